@@ -8,8 +8,8 @@
 
 use crate::{
     FastSwitch, Frame, Machine, Space, Thread, calls, dispatch, dispatch::Next, interrupts, ipc::fast_path,
-    ipc::in_memory, ipc::message, ipc::report, life, linux::route, memory::copy::CHUNK_BYTES, probes::tracing,
-    rooms::Kernel, rooms::minix4rt, rooms::port_ways, thread::state::Hold, vector::GENERAL_PROTECTION,
+    ipc::in_memory, ipc::message, ipc::report, life, linux::route, memory::copy, memory::copy::CHUNK_BYTES,
+    probes::tracing, rooms::Kernel, rooms::minix4rt, rooms::port_ways, thread::state::Hold, vector::GENERAL_PROTECTION,
 };
 
 use abi::{Endpoint, Name, call, endpoint::SERVICE_SLOTS, privilege::Privileges};
@@ -96,6 +96,12 @@ impl Kernel {
         fast_path::linux_call(&mut self.node, m, number)
     }
 
+    /// The same for `VirCopy`. True: the current thread goes on at once, with its result, and nothing of what the CPU has loaded has to
+    /// change.
+    pub fn try_copy<M: Machine>(&mut self, m: &mut M) -> bool {
+        copy::copy_at_once(&mut self.node, m)
+    }
+
     /// The current thread executed `syscall` with a number of `abi::rt::call`. True: it goes on at once, and nothing of what the
     /// CPU has loaded has to change.
     pub fn real_time_call<M: Machine>(&mut self, m: &mut M, number: u64) -> bool {
@@ -112,17 +118,17 @@ impl Kernel {
         port_ways::emulates_ports(&self.node)
     }
 
-    /// The current thread executed `syscall`, with a number that `real_time_call` does not take.
+    /// The current thread executed `syscall` with this number, which `real_time_call` does not take.
     #[inline(always)]
-    pub fn syscall<M: Machine>(&mut self, m: &mut M) {
+    pub fn syscall<M: Machine>(&mut self, m: &mut M, number: u64) {
         if self.node.threads.running().real_time {
             return minix4rt::call_in_wrong_mode(self, m);
         }
-        match self.node.threads.running().frame.rax {
-            number @ ..call::NATIVE => route::linux_call(&mut self.node, m, number),
-            number @ call::NATIVE..call::KERNEL_CALLS => message::primitive(&mut self.node, m, number),
-            number @ call::KERNEL_CALLS..call::KERNEL_CALLS_END => calls::kernel_call(self, m, number),
-            number => message::primitive(&mut self.node, m, number),
+        match number {
+            ..call::NATIVE => route::linux_call(&mut self.node, m, number),
+            call::NATIVE..call::KERNEL_CALLS => message::primitive(&mut self.node, m, number),
+            call::KERNEL_CALLS..call::KERNEL_CALLS_END => calls::kernel_call(self, m, number),
+            _ => message::primitive(&mut self.node, m, number),
         }
     }
 

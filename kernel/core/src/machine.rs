@@ -117,6 +117,9 @@ pub trait Machine {
     /// [`crate::CHUNK_BYTES`], as user mode could: unmapped pages, and writes to read-only ones, stop it.
     /// Addresses may be anything below `USER_END`.
     fn copy(&mut self, from: Space, from_address: u64, to: Space, to_address: u64, bytes: u64) -> Copied;
+    /// As `copy`, in constant time, if the bytes lie within one page of user memory on either side and nothing stops it. Returns false when
+    /// it has copied nothing. Addresses and `bytes` may be anything.
+    fn copy_within_pages(&mut self, from: (Space, u64), to: (Space, u64), bytes: u64) -> bool;
     /// Reads user memory, at most 4096 bytes.
     fn read(&mut self, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault>;
     /// Writes user memory, at most 4096 bytes: all of it or nothing.

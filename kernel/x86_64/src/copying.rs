@@ -1,12 +1,26 @@
 //! Copies to and from the memory of processes: page by page through the direct map, stopping where user mode would fault.
 
 use crate::{physical, spaces::Spaces, spaces::Walk};
-use abi::layout::PAGE_BYTES;
+use abi::layout::{PAGE_BYTES, USER_END};
 use kernel_core::{Space, machine::Copied, machine::Fault, machine::Memory, machine::Side};
 
 /// Bytes from `address` to the end of its page.
 fn rest_of_page(address: u64) -> u64 {
     PAGE_BYTES - address % PAGE_BYTES
+}
+
+/// Copies from one space to another if the bytes lie within a page of either, which is mapped. Returns false if not.
+#[inline(always)]
+pub fn within_pages(spaces: &Spaces, from: (Space, u64), to: (Space, u64), bytes: u64) -> bool {
+    let fits = |address: u64| address < USER_END && bytes <= rest_of_page(address);
+    if !fits(from.1) || !fits(to.1) {
+        return false;
+    }
+    let (source, target) = (spaces.walk::<false>(from.0).translate(from.1), spaces.walk::<true>(to.0).translate(to.1));
+    let (Ok(source), Ok(target)) = (source, target) else { return false };
+    // SAFETY: as in `between`.
+    unsafe { physical::copy(source, target, bytes) };
+    true
 }
 
 /// Copies from one space to another.

@@ -8,8 +8,8 @@ use crate::{
     descriptors::USER_DATA, fatal, hardware::Hardware, interrupts, interrupts::Source, state::node_state,
 };
 use abi::{
-    call::NATIVE, call::REPLYREC, call::SENDREC, kernel::ACCESS_EXECUTE, kernel::ACCESS_PRESENT, kernel::ACCESS_WRITE,
-    layout::USER_END, privilege::io, rt,
+    call::KernelCall, call::NATIVE, call::REPLYREC, call::SENDREC, kernel::ACCESS_EXECUTE, kernel::ACCESS_PRESENT,
+    kernel::ACCESS_WRITE, layout::USER_END, privilege::io, rt,
 };
 use core::mem::offset_of;
 use kernel_core::{FastSwitch, Frame, Kernel, Machine, Next, Thread, frame::entry};
@@ -52,6 +52,7 @@ pub mod vector {
     pub const HAL: u64 = abi::call::HAL_VECTOR as u64;
 }
 
+const VIR_COPY: u64 = KernelCall::VirCopy.number();
 /// Distance of the stubs in `entry.s`.
 const STUB_BYTES: u64 = 16;
 /// Flags that `syscall` clears: TF, IF, DF, IOPL, NT, RF, AC.
@@ -177,52 +178,63 @@ extern "C" fn syscall_from_user(number: u64) -> ! {
         REPLYREC => answer(),
         ..NATIVE => linux_call(number),
         rt::call::FIRST..rt::call::END => real_time_call(number),
-        _ => other_syscall(),
+        VIR_COPY => copy(),
+        _ => other_syscall(number),
     }
 }
 
-/// `SENDREC`, by the fast path if that is possible.
+/// `SENDREC`.
 #[inline(never)]
 fn request() -> ! {
-    // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.
-    let (kernel, hardware) = unsafe { node_state() };
-    match kernel.try_request(hardware) {
-        Some(FastSwitch { from, to }) => leave_with(kernel, hardware, Load::Message, from, to),
-        None => other_syscall(),
-    }
+    by_fast_path(SENDREC, Load::Message, |kernel, hardware| kernel.try_request(hardware))
 }
 
-/// `REPLYREC`, likewise.
+/// `REPLYREC`.
 #[inline(never)]
 fn answer() -> ! {
-    // SAFETY: as in `request`.
-    let (kernel, hardware) = unsafe { node_state() };
-    match kernel.try_answer(hardware) {
-        Some(FastSwitch { from, to }) if from == to => leave(kernel, hardware, to),
-        Some(FastSwitch { from, to }) => leave_with(kernel, hardware, Load::Message, from, to),
-        None => other_syscall(),
-    }
+    by_fast_path(REPLYREC, Load::Message, |kernel, hardware| kernel.try_answer(hardware))
 }
 
-/// A Linux call, likewise.
+/// A Linux call.
 #[inline(never)]
 fn linux_call(number: u64) -> ! {
-    // SAFETY: as in `request`.
+    by_fast_path(number, Load::LinuxCall, |kernel, hardware| kernel.try_linux_call(hardware, number))
+}
+
+/// Makes a call by the fast path if that is open to it.
+#[inline(always)]
+fn by_fast_path(number: u64, load: Load, attempt: impl FnOnce(&mut Kernel, &mut Hardware) -> Option<FastSwitch>) -> ! {
+    // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.
     let (kernel, hardware) = unsafe { node_state() };
-    match kernel.try_linux_call(hardware, number) {
-        Some(FastSwitch { from, to }) => leave_with(kernel, hardware, Load::LinuxCall, from, to),
-        None => other_syscall(),
+    match attempt(kernel, hardware) {
+        Some(FastSwitch { from, to }) if from == to => leave(kernel, hardware, to),
+        Some(FastSwitch { from, to }) => leave_with(kernel, hardware, load, from, to),
+        None => other_syscall(number),
     }
 }
 
 /// A call of MINIX4RT. Mostly the caller goes on, and the CPU has everything that it needs.
 #[inline(never)]
 fn real_time_call(number: u64) -> ! {
-    // SAFETY: as in `request`.
+    // SAFETY: as in `by_fast_path`.
     let (kernel, hardware) = unsafe { node_state() };
     if !kernel.real_time_call(hardware, number) {
         dispatch(kernel, hardware);
     }
+    go_on(kernel)
+}
+
+/// `VirCopy`, likewise if it is short.
+#[inline(never)]
+fn copy() -> ! {
+    // SAFETY: as in `by_fast_path`.
+    let (kernel, hardware) = unsafe { node_state() };
+    if kernel.try_copy(hardware) { go_on(kernel) } else { other_syscall(VIR_COPY) }
+}
+
+/// Leaves the kernel for the thread that has entered it.
+#[inline(always)]
+fn go_on(kernel: &mut Kernel) -> ! {
     let frame: *mut Frame = kernel.frame_mut(kernel.current());
     // SAFETY: as in `leave`: `CURRENT_FRAME` and the loaded space are those of this thread still.
     unsafe { core::arch::asm!("jmp {}", sym leave_kernel, in("rax") frame, options(noreturn)) }
@@ -230,16 +242,16 @@ fn real_time_call(number: u64) -> ! {
 
 /// Every other call, and these three where the fast path is not open.
 #[inline(never)]
-fn other_syscall() -> ! {
-    // SAFETY: as in `request`, whose references are gone.
+fn other_syscall(number: u64) -> ! {
+    // SAFETY: as in `by_fast_path`, whose references are gone.
     let (kernel, hardware) = unsafe { node_state() };
-    kernel.syscall(hardware);
+    kernel.syscall(hardware, number);
     dispatch(kernel, hardware)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn trap_from_user(vector: u64, error: u64) -> ! {
-    // SAFETY: as in `request`.
+    // SAFETY: as in `by_fast_path`.
     let (kernel, hardware) = unsafe { node_state() };
     match vector {
         vector::PAGE_FAULT => {
@@ -274,7 +286,7 @@ impl Access {
 /// The HAL trap: a plain access of the machine's ports that the thread may make is done at once.
 #[unsafe(no_mangle)]
 extern "C" fn hal_from_user(operation: u64, port: u64, value: u64) -> Access {
-    // SAFETY: as in `request`.
+    // SAFETY: as in `by_fast_path`.
     let (kernel, hardware) = unsafe { node_state() };
     let width = operation & io::WIDTH;
     if !matches!(operation & !io::OUT, 1 | 2 | 4) || !kernel.reaches_port(port, width) {
@@ -292,7 +304,7 @@ extern "C" fn hal_from_user(operation: u64, port: u64, value: u64) -> Access {
 extern "C" fn port_instruction_from_user(opcode: u64, rdx: u64, rax: u64) -> Access {
     const IN_AL_DX: u64 = 0xec;
     const OUT_DX_AL: u64 = 0xee;
-    // SAFETY: as in `request`.
+    // SAFETY: as in `by_fast_path`.
     let (kernel, hardware) = unsafe { node_state() };
     let port = rdx as u16;
     let known = matches!(opcode, IN_AL_DX | OUT_DX_AL);

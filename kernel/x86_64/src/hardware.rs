@@ -132,6 +132,10 @@ impl Machine for Hardware {
         copying::between(&self.spaces, (from, from_address), (to, to_address), bytes)
     }
 
+    fn copy_within_pages(&mut self, from: (Space, u64), to: (Space, u64), bytes: u64) -> bool {
+        copying::within_pages(&self.spaces, from, to, bytes)
+    }
+
     fn read(&mut self, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
         copying::read(&self.spaces, space, address, out)
     }

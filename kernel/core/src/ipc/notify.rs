@@ -13,7 +13,9 @@ use abi::{Endpoint, Errno, Message, endpoint::SERVICE_SLOTS, endpoint::slot, ker
 
 /// `NOTIFY`: only services have a bit, so only they may.
 pub fn notify<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint) -> Result<(), Errno> {
-    let source = node.threads[caller].endpoint;
+    let thread = &mut node.threads[caller];
+    thread.frame.rax = 0;
+    let source = thread.endpoint;
     if !source.is_service() {
         return Err(Errno::ECALLDENIED);
     }
@@ -22,7 +24,6 @@ pub fn notify<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoin
     }
     node.may_send(caller, to.slot())?;
     let Holder::Live(destination) = node.threads.holder(to)? else { return Err(Errno::EDEADSRCDST) };
-    node.threads[caller].frame.rax = 0;
     post(node, m, destination, caller, source);
     Ok(())
 }

@@ -41,10 +41,10 @@ pub fn page_fault<M: Machine>(node: &mut Node, m: &mut M, address: u64, access: 
     let slot = node.current();
     let thread = &mut node.threads[slot];
     thread.linux_call = 0;
+    let ip = thread.frame.rip;
     if node.tracing.is_on() {
-        tracing::trace_exception(m, thread.endpoint, PAGE_FAULT, address, thread.frame.rip);
+        tracing::trace_exception(m, thread.endpoint, PAGE_FAULT, address, ip);
     }
-    let ip = node.threads[slot].frame.rip;
     let message = Fault { address, access, ip }.message();
     if slot == slot::VM || report(node, m, slot, message, Endpoint::VM).is_err() {
         report_exception(node, m, slot, PAGE_FAULT, Err(Errno::EFAULT).to_word(), address);

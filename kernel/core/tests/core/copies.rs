@@ -148,6 +148,62 @@ fn a_restricted_copier_does_not_reach_other_services() {
     assert_eq!(w.kernel_call(B, KernelCall::PhysCopy, &of_program), Ok(8));
 }
 
+/// A copy by B out of A's memory in a world of its own: its result, what B's buffer begins with then, and whether it took the fast path.
+fn copied(
+    is_ordinary: bool,
+    prepare: fn(&mut World),
+    [from, to, bytes]: [u64; 3],
+) -> (Next, Result<u64, Errno>, Vec<u8>, bool) {
+    let mut w = World::with_services();
+    w.is_ordinary = is_ordinary;
+    let (a, own) = (w.space(A), w.space(B));
+    w.m.poke(a, BUFFER, b"arguments of a call");
+    prepare(&mut w);
+    let owner = w.endpoint(A).0 as u64;
+    let next = w.begin_kernel_call(B, KernelCall::VirCopy, &[owner, from, SELF, to, bytes]);
+    (next, w.result(B), w.m.peek(own, BUFFER, 24), w.fast_copies > 0)
+}
+
+#[test]
+fn a_short_copy_by_the_fast_path_is_the_same_as_by_the_general_one() {
+    let nothing = |_: &mut World| {};
+    let traced = |w: &mut World| w.node.set_tracing(true);
+    let restricted = |w: &mut World| {
+        let b = w.endpoint(B);
+        w.set_privileges(b, &abi::privilege::Privileges { flags: COPY_APPLICATIONS_ONLY, ..all_rights() });
+    };
+    let without_right = |w: &mut World| {
+        let b = w.endpoint(B);
+        w.set_privileges(b, &abi::privilege::Privileges { kernel_calls: !KernelCall::VirCopy.bit(), ..all_rights() });
+    };
+    let of_the_dead = |w: &mut World| {
+        let a = w.endpoint(A).0 as u64;
+        w.kernel_call(RS, KernelCall::Destroy, &[a, 0]).expect("destroyed");
+    };
+    let high = 0xffff_8000_0000_0000;
+    let cases: [(fn(&mut World), [u64; 3], bool); 14] = [
+        (nothing, [BUFFER, BUFFER + 1, 8], true),
+        (nothing, [BUFFER, BUFFER, 19], true),
+        (nothing, [BUFFER, BUFFER, PAGE], true),
+        (nothing, [BUFFER, BUFFER, PAGE + 1], false),
+        (nothing, [BUFFER + PAGE - 4, BUFFER, 8], false),
+        (nothing, [BUFFER, BUFFER + PAGE - 4, 8], false),
+        (nothing, [USER_END, BUFFER, 8], false),
+        (nothing, [BUFFER, high, 8], false),
+        (nothing, [BUFFER, BUFFER, u64::MAX], false),
+        (nothing, [8 * PAGE, BUFFER, 8], false),
+        (traced, [BUFFER, BUFFER, 8], false),
+        (restricted, [BUFFER, BUFFER, 8], false),
+        (without_right, [BUFFER, BUFFER, 8], false),
+        (of_the_dead, [BUFFER, BUFFER, 8], false),
+    ];
+    for (index, (prepare, arguments, is_fast)) in cases.into_iter().enumerate() {
+        let (fast, general) = (copied(false, prepare, arguments), copied(true, prepare, arguments));
+        assert_eq!((&fast.0, &fast.1, &fast.2), (&general.0, &general.1, &general.2), "case {index}");
+        assert_eq!((fast.3, general.3), (is_fast, false), "case {index}");
+    }
+}
+
 #[test]
 fn a_long_copy_makes_way_for_interrupts_and_goes_on() {
     let mut w = World::with_services();

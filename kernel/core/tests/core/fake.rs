@@ -129,6 +129,17 @@ impl Machine for Fake {
         }
         Copied { bytes, fault: None }
     }
+    fn copy_within_pages(&mut self, from: (Space, u64), to: (Space, u64), bytes: u64) -> bool {
+        let places = [(from, false), (to, true)].map(|((space, address), write)| {
+            let fits = bytes <= PAGE - address % PAGE;
+            fits.then(|| self.find(space, address, write).ok()).flatten()
+        });
+        let [Some(source), Some(target)] = places else { return false };
+        self.chunks.extend(Some(bytes).filter(|&bytes| bytes > 0));
+        let content = self.bytes(source, bytes as usize).to_vec();
+        self.bytes(target, bytes as usize).copy_from_slice(&content);
+        true
+    }
     fn read(&mut self, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
         let mut done = 0;
         while done < out.len() {

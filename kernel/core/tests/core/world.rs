@@ -34,15 +34,18 @@ pub struct World {
     pub m: Fake,
     /// No call takes the fast path.
     pub is_ordinary: bool,
-    /// Calls that have taken it.
+    /// Messages that have taken it.
     pub fast_switches: u32,
+    /// Copies that have.
+    pub fast_copies: u32,
 }
 
 impl World {
     /// rs and vm run.
     pub fn new() -> World {
         let m = Fake { pool: 1000, can_renew: true, command_line: b"quiet".to_vec(), ..Fake::default() };
-        let mut world = World { node: Box::new(Kernel::new_zeroed()), m, is_ordinary: false, fast_switches: 0 };
+        let mut world =
+            World { node: Box::new(Kernel::new_zeroed()), m, is_ordinary: false, fast_switches: 0, fast_copies: 0 };
         world.node.boot(&mut world.m);
         for slot in [RS, VM] {
             world.map_buffer(slot as u16);
@@ -131,7 +134,8 @@ impl World {
                 Next::Run(current) => {
                     let saved = *self.node.frame_mut(current);
                     self.node.frame_mut(current).rax = KernelCall::Yield.number();
-                    self.node.syscall(&mut self.m);
+                    let number = self.node.frame_mut(current).rax;
+                    self.node.syscall(&mut self.m, number);
                     *self.node.frame_mut(current) = saved;
                 }
                 Next::Idle => return false,
@@ -161,6 +165,11 @@ impl World {
             self.node.real_time_call(&mut self.m, number);
             return self.next();
         }
+        let is_copy = self.node.frame_mut(current).rax == KernelCall::VirCopy.number();
+        if is_copy && !self.is_ordinary && self.node.try_copy(&mut self.m) {
+            self.fast_copies += 1;
+            return self.next();
+        }
         let fast_path = match self.node.frame_mut(current).rax {
             _ if self.is_ordinary => None,
             call::SENDREC => self.node.try_request(&mut self.m),
@@ -169,7 +178,8 @@ impl World {
             _ => None,
         };
         let Some(FastSwitch { from, to }) = fast_path else {
-            self.node.syscall(&mut self.m);
+            let number = self.node.frame_mut(current).rax;
+            self.node.syscall(&mut self.m, number);
             return self.next();
         };
         self.fast_switches += 1;
