@@ -18,6 +18,7 @@ mod protocol;
 
 pub mod archive;
 pub mod call;
+pub mod core_dump;
 pub mod device;
 pub mod endpoint;
 pub mod error;

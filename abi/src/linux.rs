@@ -401,4 +401,5 @@ calls! {
     450 set_mempolicy_home_node SET_MEMPOLICY_HOME_NODE,
     1024 skink_service SKINK_SERVICE,
     1025 skink_mrt SKINK_MRT,
+    1026 skink_core_dump SKINK_CORE_DUMP,
 }

@@ -99,6 +99,8 @@ protocol! {
     /// did this. `ENOENT`: it was never attached, or its memory is freed.
     SegmentStatus = 33 { segment: u64 }
         -> { attaches: u64, resident_pages: u64, attached_s: u64, detached_s: u64, process: u64 }
+    /// pm: returns the first memory of a process within `from .. end` that is present: what was never touched is not. `ENOENT`: none.
+    NextPresent = 34 { process: Endpoint, from: u64, end: u64 } -> { start: u64, stop: u64 }
 }
 
 /// `SegmentAttach`: for reading.

@@ -170,6 +170,11 @@ impl System for Native {
         Some(SegmentUse { attaches, resident_pages, attached_s, detached_s, pid })
     }
 
+    fn vm_present(&mut self, process: Endpoint, from: u64, end: u64) -> Option<(u64, u64)> {
+        let reply = ask(Endpoint::VM, &vm::NextPresent { process, from, end }.message()).ok()?;
+        vm::NextPresent::results(&reply).ok()
+    }
+
     fn memory(&mut self) -> MemoryUse {
         let reply = ask(Endpoint::VM, &vm::MemoryInfo {}.message());
         match reply.and_then(|reply| vm::MemoryInfo::results(&reply)) {

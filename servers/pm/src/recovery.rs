@@ -154,10 +154,13 @@ impl<S: System> Pm<S> {
     /// Repeats what threads may have missed: that they may run, have signals, or that a child has changed state.
     fn wake_whoever_has_work(&mut self) {
         for p in self.programs.all_processes() {
+            self.end_dumps_without_writer(p);
+            if self.programs.table[p].core_dump.is_dumped() {
+                continue;
+            }
             for t in self.programs.threads_of(p) {
                 self.programs.system.start(self.programs.table[t].endpoint(), self.programs.table[t].tid());
-                let is_first = self.programs.table.is_first(p) && !self.programs.table[p].executed;
-                if is_first && matches!(self.programs.table[t].doing, Doing::Executing(_)) {
+                if self.programs.is_new_of_pm(p) && matches!(self.programs.table[t].doing, Doing::Executing(_)) {
                     // It has made no call that the kernel could repeat.
                     let _ = self.programs.execute_again(t);
                 }

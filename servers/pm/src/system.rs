@@ -139,6 +139,8 @@ pub trait System {
     fn vm_release_segment(&mut self, segment: u32) -> u64;
     /// `vm::SegmentStatus`; `None`: vm does not have it.
     fn vm_segment(&mut self, segment: u32) -> Option<SegmentUse>;
+    /// `vm::NextPresent`.
+    fn vm_present(&mut self, thread: Endpoint, from: u64, end: u64) -> Option<(u64, u64)>;
     /// `vm::MemoryInfo`.
     fn memory(&mut self) -> MemoryUse;
 

@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 /// The file name of the disk image with the root file system.
 pub const ROOT_DISK: &str = "root.img";
 
-/// The folder of user/ with commands in C that every system has.
-const C_COMMANDS: &str = "rtop";
+/// The folders of user/ with commands in C that every system has.
+const C_COMMANDS: [&str; 2] = ["coredump", "rtop"];
 
 /// The file name of what is printed.
 pub const PRINTER: &str = "printed";
@@ -81,7 +81,8 @@ impl Bundle {
         let services = system.service.iter().map(|service| service.binary.clone());
         let programs: BTreeSet<String> = services.chain(commands.iter().cloned()).collect();
         let built = build_programs(workspace, programs, profile)?;
-        let c_commands = c_programs::compile(workspace, Some(C_COMMANDS))?;
+        let folders = C_COMMANDS.map(|folder| c_programs::compile(workspace, Some(folder)));
+        let c_commands = folders.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
         Ok(Self { built, system, commands, c_commands, modules: Vec::new() })
     }
 

@@ -663,6 +663,66 @@ struct skink_chardev_cancel {
     uint64_t tag;
 };
 
+/* Core dumps: what the program that writes one asks pm with the system call skink_core_dump(what, which, buffer, bytes). Only a process
+ * that pm has made for a dump may make it, and only about the process that it dumps; others get ENOSYS. */
+
+/* Most bytes of one call with MEMORY. */
+#define SKINK_CORE_DUMP_MAX_COPY 0x10000ull
+
+/* The system call. */
+#define SKINK_CORE_DUMP_SYSTEM_CALL 0x402u
+
+/* what: writes a CoreHead. */
+#define SKINK_CORE_DUMP_HEAD 0ull
+
+/* what: writes the Registers of the thread with the lowest id not below which. Returns its id; 0: there is none. */
+#define SKINK_CORE_DUMP_THREAD 1ull
+
+/* what: copies at most bytes bytes of memory at the address which. Returns how many. EFAULT. */
+#define SKINK_CORE_DUMP_MEMORY 2ull
+
+/* what: writes two words, where the first memory that is present begins and ends, at or after the address which and before the address
+ * bytes; both are bytes when there is none. */
+#define SKINK_CORE_DUMP_PRESENT 3ull
+
+/* The process that is dumped. */
+struct skink_core_head {
+    uint32_t pid;
+    uint32_t parent;
+    uint32_t group;
+    uint32_t session;
+    uint32_t user;
+    uint32_t user_group;
+    /* The signal that kills it. */
+    uint32_t signal;
+    /* The thread that it was for. */
+    uint32_t thread;
+    /* RLIMIT_CORE. */
+    uint64_t limit;
+    /* Where the text of the arguments begins and ends. */
+    uint64_t arguments[2];
+    /* Where the auxiliary vector begins and ends. */
+    uint64_t auxiliary[2];
+    /* First bytes of the program's file name. */
+    uint8_t name[16];
+    /* siginfo_t of the signal. */
+    uint8_t info[128];
+};
+_Static_assert(sizeof(struct skink_core_head) == 216, "size of skink_core_head");
+_Static_assert(offsetof(struct skink_core_head, pid) == 0, "skink_core_head.pid");
+_Static_assert(offsetof(struct skink_core_head, parent) == 4, "skink_core_head.parent");
+_Static_assert(offsetof(struct skink_core_head, group) == 8, "skink_core_head.group");
+_Static_assert(offsetof(struct skink_core_head, session) == 12, "skink_core_head.session");
+_Static_assert(offsetof(struct skink_core_head, user) == 16, "skink_core_head.user");
+_Static_assert(offsetof(struct skink_core_head, user_group) == 20, "skink_core_head.user_group");
+_Static_assert(offsetof(struct skink_core_head, signal) == 24, "skink_core_head.signal");
+_Static_assert(offsetof(struct skink_core_head, thread) == 28, "skink_core_head.thread");
+_Static_assert(offsetof(struct skink_core_head, limit) == 32, "skink_core_head.limit");
+_Static_assert(offsetof(struct skink_core_head, arguments) == 40, "skink_core_head.arguments");
+_Static_assert(offsetof(struct skink_core_head, auxiliary) == 56, "skink_core_head.auxiliary");
+_Static_assert(offsetof(struct skink_core_head, name) == 72, "skink_core_head.name");
+_Static_assert(offsetof(struct skink_core_head, info) == 88, "skink_core_head.info");
+
 /* The table of device nodes, as text: the system file declares each device in the entry of the service that drives it, and xtask adds one
  * word for each to the arguments of the services with device_table = true (vfs and devfs). */
 
@@ -3360,6 +3420,18 @@ struct skink_vm_segment_status_reply {
     uint64_t attached_s;
     uint64_t detached_s;
     uint64_t process;
+};
+
+/* pm: returns the first memory of a process within from .. end that is present: what was never touched is not. ENOENT: none. */
+#define SKINK_VM_NEXT_PRESENT 0x10022u
+struct skink_vm_next_present {
+    uint64_t process;
+    uint64_t from;
+    uint64_t end;
+};
+struct skink_vm_next_present_reply {
+    uint64_t start;
+    uint64_t stop;
 };
 
 #endif

@@ -25,6 +25,8 @@ const STACK_SHARE: u64 = 4;
 const MAX_STACK_BYTES: u64 = 1 << 30;
 /// Smallest stack, however low its limit is.
 const MIN_STACK_BYTES: u64 = 128 * 1024;
+/// Status of a process of pm's own that finds no program, as of a shell's.
+const EXEC_FAILED: u8 = 127;
 /// Interpreter, its argument, and the script.
 const TEXT_BYTES: usize = 3 * PATH_BYTES;
 
@@ -130,7 +132,7 @@ impl<S: System> Programs<S> {
 impl<S: System> Pm<S> {
     /// vfs has the image of a program, or an error.
     pub fn exec_ready(&mut self, event: &FileEvent) {
-        let Some(t) = self.programs.table.find(event.process) else { return };
+        let Some(t) = self.programs.table.find(event.process).filter(|t| !self.programs.is_dumped(*t)) else { return };
         // What is executed stays in the table until it runs, so that a successor of pm can begin again.
         let Doing::Executing(execution) = &self.programs.table[t].doing else { return };
         let execution = Rc::clone(execution);
@@ -138,10 +140,12 @@ impl<S: System> Pm<S> {
         let outcome = loaded.and_then(|image| self.replace(t, &execution, event, image));
         let Err(error) = outcome else { return };
         let p = self.programs.table.process_of(t);
-        if self.programs.table.is_first(p) && !self.programs.table[p].executed {
+        if !self.programs.is_new_of_pm(p) {
+            self.finish(t, Err(error));
+        } else if self.programs.table.is_first(p) {
             self.programs.first_exec_failed(t, &execution.path, error);
         } else {
-            self.finish(t, Err(error));
+            self.exit_process(p, Ending::Exited(EXEC_FAILED));
         }
     }
 
@@ -226,7 +230,7 @@ impl<S: System> Pm<S> {
 
     fn start_program(&mut self, t: ThreadIndex, path: &[u8], executable: Rc<[u8]>, stack: &Stack, start: u64) {
         let p = self.programs.table.process_of(t);
-        let is_first = self.programs.table.is_first(p) && !self.programs.table[p].executed;
+        let is_new_of_pm = self.programs.is_new_of_pm(p);
         let process = &mut self.programs.table[p];
         action::reset_for_exec(&mut process.actions);
         process.set_name_from_path(path);
@@ -244,10 +248,10 @@ impl<S: System> Pm<S> {
 
         let endpoint = self.programs.table[t].endpoint();
         let mut registers = Registers { rip: start, rsp: stack.pointer, ..Registers::ZERO };
-        if is_first {
+        if is_new_of_pm {
             // The thread does not wait for pm, it has never run.
             let set = self.programs.system.set_registers(endpoint, &registers, false);
-            debug_assert!(set.is_ok(), "the first thread is pm's own");
+            debug_assert!(set.is_ok(), "the thread is pm's own");
             self.programs.system.start(endpoint, self.programs.table[t].tid());
         } else if self.programs.table[p].stopped().is_some() {
             let set = self.programs.system.set_registers(endpoint, &registers, true);

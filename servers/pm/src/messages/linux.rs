@@ -146,6 +146,7 @@ impl<S: System> Pm<S> {
             nr::SETDOMAINNAME => self.set_machine_name(t, a[0], a[1], Name::Domain),
             nr::SYSINFO => self.programs.sysinfo(t, a[0]),
             nr::SYSLOG => self.programs.syslog(t, a[0], a[1], a[2]),
+            nr::SKINK_CORE_DUMP => self.programs.core_dump(t, a),
             nr::REBOOT => return self.reboot(t, a[0] as u32, a[1] as u32, a[2] as u32),
             _ => Err(Errno::ENOSYS),
         }

@@ -46,6 +46,9 @@ impl<S: System> Pm<S> {
         let Some(thread) = self.programs.table.find(message.source) else {
             return SyncStep::Done(message.reply(Err(Errno::ESRCH)));
         };
+        if self.programs.is_dumped(thread) {
+            return SyncStep::Later;
+        }
         let step = match self.answer_to_repetition(message) {
             Some(step) => step,
             None => {
@@ -75,6 +78,9 @@ impl<S: System> Pm<S> {
     }
 
     fn system_message(&mut self, message: &Message) -> SyncStep<Message> {
+        if self.programs.table.find(message.source).is_some_and(|thread| self.programs.is_dumped(thread)) {
+            return SyncStep::Later;
+        }
         if let Some(step) = self.repeated(message) {
             return step.map(|result| message.reply(result));
         }

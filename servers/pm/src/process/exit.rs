@@ -52,6 +52,7 @@ impl<S: System> Pm<S> {
         if !self.programs.table[p].is_alive() {
             return;
         }
+        let (pid, part) = (self.programs.table[p].pid(), self.programs.table[p].core_dump);
         self.programs.table.begin_end(p, ending);
         while let Some(t) = self.programs.table[p].main() {
             self.tear_down(t);
@@ -60,6 +61,7 @@ impl<S: System> Pm<S> {
         self.undo_semaphores(p);
         self.programs.table.make_zombie(p, ending);
         self.settle_end(p, ending);
+        self.end_dump(pid, part, ending);
     }
 
     /// Reports the end of a process to parent, children, vfs and tty. May be done again.
@@ -70,6 +72,9 @@ impl<S: System> Pm<S> {
         self.reparent_children(p);
         if self.programs.table.is_first(p) {
             self.first_process_ended(ending);
+        } else if self.programs.table[p].core_dump.is_writing() {
+            // Nobody knows of it.
+            self.programs.reap(p);
         } else {
             self.tell_parent_of_end(p, ending);
         }
@@ -162,7 +167,7 @@ impl<S: System> Pm<S> {
         let system = &mut self.programs.system;
         match ending {
             Ending::Exited(status) => system.log(format_args!("the first process has exited with status {status}")),
-            Ending::Killed(signal) => {
+            Ending::Killed(signal) | Ending::Dumped(signal) => {
                 system.log(format_args!("signal {} has killed the first process", signal.number()))
             }
         }

@@ -252,6 +252,21 @@ impl<S: System> Pm<S> {
         Ok(tid)
     }
 
+    /// Enters a thread that pm has made, as the only one of a new child of the caller's process, with a child's scheduling reset.
+    pub fn enter_child(&mut self, t: ThreadIndex, endpoint: Endpoint) -> Result<ThreadIndex, Errno> {
+        let request = Request { flags: flag::CLEAR_SIGHAND, ..Request::default() };
+        match self.programs.enter_in_table(t, endpoint, &request) {
+            Ok(child) => {
+                self.programs.table[child].scheduling = Scheduling::default();
+                Ok(child)
+            }
+            Err(error) => {
+                self.programs.system.destroy(endpoint);
+                Err(error)
+            }
+        }
+    }
+
     /// Takes back a thread that could not be equipped. It has never run.
     fn undo(&mut self, child: ThreadIndex, request: &Request) {
         let process = self.programs.table.process_of(child);

@@ -3,6 +3,7 @@
 
 mod attributes;
 mod control;
+mod core_dump;
 mod exit;
 mod fork;
 mod futexes;

@@ -104,6 +104,10 @@ impl<S: System> Pm<S> {
     pub fn finish(&mut self, thread: ThreadIndex, result: Result<u64, Errno>) {
         let process = self.programs.table.process_of(thread);
         self.programs.table[thread].outcome = Some(result);
+        if self.programs.table[process].core_dump.is_dumped() {
+            self.programs.table[thread].doing = Doing::Running;
+            return;
+        }
         if self.programs.table[process].stopped().is_some() {
             self.programs.table[thread].doing = Doing::Ended(result);
             return;
@@ -147,7 +151,7 @@ impl<S: System> Pm<S> {
             let action = self.programs.table[p].actions[info.signal.index()];
             match self.programs.table.disposition(p, info.signal) {
                 Disposition::Ignore => {}
-                Disposition::Terminate => return self.exit_process(p, Ending::Killed(info.signal)),
+                Disposition::Terminate => return self.end_by_signal(t, info),
                 Disposition::Handle => return self.enter_handler(t, registers, info, &action),
                 Disposition::Stop => {
                     // It counts as kept already, so that stopping does not interrupt it.
@@ -190,9 +194,8 @@ impl<S: System> Pm<S> {
 
     /// Handles a frame that cannot be written: SIGSEGV, or the end of the process if SIGSEGV was to be delivered.
     fn no_room_for_frame(&mut self, t: ThreadIndex, signal: Signal) {
-        let p = self.programs.table.process_of(t);
         if signal == Signal::SEGV {
-            return self.exit_process(p, Ending::Killed(Signal::SEGV));
+            return self.end_by_signal(t, SigInfo::kernel(Signal::SEGV));
         }
         self.force(t, SigInfo::kernel(Signal::SEGV));
     }

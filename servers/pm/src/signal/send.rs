@@ -112,7 +112,8 @@ impl<S: System> Pm<S> {
         if signal == Signal::KILL {
             return self.exit_process(p, Ending::Killed(Signal::KILL));
         }
-        if self.give_to_waiter(p, t, signal) || self.programs.table[p].stopped().is_some() {
+        let is_dumped = self.programs.table[p].core_dump.is_dumped();
+        if is_dumped || self.give_to_waiter(p, t, signal) || self.programs.table[p].stopped().is_some() {
             return;
         }
         let Some(taker) = self.programs.taker(p, t, signal) else { return };
@@ -173,7 +174,7 @@ impl<S: System> Pm<S> {
                 self.programs.system.reply(endpoint, Err(Errno::EINTR));
             }
             Doing::Held | Doing::Ended(_) | Doing::Vforking { .. } | Doing::Executing(_) => {
-                self.exit_process(self.programs.table.process_of(t), Ending::Killed(signal));
+                self.end_by_signal(t, SigInfo::kernel(signal));
             }
         }
     }
@@ -237,7 +238,7 @@ impl<S: System> Pm<S> {
         let p = self.programs.table.process_of(t);
         let handled = self.programs.table[p].actions[info.signal.index()].is_handled();
         if !handled || self.programs.table[t].blocked.contains(info.signal) {
-            self.exit_process(p, Ending::Killed(info.signal));
+            self.end_by_signal(t, info);
             return;
         }
         self.programs.table.discard_signals_of_thread(t, info.signal.set());

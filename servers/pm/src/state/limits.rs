@@ -1,5 +1,5 @@
 //! Resource limits (getrlimit(2)): the table, its defaults, and the rule for changing an entry.
-//! pm enforces NPROC, CPU (through its timers), STACK (at exec), SIGPENDING and RTPRIO, and tells vfs NOFILE and FSIZE; the rest is kept for
+//! pm enforces NPROC, CORE, CPU (through its timers), STACK (at exec), SIGPENDING and RTPRIO, and tells vfs NOFILE and FSIZE; the rest is kept for
 //! programs to read.
 
 use abi::Errno;
@@ -24,7 +24,8 @@ pub const NOFILE: usize = 7;
 /// Limit of RLIMIT_NOFILE (Linux: /proc/sys/fs/nr_open).
 const NOFILE_MAX: u64 = abi::limits::DESCRIPTORS;
 
-const CORE: usize = 4;
+/// RLIMIT_CORE: bytes of a core dump.
+pub const CORE: usize = 4;
 const MEMLOCK: usize = 8;
 const MSGQUEUE: usize = 12;
 const NICE: usize = 13;

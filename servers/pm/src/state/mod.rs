@@ -5,6 +5,7 @@
 
 pub mod arguments;
 pub mod control;
+pub mod core_dump;
 pub mod credentials;
 pub mod family;
 pub mod index;

@@ -1,6 +1,7 @@
 //! One process.
 
 use super::control::Control;
+use super::core_dump::CoreDump;
 use super::credentials::Credentials;
 use super::index::{ProcessIndex, ThreadIndex};
 use super::intervals::Intervals;
@@ -103,6 +104,8 @@ pub struct Process {
     pub intervals: Intervals,
     /// Number of its POSIX timers.
     pub timers: u32,
+    /// The part it has in a core dump.
+    pub core_dump: CoreDump,
 }
 
 impl Process {
@@ -147,6 +150,7 @@ impl Process {
             children_run_ns: 0,
             intervals: Intervals::default(),
             timers: 0,
+            core_dump: CoreDump::None,
         }
     }
 
@@ -233,6 +237,7 @@ impl Process {
         self.stop_unreported = false;
         self.continue_unreported = false;
         self.executed = false;
+        self.core_dump = CoreDump::None;
         self.ended_run_ns = 0;
         self.children_run_ns = 0;
     }

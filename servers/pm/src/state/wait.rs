@@ -38,6 +38,8 @@ pub enum Ending {
     Exited(u8),
     /// A signal killed it.
     Killed(Signal),
+    /// A signal killed it, and a core dump was written.
+    Dumped(Signal),
 }
 
 /// What a wait reports of a child.
@@ -57,6 +59,7 @@ impl Event {
         match self {
             Event::Ended(Ending::Exited(status)) => (status as u32) << 8,
             Event::Ended(Ending::Killed(signal)) => signal.number() as u32,
+            Event::Ended(Ending::Dumped(signal)) => signal.number() as u32 | 0x80,
             Event::Stopped(signal) => (signal.number() as u32) << 8 | 0x7f,
             Event::Continued => 0xffff,
         }
@@ -67,6 +70,7 @@ impl Event {
         match self {
             Event::Ended(Ending::Exited(status)) => (code::CHILD_EXITED, status as i32),
             Event::Ended(Ending::Killed(signal)) => (code::CHILD_KILLED, signal.number() as i32),
+            Event::Ended(Ending::Dumped(signal)) => (code::CHILD_DUMPED, signal.number() as i32),
             Event::Stopped(signal) => (code::CHILD_STOPPED, signal.number() as i32),
             Event::Continued => (code::CHILD_CONTINUED, Signal::CONT.number() as i32),
         }

@@ -73,6 +73,17 @@ impl Mortal {
         });
     }
 
+    /// A thread reports that it was interrupted, if it was.
+    fn report_interrupted(&mut self, thread: Endpoint) {
+        if self.world.is_there(thread) && self.thread(thread).interrupted {
+            self.thread(thread).interrupted = false;
+            let report = Message { source: thread, ..abi::kernel::Interrupted {}.message() };
+            self.thread(thread).waits = true;
+            self.asked.insert(thread.0, report);
+            self.deliver(&report);
+        }
+    }
+
     fn fork(&mut self, parent: Endpoint) -> (u64, Endpoint) {
         let pid = self.call(parent, nr::FORK, &[]).expect("answered").expect("forked");
         (pid, self.thread_of(pid))
@@ -103,6 +114,29 @@ fn at_every_step(scenario: impl Fn(&mut Mortal)) {
             return;
         }
     }
+}
+
+#[test]
+fn a_process_that_is_dumped_ends_once_with_a_dump_or_without() {
+    const TERMINATED: u64 = 6;
+    at_every_step(|m| {
+        let init = m.world.init;
+        let (pid, child) = m.fork(init);
+        m.world.write(child, BUFFER, &[u64::MAX, u64::MAX]);
+        assert_eq!(m.call(child, nr::SETRLIMIT, &[4, BUFFER]), Some(Ok(0)));
+        assert_eq!(m.call(init, nr::KILL, &[pid, TERMINATED]), Some(Ok(0)));
+        m.report_interrupted(child);
+        let writer = m.world.newest();
+        if writer != child && m.world.is_there(writer) {
+            m.exec_event(writer, b"/bin/coredump");
+            assert!(m.thread(writer).runs);
+            m.call(writer, nr::EXIT_GROUP, &[0]);
+        }
+        assert_eq!(m.call(init, nr::WAIT4, &[u64::MAX, BUFFER, 0, 0]), Some(Ok(pid)));
+        assert_eq!(m.world.read(init, BUFFER) & 0x7f, TERMINATED);
+        assert_eq!(m.call(init, nr::WAIT4, &[u64::MAX, BUFFER, 0, 0]), Some(Err(Errno::ECHILD)));
+        assert_eq!(m.world.pm.programs.system.threads.len(), 1);
+    });
 }
 
 #[test]
@@ -185,13 +219,7 @@ fn a_signal_ends_its_target_once() {
         let (pid, child) = m.fork(init);
         assert_eq!(m.call(child, nr::PAUSE, &[]), None);
         assert_eq!(m.call(init, nr::KILL, &[pid, SIGTERM]), Some(Ok(0)));
-        if m.world.is_there(child) && m.thread(child).interrupted {
-            m.thread(child).interrupted = false;
-            let report = Message { source: child, ..abi::kernel::Interrupted {}.message() };
-            m.thread(child).waits = true;
-            m.asked.insert(child.0, report);
-            m.deliver(&report);
-        }
+        m.report_interrupted(child);
         assert!(!m.world.is_there(child));
         assert_eq!(m.call(init, nr::WAIT4, &[pid, BUFFER, 0, 0]), Some(Ok(pid)));
         assert_eq!(m.world.read(init, BUFFER) as u32, SIGTERM as u32);

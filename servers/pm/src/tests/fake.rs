@@ -371,6 +371,10 @@ impl System for Fake {
         let attaches = self.segments.get(&segment.into())?.attaches.len() as u64;
         Some(SegmentUse { attaches, resident_pages: 1, attached_s: 100, detached_s: 200, pid: 77 })
     }
+    fn vm_present(&mut self, _: Endpoint, from: u64, end: u64) -> Option<(u64, u64)> {
+        let (start, stop) = (from.max(MEMORY.start), end.min(MEMORY.end));
+        (start < stop).then_some((start, stop))
+    }
     fn memory(&mut self) -> MemoryUse {
         MemoryUse { total: 1 << 28, free: 1 << 27 }
     }

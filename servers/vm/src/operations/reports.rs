@@ -41,6 +41,21 @@ impl AddressSpace {
         sizes
     }
 
+    /// The first memory within `start..end` that is present, in this space or in what it shows.
+    pub fn next_present<K>(&self, memory: &Memory<K>, start: u64, end: u64) -> Option<(u64, u64)> {
+        let pages = |start: u64, end: u64| (start / PAGE_BYTES, end.div_ceil(PAGE_BYTES));
+        self.regions.overlapping(start, end).find_map(|region| {
+            let (first, stop) = pages(start.max(region.start), end.min(region.end));
+            let own = self.pages.stretch(first, stop);
+            let shown = region.object_page(first).and_then(|(id, index)| {
+                let (from, to) = memory.objects.get(id)?.pages.stretch(index, index + (stop - first))?;
+                Some((from - index + first, to - index + first))
+            });
+            let (from, to) = [own, shown].into_iter().flatten().min()?;
+            Some((from * PAGE_BYTES, to * PAGE_BYTES))
+        })
+    }
+
     /// Its regions from number `first` on, at most `most`.
     ///
     /// # Errors

@@ -81,6 +81,7 @@ fn concerned(message: &Message) -> [Endpoint; 2] {
             Some(Request::Renew(renew)) => [renew.process, Endpoint::NONE],
             Some(Request::Exit(exit)) => [exit.process, Endpoint::NONE],
             Some(Request::SegmentAttach(attach)) => [attach.process, Endpoint::NONE],
+            Some(Request::NextPresent(ask)) => [ask.process, Endpoint::NONE],
             Some(Request::FileMapDone(map)) => [map.process, Endpoint::NONE],
             _ => [source, Endpoint::NONE],
         },

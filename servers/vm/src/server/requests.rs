@@ -69,6 +69,13 @@ impl<K: Kernel> Server<K> {
             Request::SegmentStatus(ask) => {
                 only(message, &[slot::PM]).and_then(|()| self.segment_status(message, ask.segment))
             }
+            Request::NextPresent(ask) => {
+                only(message, &[slot::PM])?;
+                let found =
+                    self.with_space(ask.process, |space, memory| Ok(space.next_present(memory, ask.from, ask.end)))?;
+                let (start, stop) = found.ok_or(Errno::ENOENT)?;
+                Ok(vm::NextPresent::reply(message, 0, start, stop))
+            }
             of_vfs => only(message, &[slot::VFS]).and_then(|()| self.vfs_request(message, of_vfs)),
         }
     }

@@ -6,6 +6,7 @@ use crate::simulation::{Touch, grant};
 use abi::{
     Errno,
     layout::{SERVICE_HEAP, SERVICE_IMAGE, SERVICE_KEEP, SERVICE_STACK_BYTES, SERVICE_STACK_END, map},
+    linux::nr,
 };
 
 const SLOT: usize = 20;
@@ -248,6 +249,35 @@ fn a_successor_gets_the_smallest_block_that_suffices() {
     };
     assert_eq!([allocate(P), allocate(P), allocate(P)], [Ok(small), Ok(large), Err(Errno::EPERM)]);
     invariants::check(&server);
+}
+
+#[test]
+fn present_memory_is_found_run_by_run() {
+    let (mut server, p) = with_program(512);
+    let map = |server: &mut Server<Simulation>, at, kind| {
+        server.call(p, nr::MMAP, [at, 40 * P, READ | WRITE, kind | ANONYMOUS | FIXED, u64::MAX, 0]).expect("memory");
+    };
+    let arena = 0x10_0000;
+    map(&mut server, arena, PRIVATE);
+    map(&mut server, arena + 100 * P, SHARED);
+    for page in [5, 6, 30, 103, 104, 110] {
+        server.store(p, arena + page * P, 1).expect("writable");
+    }
+    // What a shared mapping no longer shows is still in memory.
+    server.call(p, nr::MADVISE, [arena + 100 * P, 40 * P, 4, 0, 0, 0]).expect("mapped");
+    let mut found = Vec::new();
+    let (mut from, end) = (arena, arena + 200 * P);
+    loop {
+        let reply = server.ask(slot::PM, vm::NextPresent { process: p, from, end }.message());
+        let Ok((start, stop)) = reply.result().and_then(|_| vm::NextPresent::results(&reply)) else { break };
+        found.extend((start..stop).step_by(P as usize).map(|address| (address - arena) / P));
+        from = stop;
+    }
+    for page in [5, 6, 30, 103, 104, 110] {
+        assert!(found.contains(&page), "page {page} of {found:?}");
+    }
+    assert!(found.is_sorted() && !found.contains(&0) && !found.contains(&20) && !found.contains(&120), "{found:?}");
+    assert_eq!(server.ask(slot::VFS, vm::NextPresent { process: p, from, end }.message()).result(), Err(Errno::EPERM));
 }
 
 #[test]
