@@ -72,6 +72,11 @@ pub const MOUNTED_READ_ONLY: u64 = 2;
 /// (0: the file system's default), the high half a number that no other mount has.
 pub const MOUNTED_IN_MEMORY: u64 = 4;
 
+/// `Mount`, to procfs: the low half of `minor` for the tree of processes.
+pub const TREE_PROC: u64 = 0;
+/// `Mount`, to procfs: the low half of `minor` for sysfs.
+pub const TREE_SYS: u64 = 1;
+
 /// `Allocate`: allocates blocks for the holes before the end of the file; they read as zeros.
 pub const ALLOCATE_FILL: u64 = 0;
 /// `Allocate`: as `ALLOCATE_FILL`, and checks that there is space for the part beyond the end, which is not reserved.

@@ -21,19 +21,21 @@ protocol! {
     Threads = 6 { pid: u64, first_tid: u64, grant: GrantId, bytes: u64 }
     /// devfs: mixes these words, which come from what was written to /dev/random, into the generator of getrandom(2).
     Stir = 7 { first: u64, second: u64, third: u64, fourth: u64 }
-    /// procfs: copies the host name (`which` 0) or the domain name (1) into the grant. Word 0 of the reply: length.
-    MachineName = 8 { which: u64, grant: GrantId, bytes: u64 }
-    /// procfs, for root: sets the host name (`which` 0) or the domain name (1) to the text in the grant. `EINVAL`: it is too long.
-    SetMachineName = 9 { which: u64, grant: GrantId, bytes: u64 }
-    /// procfs: returns a setting (`SETTING_*`). `EINVAL`: there is none with this number.
-    Setting = 10 { what: u64 } -> { value: u64 }
-    /// procfs, for root: changes a setting. `EINVAL`: not to this value.
-    SetSetting = 11 { what: u64, value: u64 }
-    /// procfs: returns a random number that stays until the next boot, and one that nobody has had.
-    Identity = 12 { } -> { boot_low: u64, boot_high: u64, new_low: u64, new_high: u64 }
     /// procfs: copies `IpcRecord`s of one kind (`IPC_*`) into the grant, ascending by index, from the first index not below `first`. Word 0
     /// of the reply: bytes copied.
-    IpcObjects = 13 { kind: u64, first: u64, grant: GrantId, bytes: u64 }
+    IpcObjects = 8 { kind: u64, first: u64, grant: GrantId, bytes: u64 }
+    /// procfs: copies the host name (`which` 0) or the domain name (1) into the grant. Word 0 of the reply: length.
+    MachineName = 9 { which: u64, grant: GrantId, bytes: u64 }
+    /// procfs, for root: sets the host name (`which` 0) or the domain name (1) to the text in the grant. `EINVAL`: it is too long.
+    SetMachineName = 10 { which: u64, grant: GrantId, bytes: u64 }
+    /// procfs: returns a setting (`SETTING_*`). `EINVAL`: there is none with this number.
+    Setting = 11 { what: u64 } -> { value: u64 }
+    /// procfs, for root: changes a setting. `EINVAL`: not to this value.
+    SetSetting = 12 { what: u64, value: u64 }
+    /// procfs: returns a random number that stays until the next boot, and one that nobody has had.
+    Identity = 13 { } -> { boot_low: u64, boot_high: u64, new_low: u64, new_high: u64 }
+    /// procfs: returns the load averages of one, five and fifteen minutes, times 2,048.
+    Loads = 14 { } -> { one: u64, five: u64, fifteen: u64 }
 }
 
 /// System V segments of shared memory. Values of a record: bytes, creating process, process that attached or detached last, attaches,

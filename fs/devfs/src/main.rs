@@ -32,7 +32,7 @@ fn main(start: sys::Start) {
     let keep = Keep::take(kept::BYTES).expect("the preserved memory is taken once");
     // Every mount shows the same directory, which is there already.
     let mount = |_: &MountRequest, _: Option<VolumeMemory>| Err(Errno::ENODEV);
-    let directory = Server::mounted(Devices::new(start.arguments, keep, now), mount);
+    let directory = Server::mounted([Devices::new(start.arguments, keep, now)], mount);
     server::run(&mut DevFs { directory, devices: MemoryDevices::new(sys::random::seed()) });
 }
 

@@ -155,6 +155,12 @@ impl Source for Live {
         ipc::call_repeating(Endpoint::PM, &pm::SetSetting { what, value }.message())?.result().map(drop)
     }
 
+    fn loads(&mut self) -> [u64; 3] {
+        let reply = ipc::call_repeating(Endpoint::PM, &pm::Loads {}.message());
+        let (one, five, fifteen) = reply.and_then(|reply| pm::Loads::results(&reply)).unwrap_or_default();
+        [one, five, fifteen]
+    }
+
     fn identity(&mut self) -> (u128, u128) {
         let reply = ipc::call_repeating(Endpoint::PM, &pm::Identity {}.message());
         let (boot_low, boot_high, new_low, new_high) =

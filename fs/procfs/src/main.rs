@@ -1,10 +1,10 @@
-//! procfs: processes and the machine as files under /proc (proc(5)).
+//! procfs: processes and the machine as files under /proc (proc(5)) and /sys (sysfs(5)).
 //!
 //! It has no state: every read fetches the figures from pm, vm, vfs and the kernel, and a node's number encodes the file. So a
 //! restart is not noticed.
 //!
 //! * `tree`: directories, files and links as a file system;
-//! * `top`, `settings` (/proc/sys): one line for each file that belongs to no process; `fixed`: what such a line says;
+//! * `top`, `settings` (/proc/sys), `system` (/sys): one line for each file that belongs to no process; `fixed`: what such a line says;
 //! * `process_files`: one line for each file of a process;
 //! * `system_text`, `process_text`: what the files contain;
 //! * `source`: interface to the figures; `live`: its implementation.
@@ -21,6 +21,7 @@ mod process_text;
 mod processor;
 mod settings;
 mod source;
+mod system;
 mod system_text;
 mod system_v;
 mod text;
@@ -40,7 +41,8 @@ sys::program!(main);
 const PROC: Entries = Entries::new(&[top::TOP, settings::SETTINGS]);
 
 fn main(_: sys::Start) {
-    // Every mount shows the same processes.
-    let mount = |_: &MountRequest, _: Option<VolumeMemory>| Ok::<_, Errno>(Tree::of_processes(Live, PROC));
-    server::run(&mut Server::mounted(Tree::of_processes(Live, PROC), mount));
+    // Every mount shows the same processes, and the same system.
+    let mount = |_: &MountRequest, _: Option<VolumeMemory>| Err::<Tree<Live>, _>(Errno::ENODEV);
+    let trees = [Tree::of_processes(Live, PROC), Tree::of_system(Live, Entries::new(&[system::SYSTEM]))];
+    server::run(&mut Server::mounted(trees, mount));
 }

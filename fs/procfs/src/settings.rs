@@ -43,6 +43,8 @@ pub const SETTINGS: &[Entry] = &[
     number("sys/kernel/cap_last_cap", 40),
     number("sys/kernel/ctrl-alt-del", 0),
     number("sys/kernel/dmesg_restrict", 0),
+    line("sys/kernel/core_pattern", "core"),
+    number("sys/kernel/core_uses_pid", 0),
     setting("sys/kernel/domainname", Setting::MachineName(1)),
     setting("sys/kernel/hostname", Setting::MachineName(0)),
     number("sys/kernel/kptr_restrict", 2),

@@ -106,6 +106,9 @@ pub trait Source {
     fn real_time_ns(&mut self) -> u64;
     /// Writes the kernel's command line.
     fn command_line(&mut self, text: &mut Text) -> fmt::Result;
+    /// Writes the System V objects of a kind (`abi::pm::IPC_*`), from this index on, into `records`. Returns how many; 0: there are no more.
+    /// `ENOMEM`.
+    fn ipc_objects(&mut self, kind: u64, first: u32, records: &mut [IpcRecord]) -> Result<usize, Errno>;
     /// Writes the table of mounts.
     fn mounts(&mut self, text: &mut Text) -> fmt::Result;
     /// Writes the table of mounts in the form of mountinfo.
@@ -122,9 +125,8 @@ pub trait Source {
     fn setting(&mut self, what: u64) -> u64;
     /// Changes a setting of pm. `EINVAL`.
     fn set_setting(&mut self, what: u64, value: u64) -> Result<(), Errno>;
+    /// Returns the load averages (`pm::Loads`).
+    fn loads(&mut self) -> [u64; 3];
     /// Returns the random number of this boot, and a new one.
     fn identity(&mut self) -> (u128, u128);
-    /// Writes the System V objects of a kind (`abi::pm::IPC_*`), from this index on, into `records`. Returns how many; 0: there are no more.
-    /// `ENOMEM`.
-    fn ipc_objects(&mut self, kind: u64, first: u32, records: &mut [IpcRecord]) -> Result<usize, Errno>;
 }

@@ -11,6 +11,8 @@ use core::fmt::{self, Write};
 /// Nanoseconds of a clock tick as /proc counts time (USER_HZ is 100).
 pub const CLOCK_TICK_NS: u64 = 10_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
+/// One, in load averages of pm.
+const LOAD_ONE: u64 = 1 << 11;
 /// Columns of /proc/meminfo up to the unit.
 const MEMORY_COLUMNS: usize = 24;
 
@@ -23,7 +25,7 @@ pub fn uptime(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     text.write_char('\n')
 }
 
-/// /proc/loadavg: the averages are not measured and reported as 0; then runnable and existing processes, and the newest pid.
+/// /proc/loadavg: the averages, runnable and existing processes, and the highest pid.
 pub fn load_average(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     let (mut running, mut all, mut last) = (0, 0, 0);
     let mut pid = 1;
@@ -33,7 +35,11 @@ pub fn load_average(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
         last = process.pid;
         pid = process.pid + 1;
     }
-    writeln!(text, "0.00 0.00 0.00 {running}/{all} {last}")
+    for average in source.loads() {
+        let rounded = average + LOAD_ONE / 200;
+        write!(text, "{}.{:02} ", rounded / LOAD_ONE, rounded % LOAD_ONE * 100 / LOAD_ONE)?;
+    }
+    writeln!(text, "{running}/{all} {last}")
 }
 
 /// /proc/meminfo.

@@ -1,4 +1,4 @@
-//! The files at the top of /proc, and the folders net and sysvipc.
+//! The files at the top of /proc, and in the folders net and sysvipc.
 
 use crate::fixed::{Entry, Kind, entry, folder, line, text};
 use crate::{system_text, system_v};
@@ -23,11 +23,11 @@ pub const TOP: &[Entry] = &[
     entry("self", Kind::OwnProcess),
     text("stat", system_text::statistics),
     text("swaps", system_text::swaps),
+    entry("thread-self", Kind::OwnThread),
     folder("sysvipc"),
     text("sysvipc/msg", system_v::queues),
     text("sysvipc/sem", system_v::semaphores),
     text("sysvipc/shm", system_v::segments),
-    entry("thread-self", Kind::OwnThread),
     text("uptime", system_text::uptime),
     text("version", system_text::version),
     text("vmstat", system_text::memory_counters),

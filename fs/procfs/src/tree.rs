@@ -118,6 +118,11 @@ impl<S: Source> Tree<S> {
         Tree { source, entries, magic: 0x9fa0, has_processes: true }
     }
 
+    /// Makes /sys.
+    pub fn of_system(source: S, entries: Entries) -> Self {
+        Tree { source, entries, magic: 0x6265_6572, has_processes: false }
+    }
+
     fn process(&mut self, pid: u32) -> Result<ProcessRecord, Errno> {
         self.source.process_from(pid)?.filter(|process| process.pid == pid).ok_or(Errno::ESRCH)
     }

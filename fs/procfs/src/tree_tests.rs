@@ -191,6 +191,9 @@ impl Source for Figures {
         self.pid_max = value;
         if value > 300 { Ok(()) } else { Err(Errno::EINVAL) }
     }
+    fn loads(&mut self) -> [u64; 3] {
+        [2048, 1024, 3 * 2048 + 20]
+    }
     fn identity(&mut self) -> (u128, u128) {
         (u128::MAX, 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef)
     }
@@ -292,10 +295,8 @@ fn threads_have_folders_of_their_own_and_show_the_priority_that_they_run_with() 
 #[test]
 fn a_directory_listed_in_pieces_is_complete_and_in_order() {
     let whole = list("", 100);
-    let in_folders = ["unix", "msg", "sem", "shm"];
-    let entries = crate::top::TOP.iter().skip(1).filter(|entry| !in_folders.contains(&entry.name())).count();
-    // The table has everything but ., .., sys and two processes.
-    assert_eq!(whole.len(), entries + 5);
+    let top = crate::top::TOP.iter().filter(|entry| !["", "unix", "msg", "sem", "shm"].contains(&entry.name())).count();
+    assert_eq!(whole.len(), 2 + top + "sys".len() / 3 + 2);
     assert_eq!(whole[whole.len() - 2..], ["7", "40"]);
     for at_once in 1..4 {
         assert_eq!(list("", at_once), whole);
@@ -324,6 +325,32 @@ fn every_listed_file_can_be_read_or_followed() {
                 proc.read(node, 0, 1 << 20, &mut bytes).unwrap();
                 let may_be_empty = ["environ", "auxv", "modules", "children"].iter().any(|name| path.ends_with(name));
                 assert!(!bytes.0.is_empty() || may_be_empty, "{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_system_is_a_tree_of_its_own_without_processes() {
+    let mut system = Tree::of_system(Figures::new(), Entries::new(&[crate::system::SYSTEM]));
+    assert_eq!(read_in(&mut system, "devices/system/cpu/online").unwrap(), b"0\n");
+    assert_eq!(walk_in(&mut system, "7"), Err(Errno::ENOENT));
+    assert_eq!(system.statistics().kind, 0x6265_6572);
+    let mut names = Names(Vec::new(), usize::MAX);
+    system.read_dir(TOP_NODE, 0, &mut names).unwrap();
+    let names: Vec<String> = names.0.into_iter().map(|(_, name)| name).collect();
+    assert_eq!(names, [".", "..", "class", "devices", "fs", "kernel", "module", "power"]);
+}
+
+#[test]
+fn every_file_is_in_a_folder_of_its_table() {
+    for entries in [crate::PROC, Entries::new(&[crate::system::SYSTEM])] {
+        for number in 0..entries.len() {
+            let entry = entries.get(number).unwrap();
+            let folder = entries.get(entries.parent(entry)).unwrap();
+            assert!(folder.is_folder());
+            if number > 0 {
+                assert_eq!(entries.find(folder, entry.name().as_bytes()), Some(number), "{}", entry.name());
             }
         }
     }
@@ -380,7 +407,7 @@ fn sizes_follow_each_region() {
 fn uptime_and_memory_are_in_the_units_of_linux() {
     assert_eq!(read("uptime"), "12.34 10.00\n");
     assert!(read("meminfo").starts_with("MemTotal:         524288 kB\n"));
-    assert_eq!(read("loadavg"), "0.00 0.00 0.00 0/2 40\n");
+    assert_eq!(read("loadavg"), "1.00 0.50 3.01 0/2 40\n");
 }
 
 #[test]

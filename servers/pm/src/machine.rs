@@ -3,6 +3,7 @@
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::index::ThreadIndex;
+use crate::state::load;
 use crate::state::machine::Name;
 use crate::state::time::SECOND_NS;
 use crate::system::{End, System};
@@ -19,6 +20,8 @@ const FIELDS: usize = 6;
 const LOG_BYTES: usize = 16 * 1024;
 /// Size of `struct sysinfo`.
 const SYSINFO_BYTES: usize = 112;
+/// One, in the load averages of `struct sysinfo`.
+const LOAD_ONE: u64 = 1 << 16;
 
 /// The magic numbers and commands of reboot(2).
 mod reboot {
@@ -52,8 +55,10 @@ impl<S: System> Programs<S> {
         let memory = self.system.memory();
         let threads = self.table.threads();
         let mut bytes = [0; SYSINFO_BYTES];
-        // uptime, three load averages, total and free memory; shared, buffered and swap memory stay zero.
-        for (n, word) in [(0, uptime_s), (4, memory.total), (5, memory.free)] {
+        // Shared, buffered and swap memory stay zero.
+        let [one, five, fifteen] = self.load.averages().map(|average| average * (LOAD_ONE / load::ONE));
+        let words = [(0, uptime_s), (1, one), (2, five), (3, fifteen), (4, memory.total), (5, memory.free)];
+        for (n, word) in words {
             bytes[8 * n..8 * n + 8].copy_from_slice(&word.to_le_bytes());
         }
         bytes[80..82].copy_from_slice(&(threads as u16).to_le_bytes());

@@ -4,9 +4,10 @@
 //! the folders of the topics. pm waits only for vm, vfs, tty and the kernel, all behind [`System`].
 
 use crate::state::index::ThreadIndex;
+use crate::state::load::Loads;
 use crate::state::table::Table;
 use crate::system::System;
-use abi::Errno;
+use abi::{Endpoint, Errno, info::state};
 
 /// See the head of the file.
 pub struct Programs<S> {
@@ -14,12 +15,14 @@ pub struct Programs<S> {
     pub system: S,
     /// Threads and processes.
     pub table: Table,
+    /// Load averages.
+    pub load: Loads,
 }
 
 impl<S: System> Programs<S> {
     /// No programs yet.
     pub fn new(system: S) -> Self {
-        Programs { system, table: Table::new() }
+        Programs { system, table: Table::new(), load: Loads::default() }
     }
 
     /// Reads bytes at `address` of the program. `EFAULT`.
@@ -43,6 +46,17 @@ impl<S: System> Programs<S> {
     /// Reads a word at `address` of the program. `EFAULT`.
     pub fn read_word(&mut self, t: ThreadIndex, address: u64) -> Result<u64, Errno> {
         self.read_words::<1>(t, address).map(|[word]| word)
+    }
+
+    /// Samples the load averages when it is time.
+    pub fn sample_load(&mut self, now_ns: u64) {
+        if self.load.is_due(now_ns) {
+            let endpoints = ThreadIndex::all().map(|t| (t, self.table[t].endpoint()));
+            let threads = endpoints.filter(|(_, endpoint)| *endpoint != Endpoint::NONE);
+            let running =
+                threads.filter(|(_, endpoint)| self.system.thread_use(*endpoint).state == state::READY).count();
+            self.load.sample(now_ns, running as u64);
+        }
     }
 
     /// Writes bytes to `address` of the program. `EFAULT`.

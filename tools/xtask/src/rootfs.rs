@@ -30,8 +30,8 @@ const INODE_SIZE: u64 = 256;
 const MIN_INODES: u64 = 4096;
 
 /// The folders that are empty in the image.
-const EMPTY_FOLDERS: [&str; 12] =
-    ["bin", "sbin", "usr/bin", "usr/sbin", "dev", "proc", "mnt", "out", "root", "run", "tmp", "var/log"];
+const EMPTY_FOLDERS: [&str; 13] =
+    ["bin", "sbin", "usr/bin", "usr/sbin", "dev", "proc", "sys", "mnt", "out", "root", "run", "tmp", "var/log"];
 
 /// What goes into a root file system.
 pub struct Contents<'a> {

@@ -798,6 +798,12 @@ struct skink_ds_delete {
  * file system's default), the high half a number that no other mount has. */
 #define SKINK_FS_MOUNTED_IN_MEMORY 4ull
 
+/* Mount, to procfs: the low half of minor for the tree of processes. */
+#define SKINK_FS_TREE_PROC 0ull
+
+/* Mount, to procfs: the low half of minor for sysfs. */
+#define SKINK_FS_TREE_SYS 1ull
+
 /* Allocate: allocates blocks for the holes before the end of the file; they read as zeros. */
 #define SKINK_FS_ALLOCATE_FILL 0ull
 
@@ -1424,12 +1430,6 @@ struct skink_kernel_resident {
 /* Bytes of a message queue, unless root allows more (pm). */
 #define SKINK_LIMITS_MESSAGE_QUEUE_BYTES 0x4000u
 
-/* System V segments of shared memory (pm). */
-#define SKINK_LIMITS_SEGMENTS 256u
-
-/* Bytes of a segment (pm). */
-#define SKINK_LIMITS_SEGMENT_BYTES 0xfffffffffeffffffull
-
 /* POSIX message queues (vfs). */
 #define SKINK_LIMITS_POSIX_QUEUES 256u
 
@@ -1740,8 +1740,18 @@ struct skink_pm_stir {
     uint64_t fourth;
 };
 
+/* procfs: copies IpcRecords of one kind (IPC_*) into the grant, ascending by index, from the first index not below first. Word 0 of the
+ * reply: bytes copied. */
+#define SKINK_PM_IPC_OBJECTS 0x20008u
+struct skink_pm_ipc_objects {
+    uint64_t kind;
+    uint64_t first;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
 /* procfs: copies the host name (which 0) or the domain name (1) into the grant. Word 0 of the reply: length. */
-#define SKINK_PM_MACHINE_NAME 0x20008u
+#define SKINK_PM_MACHINE_NAME 0x20009u
 struct skink_pm_machine_name {
     uint64_t which;
     uint64_t grant;
@@ -1749,7 +1759,7 @@ struct skink_pm_machine_name {
 };
 
 /* procfs, for root: sets the host name (which 0) or the domain name (1) to the text in the grant. EINVAL: it is too long. */
-#define SKINK_PM_SET_MACHINE_NAME 0x20009u
+#define SKINK_PM_SET_MACHINE_NAME 0x2000au
 struct skink_pm_set_machine_name {
     uint64_t which;
     uint64_t grant;
@@ -1757,7 +1767,7 @@ struct skink_pm_set_machine_name {
 };
 
 /* procfs: returns a setting (SETTING_*). EINVAL: there is none with this number. */
-#define SKINK_PM_SETTING 0x2000au
+#define SKINK_PM_SETTING 0x2000bu
 struct skink_pm_setting {
     uint64_t what;
 };
@@ -1766,14 +1776,14 @@ struct skink_pm_setting_reply {
 };
 
 /* procfs, for root: changes a setting. EINVAL: not to this value. */
-#define SKINK_PM_SET_SETTING 0x2000bu
+#define SKINK_PM_SET_SETTING 0x2000cu
 struct skink_pm_set_setting {
     uint64_t what;
     uint64_t value;
 };
 
 /* procfs: returns a random number that stays until the next boot, and one that nobody has had. */
-#define SKINK_PM_IDENTITY 0x2000cu
+#define SKINK_PM_IDENTITY 0x2000du
 struct skink_pm_identity_reply {
     uint64_t boot_low;
     uint64_t boot_high;
@@ -1781,14 +1791,12 @@ struct skink_pm_identity_reply {
     uint64_t new_high;
 };
 
-/* procfs: copies IpcRecords of one kind (IPC_*) into the grant, ascending by index, from the first index not below first. Word 0 of the
- * reply: bytes copied. */
-#define SKINK_PM_IPC_OBJECTS 0x2000du
-struct skink_pm_ipc_objects {
-    uint64_t kind;
-    uint64_t first;
-    uint64_t grant;
-    uint64_t bytes;
+/* procfs: returns the load averages of one, five and fifteen minutes, times 2,048. */
+#define SKINK_PM_LOADS 0x2000eu
+struct skink_pm_loads_reply {
+    uint64_t one;
+    uint64_t five;
+    uint64_t fifteen;
 };
 
 /* Privileges of a service. The system file states them, rs passes them to the kernel with PrivCtl, and the kernel enforces them on every

@@ -125,14 +125,16 @@ where
         }
     }
 
-    /// Returns a server of a file system without device, mounted from the start: a successor knows the nodes
-    /// that vfs has without another mount.
-    pub fn mounted(file_system: F, mount: M) -> Self {
+    /// Returns a server of file systems without device, mounted from the start: a successor knows the nodes that vfs has without another
+    /// mount. A mount chooses one by the low half of its minor.
+    pub fn mounted(file_systems: impl IntoIterator<Item = F>, mount: M) -> Self {
         let mut server = Self::new(mount);
-        let source = Source { service: None, minor: 0 };
-        let owner = Endpoint::NONE;
-        let volume = Volume { file_system, source, owner, read_only: false, incomplete: false, place: None };
-        server.volumes.put(0, volume);
+        for (number, file_system) in file_systems.into_iter().enumerate() {
+            let source = Source { service: None, minor: number as u64 };
+            let owner = Endpoint::NONE;
+            let volume = Volume { file_system, source, owner, read_only: false, incomplete: false, place: None };
+            server.volumes.put(number, volume);
+        }
         server
     }
 

@@ -101,7 +101,8 @@ where
     /// this one.
     fn mounted_already(&mut self, message: &Message, source: Source) -> Result<Option<usize>, Errno> {
         if self.volumes.get(0).is_some_and(|volume| volume.file_system.is_volatile()) {
-            return Ok(Some(0));
+            let number = source.minor as u32 as usize;
+            return self.volumes.get(number).map(|_| Some(number)).ok_or(Errno::ENODEV);
         }
         let Some(number) = self.volumes.mounted_from(source) else { return Ok(None) };
         let Some(volume) = self.volumes.get(number) else { return Ok(None) };

@@ -19,6 +19,7 @@ impl<S: System> Pm<S> {
             slot::CLOCK => self.alarm_fired(),
             slot::VFS => self.file_events(),
             slot::TTY => self.terminal_events(),
+            slot::RS => self.programs.sample_load(now_ns),
             _ => {}
         }
         self.keep_alarm();

@@ -4,7 +4,7 @@ use crate::pm::Pm;
 use crate::state::services::Service;
 use crate::system::System;
 use abi::endpoint::slot;
-use abi::pm::{Identity, Request, Setting, WhoIs};
+use abi::pm::{Identity, Loads, Request, Setting, WhoIs};
 use abi::{Endpoint, Errno, Message, Name};
 
 impl<S: System> Pm<S> {
@@ -34,6 +34,10 @@ impl<S: System> Pm<S> {
                 Err(error) => Err(error),
             },
             Request::SetSetting(ask) => self.set_setting(ask.what, ask.value),
+            Request::Loads(_) => {
+                let [one, five, fifteen] = self.programs.load.averages();
+                return Loads::reply(message, 0, one, five, fifteen);
+            }
             Request::Identity(_) => {
                 let ([boot_low, boot_high], [new_low, new_high]) = (self.machine.boot(), self.random.pair());
                 return Identity::reply(message, 0, boot_low, boot_high, new_low, new_high);
@@ -59,8 +63,10 @@ impl<S: System> Pm<S> {
             Request::Processes(_) | Request::Threads(_) | Request::ProcessText(_) | Request::IpcObjects(_) => {
                 &["procfs"]
             }
-            Request::MachineName(_) | Request::SetMachineName(_) => &["procfs"],
-            Request::Setting(_) | Request::SetSetting(_) | Request::Identity(_) => &["procfs"],
+            Request::MachineName(_) | Request::SetMachineName(_) | Request::Setting(_) | Request::SetSetting(_) => {
+                &["procfs"]
+            }
+            Request::Identity(_) | Request::Loads(_) => &["procfs"],
             Request::Stir(_) => &["devfs"],
             // Whoever implements a routed call must know its callers.
             Request::WhoIs(_) => return true,

@@ -132,7 +132,7 @@ impl<S: System> Programs<S> {
     }
 
     /// Whether `getpriority` and `setpriority` mean a process: a living one.
-    fn is_meant(&self, p: ProcessIndex, which: u64, who: u32, index: ProcessIndex) -> bool {
+    pub(super) fn is_meant(&self, p: ProcessIndex, which: u64, who: u32, index: ProcessIndex) -> bool {
         let (own, other) = (&self.table[p], &self.table[index]);
         other.is_alive()
             && match (which, who) {

@@ -18,14 +18,43 @@ mod option {
     pub const SET_DUMPABLE: u64 = 4;
     pub const GET_KEEPCAPS: u64 = 7;
     pub const SET_KEEPCAPS: u64 = 8;
+    pub const GET_TIMING: u64 = 13;
+    pub const SET_TIMING: u64 = 14;
     pub const SET_NAME: u64 = 15;
     pub const GET_NAME: u64 = 16;
+    pub const GET_SECCOMP: u64 = 21;
+    pub const CAPBSET_READ: u64 = 23;
+    pub const GET_SECUREBITS: u64 = 27;
     pub const SET_TIMERSLACK: u64 = 29;
     pub const GET_TIMERSLACK: u64 = 30;
+    pub const MCE_KILL_GET: u64 = 34;
     pub const SET_CHILD_SUBREAPER: u64 = 36;
     pub const GET_CHILD_SUBREAPER: u64 = 37;
     pub const SET_NO_NEW_PRIVS: u64 = 38;
     pub const GET_NO_NEW_PRIVS: u64 = 39;
+    pub const GET_TID_ADDRESS: u64 = 40;
+    pub const GET_THP_DISABLE: u64 = 42;
+    pub const CAP_AMBIENT: u64 = 47;
+}
+
+/// Number of the last capability.
+const LAST_CAPABILITY: u64 = 40;
+/// What PR_MCE_KILL_GET says of a process that has chosen nothing.
+const PR_MCE_KILL_DEFAULT: u64 = 2;
+
+/// prctl(PR_CAP_AMBIENT): the set is empty, and nothing can be added, since no process has inheritable capabilities.
+fn ambient(a: &[u64; 7]) -> Result<u64> {
+    const IS_SET: u64 = 1;
+    const RAISE: u64 = 2;
+    const LOWER: u64 = 3;
+    const CLEAR_ALL: u64 = 4;
+    match (a[1], a[2]) {
+        _ if a[3] != 0 || a[4] != 0 => Err(Errno::EINVAL),
+        (CLEAR_ALL, 0) => Ok(0),
+        (IS_SET | LOWER, ..=LAST_CAPABILITY) => Ok(0),
+        (RAISE, ..=LAST_CAPABILITY) => Err(Errno::EPERM),
+        _ => Err(Errno::EINVAL),
+    }
 }
 
 fn flag(value: u64) -> Result<bool> {
@@ -61,6 +90,17 @@ impl<S: System> Programs<S> {
             option::GET_DUMPABLE => return Ok(u64::from(control.dumpable)),
             option::SET_KEEPCAPS => control.keep_capabilities = flag(value)?,
             option::GET_KEEPCAPS => return Ok(u64::from(control.keep_capabilities)),
+            // Time is counted exactly, which Linux calls statistical.
+            option::GET_TIMING | option::GET_SECCOMP | option::GET_SECUREBITS => {}
+            option::SET_TIMING if value == 0 => {}
+            option::CAPBSET_READ if value <= LAST_CAPABILITY => return Ok(1),
+            option::CAP_AMBIENT => return ambient(a),
+            option::MCE_KILL_GET if a[1..5] == [0; 4] => return Ok(PR_MCE_KILL_DEFAULT),
+            option::GET_THP_DISABLE if a[1..5] == [0; 4] => {}
+            option::GET_TID_ADDRESS => {
+                let address = self.table[t].clear_tid;
+                self.write_words(t, value, [address])?;
+            }
             option::SET_TIMERSLACK if value == 0 => control.timer_slack_ns = TIMER_SLACK_NS,
             option::SET_TIMERSLACK => control.timer_slack_ns = value,
             option::GET_TIMERSLACK => return Ok(control.timer_slack_ns),

@@ -8,6 +8,7 @@ mod exit;
 mod fork;
 mod futexes;
 mod ids;
+mod io_priority;
 mod jobs;
 mod list;
 mod scheduling;

@@ -26,6 +26,10 @@ pub struct Control {
     pub no_new_privileges: bool,
     /// PR_SET_TIMERSLACK, which has no effect.
     pub timer_slack_ns: u64,
+    /// ioprio_set(2), which has no effect: drivers serve requests in their order. 0: it follows niceness.
+    pub io_priority: u16,
+    /// Commands of membarrier(2) that it has registered for.
+    pub barriers: u32,
 }
 
 impl Control {
@@ -38,6 +42,8 @@ impl Control {
         subreaper: false,
         no_new_privileges: false,
         timer_slack_ns: TIMER_SLACK_NS,
+        io_priority: 0,
+        barriers: 0,
     };
 
     /// What a child begins with.
@@ -51,6 +57,6 @@ impl Control {
             true => (self.personality & !CLEARED_ON_SETID, None),
             false => (self.personality, self.parent_death),
         };
-        Control { personality, parent_death, dumpable: !secure, keep_capabilities: false, ..self }
+        Control { personality, parent_death, dumpable: !secure, keep_capabilities: false, barriers: 0, ..self }
     }
 }

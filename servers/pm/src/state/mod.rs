@@ -12,6 +12,7 @@ pub mod index;
 pub mod intervals;
 pub mod ipc;
 pub mod limits;
+pub mod load;
 pub mod machine;
 pub mod messages;
 pub mod pid;

@@ -107,3 +107,24 @@ fn a_longer_clone_args_must_be_zero_behind_what_is_known() {
         assert_eq!(make(&mut world, at, bytes), answer, "{at} {bytes}");
     }
 }
+
+#[test]
+fn what_cannot_be_chosen_is_told_as_of_a_process_that_has_chosen_nothing() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    for (option, value, answer) in [(13, 0, 0), (14, 0, 0), (21, 0, 0), (23, 40, 1), (27, 0, 0), (34, 0, 2), (42, 0, 0)]
+    {
+        assert_eq!(prctl(&mut world, child, option, value), Some(Ok(answer)), "{option}");
+    }
+    for (option, value) in [(14, 1), (22, 1), (23, 41), (34, 1), (42, 1)] {
+        assert_eq!(prctl(&mut world, child, option, value), Some(Err(Errno::EINVAL)), "{option}");
+    }
+    world.call(child, nr::SET_TID_ADDRESS, &[BUFFER + 64]);
+    assert_eq!(prctl(&mut world, child, 40, BUFFER), DONE);
+    assert_eq!(world.read(child, BUFFER), BUFFER + 64);
+    let mut ambient = |a: u64, b: u64, c: u64| world.call(child, nr::PRCTL, &[47, a, b, c, 0]);
+    assert_eq!([ambient(1, 40, 0), ambient(3, 0, 0), ambient(4, 0, 0)], [DONE; 3]);
+    assert_eq!(ambient(2, 0, 0), Some(Err(Errno::EPERM)));
+    let wrong = [ambient(1, 41, 0), ambient(9, 1, 0), ambient(4, 1, 0), ambient(1, 1, 1)];
+    assert_eq!(wrong, [Some(Err(Errno::EINVAL)); 4]);
+}

@@ -5,6 +5,7 @@ mod answers;
 mod attributes;
 mod clone;
 mod control;
+mod conventions;
 mod core_dumps;
 mod deaths;
 mod exec;

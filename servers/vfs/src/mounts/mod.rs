@@ -55,38 +55,41 @@ fn parse_argument(word: &str) -> Option<Plan<'_>> {
 }
 
 /// A file system to be mounted.
-struct NewFileSystem<'a> {
-    service: &'a str,
-    role: Role,
+struct NewFileSystem {
+    served: Served,
     device: Option<Device<'static>>,
     options: Options,
     /// MS_*.
     flags: u64,
 }
 
-/// Whether a file system needs no block device.
-fn needs_no_device(service: &str) -> bool {
-    service != "ext2"
+/// Whether a type of file system needs no block device.
+fn needs_no_device(kind: &str) -> bool {
+    kind != "ext2"
 }
 
-/// The service behind a type of mount(2), and what it needs.
-fn service_of(kind: &[u8]) -> Option<(&'static str, Role)> {
-    match kind {
-        b"ext2" => Some(("ext2", Role::FileSystem)),
-        b"tmpfs" => Some(("tmpfs", Role::FileSystem)),
-        b"proc" | b"procfs" => Some(("procfs", Role::StatelessFileSystem)),
-        b"devtmpfs" | b"devfs" => Some(("devfs", Role::StatelessFileSystem)),
-        _ => None,
-    }
+/// What serves a type of file system.
+#[derive(Clone, Copy)]
+struct Served {
+    service: &'static str,
+    role: Role,
+    /// The type as /proc/mounts shows it.
+    kind: &'static str,
+    /// Which of the trees of its service it is.
+    tree: u64,
 }
 
-/// The type as /proc/mounts shows it.
-pub fn shown_kind(service: &str) -> &str {
-    match service {
-        "procfs" => "proc",
-        "devfs" => "devtmpfs",
-        other => other,
-    }
+/// The service behind a type of mount(2).
+fn service_of(kind: &[u8]) -> Option<Served> {
+    let (service, role, kind, tree) = match kind {
+        b"ext2" => ("ext2", Role::FileSystem, "ext2", 0),
+        b"tmpfs" => ("tmpfs", Role::FileSystem, "tmpfs", 0),
+        b"proc" | b"procfs" => ("procfs", Role::StatelessFileSystem, "proc", fs::TREE_PROC),
+        b"sysfs" => ("procfs", Role::StatelessFileSystem, "sysfs", fs::TREE_SYS),
+        b"devtmpfs" | b"devfs" => ("devfs", Role::StatelessFileSystem, "devtmpfs", 0),
+        _ => return None,
+    };
+    Some(Served { service, role, kind, tree })
 }
 
 /// Mounts what the arguments say, in their order. Without a root file system vfs cannot go on.
@@ -116,9 +119,9 @@ pub async fn mount_all(base: &Base, startup: &Startup, arguments: &'static str) 
 
 async fn mount_plan(base: &Base, plan: &Plan<'_>) -> Result<(), Errno> {
     let covers = if plan.target == "/" { None } else { Some(walk_from_root(base.files(), plan.target).await?) };
-    let (service, role) = service_of(plan.service.as_bytes()).ok_or(Errno::ENODEV)?;
+    let served = service_of(plan.service.as_bytes()).ok_or(Errno::ENODEV)?;
     let device = plan.disk.map(|name| base.devices().disk(name)).transpose()?;
-    let new = NewFileSystem { service, role, device, options: Options::default(), flags: 0 };
+    let new = NewFileSystem { served, device, options: Options::default(), flags: 0 };
     mount(base, new, plan.target.into(), covers, None).await
 }
 
@@ -136,20 +139,20 @@ async fn walk_from_root(files: &Files, path: &str) -> Result<NodeRef, Errno> {
 #[expect(clippy::disallowed_macros, reason = "small, of a call in progress: from the heap's reserve")]
 async fn mount(
     base: &Base,
-    new: NewFileSystem<'_>,
+    new: NewFileSystem,
     target: Vec<u8>,
     covers: Option<NodeRef>,
     process: Option<&Process>,
 ) -> Result<(), Errno> {
-    let NewFileSystem { service: service_name, role, device, options, flags } = new;
-    let service = base.peers().connect(service_name, role)?;
+    let NewFileSystem { served, device, options, flags } = new;
+    let service = base.peers().connect(served.service, served.role)?;
     let driver = device.map_or("", |device| device.service);
     let grant = GrantedBuffer::new(driver.into(), service.endpoint(), Access::Read)?;
     let number = base.shared().new_serial();
     let minor = match device {
         Some(device) => device.minor.into(),
         // The first one of the start has the same number in every incarnation.
-        None => options.minor(if process.is_some() { number } else { 0 }),
+        None => options.minor(if process.is_some() { number } else { 0 }) | served.tree,
     };
     let request = fs::Mount { grant: grant.id(), bytes: driver.len() as u64, minor, flags: flags & MS_RDONLY };
     let recalled = process.and_then(|process| process.caller.recalled(fs::Mount::LABEL));
@@ -161,7 +164,7 @@ async fn mount(
     let description = Description::from(fs::Mount::results(&reply)?);
     let told = reply.words[0];
     let flags = if told & fs::MOUNTED_READ_ONLY != 0 { flags | MS_RDONLY } else { flags };
-    let kind = shown_kind(service_name);
+    let kind = served.kind;
     let mount = Mount::new(
         NewMount {
             service,
@@ -249,11 +252,11 @@ pub async fn mount_call(
     if !node.is_directory() {
         return Err(Errno::ENOTDIR);
     }
-    let (service, role) = service_of(&kind).ok_or(Errno::ENODEV)?;
+    let served = service_of(&kind).ok_or(Errno::ENODEV)?;
     let flags = flags & KEPT;
-    if needs_no_device(service) {
-        let options = if service == "tmpfs" { Options::parse(&options)? } else { Options::default() };
-        let new = NewFileSystem { service, role, device: None, options, flags };
+    if needs_no_device(served.kind) {
+        let options = if served.kind == "tmpfs" { Options::parse(&options)? } else { Options::default() };
+        let new = NewFileSystem { served, device: None, options, flags };
         mount(base, new, found.canonical, Some(node), Some(&process)).await?;
         return Ok(0);
     }
@@ -265,7 +268,7 @@ pub async fn mount_call(
     if base.files().mounts.find(|mount| mount.device() == device.number()).is_some() {
         return Err(Errno::EBUSY);
     }
-    let new = NewFileSystem { service, role, device: Some(device), options: Options::default(), flags };
+    let new = NewFileSystem { served, device: Some(device), options: Options::default(), flags };
     mount(base, new, found.canonical, Some(node), Some(&process)).await?;
     Ok(0)
 }

@@ -348,7 +348,7 @@ impl Walk<'_> {
 
 /// Whether a link in this directory is one of a process's in /proc.
 fn leads_into_process(directory: &NodeRef, link: &NodeRef) -> bool {
-    link.mount().is_volatile() && !directory.mount().is_root(directory)
+    link.mount().kind() == "proc" && !directory.mount().is_root(directory)
 }
 
 /// Links of a process in /proc are for its user alone, whom procfs tells as their owner, and for root. `EACCES`.

@@ -27,7 +27,7 @@ use crate::{
             ThreadRecord, TimerRecord,
         },
     },
-    mounts::{self, shown_kind},
+    mounts,
     objects::{self, Inheritance, OpenFile, epoll::epoll_of},
     peers::Service,
     pipes::{Pipe, ring::Ring},
@@ -177,11 +177,17 @@ impl Restoration {
             [record.source, record.target].into_iter().for_each(|text| store.claim_text(text, ROOT));
             let service = Service::at(record.service as usize);
             let name = self.vfs.base().peers().name(service);
+            let source = String::from_utf8_lossy(&store.text(record.source)).into_owned();
+            // The source of one without device is its type; others are named after their service.
+            let kind = match name.as_ref() {
+                _ if record.volatile => source.clone(),
+                name => name.map_or("?", |name| name.as_str()).into(),
+            };
             let mount = Mount::new(
                 NewMount {
                     service,
-                    kind: shown_kind(name.as_ref().map_or("?", |name| name.as_str())).into(),
-                    source: String::from_utf8_lossy(&store.text(record.source)).into_owned(),
+                    kind,
+                    source,
                     target: store.text(record.target),
                     flags: record.flags,
                     volatile: record.volatile,
