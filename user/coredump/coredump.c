@@ -80,11 +80,8 @@ static void add_status(struct bytes *notes, long id, const struct skink_register
         .orig_rax = r->linux_call, .rip = r->rip, .cs = 0x33, .eflags = r->rflags, .rsp = r->rsp, .ss = 0x2b,
         .fs_base = r->fs_base, .gs_base = r->gs_base,
     };
-    if (id == (long) head.thread) {
-        status.pr_info.si_signo = status.pr_cursig = head.signal;
-        memcpy(&status.pr_info.si_errno, head.info + 4, 4);
-        memcpy(&status.pr_info.si_code, head.info + 8, 4);
-    }
+    /* As Linux: of every thread, and debuggers believe the last. */
+    status.pr_info.si_signo = status.pr_cursig = head.signal;
     memcpy(status.pr_reg, &regs, sizeof regs);
     status.pr_fpvalid = 1;
     add_note(notes, NT_PRSTATUS, &status, sizeof status);

@@ -60,7 +60,11 @@ fn a_signal_with_a_core_ends_the_process_when_the_dump_is_written() {
     assert_eq!(world.call(writer, nr::EXIT_GROUP, &[0]), None);
     assert!(!world.is_there(child) && !world.is_there(writer));
     assert_eq!(status(&mut world), Some(ABRT as u32 | DUMPED));
-    assert_eq!(world.call(world.init, nr::WAIT4, &[u64::MAX, BUFFER, 1, 0]), failed(Errno::ECHILD), "nobody waits for it");
+    assert_eq!(
+        world.call(world.init, nr::WAIT4, &[u64::MAX, BUFFER, 1, 0]),
+        failed(Errno::ECHILD),
+        "nobody waits for it"
+    );
 }
 
 #[test]
