@@ -1,6 +1,6 @@
 /* The cost of single system calls: getppid, a futex with inheritance that nobody waits for, one byte to and from the memory devices, a
  * poll of a pipe that is empty, a counter that is added to and read, and the same seen by an epoll, alone and beside idle descriptors;
- * sockets that are made, connected and closed; then messages of 64 bytes there and back between two processes. */
+ * sockets that are made, connected and closed; a descriptor that is sent; then messages of 64 bytes there and back between two processes. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -153,6 +153,31 @@ static void bench_connecting(void)
     close(server);
 }
 
+/* One descriptor, sent, received and closed, in one process. */
+static void bench_rights(void)
+{
+    union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr head; } control;
+    char byte = 0;
+    struct iovec piece = { &byte, 1 };
+    struct msghdr message = { .msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control };
+    int pair[2], file = open("/dev/null", O_RDONLY);
+    check(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0, "socketpair");
+    uint64_t start = 0;
+    for (int i = 0; i < 2 * ROUNDS; i++) {
+        if (i == ROUNDS)
+            start = ticks();
+        control.head = (struct cmsghdr) { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+        *(int *) CMSG_DATA(&control.head) = file;
+        message.msg_controllen = sizeof control;
+        check(sendmsg(pair[0], &message, 0) == 1, "sendmsg");
+        message.msg_controllen = sizeof control;
+        check(recvmsg(pair[1], &message, 0) == 1 && message.msg_controllen == sizeof control, "recvmsg");
+        close(*(int *) CMSG_DATA(&control.head));
+    }
+    report("rights_send_receive_close", start, ticks(), ROUNDS);
+    close(pair[0]), close(pair[1]), close(file);
+}
+
 static void bench_round_trip(const char *what, int kind)
 {
     char message[64] = { 0 };
@@ -189,6 +214,7 @@ int main(void)
     bench_epoll();
     bench_making_sockets();
     bench_connecting();
+    bench_rights();
     bench_round_trip("socket_stream_64", SOCK_STREAM);
     bench_round_trip("socket_packet_64", SOCK_SEQPACKET);
     bench_round_trip("socket_datagram_64", SOCK_DGRAM);

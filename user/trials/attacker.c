@@ -22,6 +22,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
+#include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -191,6 +192,43 @@ static void fill_sockets(void)
 }
 
 static void listeners(void) { crowd(fill_sockets); }
+
+/* Sends descriptors by a socket until its queue is full. */
+static void send_files(int socket, const int *files, int count)
+{
+    _Alignas(8) char control[CMSG_SPACE(253 * sizeof(int))];
+    struct iovec piece = { control, 1 };
+    struct msghdr message = { .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+    struct cmsghdr *head = (void *)control;
+    do {
+        memset(control, 0, sizeof control);
+        *head = (struct cmsghdr){ CMSG_LEN(count * sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+        memcpy(CMSG_DATA(head), files, count * sizeof(int));
+    } while (sendmsg(socket, &message, MSG_DONTWAIT) > 0);
+}
+
+/* Queues full of descriptors, of sockets that are in each other's queues, and a chain of them; all of it is left to who finds it. */
+static void fill_queues(void)
+{
+    int pair[2], files[253], last = 0;
+    struct rlimit limit = { 4096, 4096 };
+    setrlimit(RLIMIT_NOFILE, &limit);
+    for (int round = 0; round < 40 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0; round++) {
+        send_files(pair[0], &last, 1);
+        close(last);
+        last = pair[1];
+    }
+    while (socketpair(AF_UNIX, random_below(2) ? SOCK_STREAM : SOCK_SEQPACKET, 0, pair) == 0) {
+        int count = 1 + random_below(253);
+        for (int at = 0; at < count; at++)
+            files[at] = pair[random_below(2)];
+        send_files(pair[0], files, count);
+        send_files(pair[1], files, count);
+        close(pair[0]), close(pair[1]);
+    }
+}
+
+static void rights(void) { crowd(fill_queues); }
 
 /* Every counter is ready, and registered with every other epoll; then a wait for edges that do not come. */
 static void fill_epolls(void)
@@ -439,6 +477,7 @@ static const struct attack {
     { "futexes", futexes },     { "sleepers", sleepers }, { "locks", locks },       { "names", names },   { "calls", calls },
     { "listeners", listeners }, { "epolls", epolls },   { "leases", leases },       { "letters", letters },
     { "areas", areas },         { "splices", splices },
+    { "rights", rights },
 };
 enum { ATTACKS = sizeof attacks / sizeof *attacks };
 

@@ -94,6 +94,8 @@ fn main(start: sys::Start) {
         mounts::sync_periodically(vfs.base()).await;
     });
     vfs.base().runtime().spawn(vfs.base().peers().watch());
+    vfs.base().runtime().spawn(vfs.in_flight().serve(vfs.base()));
+    vfs.base().runtime().spawn(vfs.base().drop_unread());
     vfs.base().runtime().serve(
         |message| handle(vfs, message),
         |result| answer(vfs, result),
@@ -157,7 +159,10 @@ fn answer(vfs: &Vfs, result: Result<u64, Errno>) -> Message {
 fn notified(vfs: &'static Vfs, from: Endpoint) {
     match from.slot() {
         slot::VM => serve_vm(vfs.base(), vfs.processes(), vfs.startup()),
-        slot::RS => vfs.base().trim(),
+        slot::RS => {
+            vfs.base().trim();
+            vfs.in_flight().collect();
+        }
         _ => {}
     }
 }

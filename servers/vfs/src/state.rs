@@ -5,8 +5,8 @@
 //! vnode or an open file may be dropped whose end would borrow the same cell.
 
 use crate::{
-    base::Base, devices::Devices, events::Startup, files::locks::Waits, keep::Store, processes::Processes,
-    queues::names::QueueNames, sockets::names::Names,
+    base::Base, devices::Devices, events::Startup, files::locks::Waits, keep::Store, objects::garbage::InFlight,
+    processes::Processes, queues::names::QueueNames, sockets::names::Names,
 };
 use alloc::rc::Rc;
 
@@ -16,6 +16,7 @@ pub struct Vfs {
     processes: Processes,
     queues: QueueNames,
     sockets: Rc<Names>,
+    in_flight: Rc<InFlight>,
     lock_waits: Waits,
     startup: Startup,
 }
@@ -26,6 +27,7 @@ impl Vfs {
         let base = Base::new(store, generation, devices);
         Vfs {
             processes: Processes::new(base.callers().clone()),
+            in_flight: Rc::new(InFlight::new(base.store().sizes())),
             base,
             queues: QueueNames::default(),
             sockets: Rc::default(),
@@ -54,6 +56,11 @@ impl Vfs {
     /// Sockets by name.
     pub fn sockets(&self) -> &Rc<Names> {
         &self.sockets
+    }
+
+    /// Open files in flight.
+    pub fn in_flight(&self) -> &Rc<InFlight> {
+        &self.in_flight
     }
 
     /// The wait-for graph of record locks.

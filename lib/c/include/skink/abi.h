@@ -87,6 +87,7 @@ struct skink_name {
 #define ENOBUFS 105
 #define EISCONN 106
 #define ENOTCONN 107
+#define ETOOMANYREFS 109
 #define ETIMEDOUT 110
 #define ECONNREFUSED 111
 #define EALREADY 114

@@ -1,10 +1,11 @@
 //! What open files leave to do when their last descriptor ends, wherever that happens. `sweep` does it when no handler is running.
 
 use crate::{
+    events::Event,
     files::{mount::Shared, vnode::NodeRef},
     keep::Store,
     peers::Service,
-    pipes::Pipe,
+    pipes::{Pipe, ancillary::Ancillary},
 };
 use abi::Errno;
 use alloc::{collections::VecDeque, rc::Rc};
@@ -34,6 +35,10 @@ const SPARE_NOTES: usize = 1024;
 pub struct Closing {
     store: Rc<Store>,
     notes: RefCell<VecDeque<Closed>>,
+    /// What went with bytes that nobody will read.
+    unread: RefCell<VecDeque<VecDeque<Ancillary>>>,
+    /// Fires when more than one turn's part of it is left.
+    has_unread: Event,
     /// Open files.
     files: Cell<usize>,
     next_number: Cell<u64>,
@@ -43,7 +48,15 @@ pub struct Closing {
 impl Closing {
     /// Nothing has ended. Numbers begin above `first_number`, which no predecessor has reached.
     pub fn new(store: Rc<Store>, first_number: u64, shared: Rc<Shared>) -> Closing {
-        Closing { store, notes: RefCell::default(), files: Cell::new(0), next_number: Cell::new(first_number), shared }
+        Closing {
+            store,
+            notes: RefCell::default(),
+            unread: RefCell::default(),
+            has_unread: Event::default(),
+            files: Cell::new(0),
+            next_number: Cell::new(first_number),
+            shared,
+        }
     }
 
     /// Preserved memory.
@@ -77,6 +90,41 @@ impl Closing {
     #[expect(clippy::disallowed_methods, reason = "room was made when the file was opened")]
     pub fn add(&self, note: Closed) {
         self.notes.borrow_mut().push_back(note);
+        self.shared.ask_sweep();
+    }
+
+    /// Drops what went with bytes that nobody will read, soon: not at once, because what it consists of may end with it, and so on.
+    #[expect(clippy::disallowed_methods, reason = "small, of a socket that has ended: from the heap's reserve")]
+    pub fn discard(&self, unread: VecDeque<Ancillary>) {
+        self.unread.borrow_mut().push_back(unread);
+        self.shared.ask_sweep();
+    }
+
+    /// Drops as much of that as `most` allows, and counts it there.
+    pub fn drop_unread(&self, most: &mut usize) {
+        while *most > 0 {
+            let mut unread = self.unread.borrow_mut();
+            let Some(first) = unread.front_mut() else { return };
+            let entry = first.pop_front();
+            if first.is_empty() {
+                unread.pop_front();
+            }
+            drop(unread);
+            *most -= 1;
+            drop(entry);
+        }
+        if !self.unread.borrow().is_empty() {
+            self.has_unread.fire();
+        }
+    }
+
+    /// Waits until there is more to drop than one turn does.
+    pub async fn wait_for_unread(&self) {
+        self.has_unread.wait().await;
+    }
+
+    /// Has the rest dropped by this turn.
+    pub fn go_on(&self) {
         self.shared.ask_sweep();
     }
 

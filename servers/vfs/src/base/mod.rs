@@ -11,8 +11,8 @@ use crate::{
     events::notices::{Notices, SIGPIPE},
     files::{Files, mount::Shared},
     keep::{
-        Store,
-        records::{Note, PipeRecord, SignalRecord},
+        Kept, Store,
+        records::{AncillaryRecord, Note, PipeRecord, SignalRecord},
     },
     mappings::Mappings,
     memory::{
@@ -20,10 +20,10 @@ use crate::{
         address::{self, Address, header},
     },
     peers::Peers,
-    pipes::{World, packets::Results, pool::Pipes, ring::Pages},
+    pipes::{World, ancillary::Ancillary, packets::Results, pool::Pipes, ring::Pages},
 };
 use abi::{Endpoint, Errno, Message, chardev};
-use alloc::rc::Rc;
+use alloc::{collections::VecDeque, rc::Rc};
 use closing::{Closed, Closing};
 use server::{
     Runtime, Step,
@@ -54,6 +54,10 @@ pub struct Base {
 const CALL_BYTES: usize = 8 << 20;
 const USER_CALL_BYTES: usize = 3 << 20;
 const RESERVED_CALL_BYTES: usize = 1 << 20;
+/// Messages of sockets that have ended, the open files of which are closed in one turn. What these were sent follows in the next.
+const DROPS: usize = 64;
+/// Time between two of these turns.
+const PAUSE_NS: u64 = 50_000;
 
 impl Base {
     /// Nothing mounted, no programs. `generation`: of this incarnation.
@@ -192,11 +196,23 @@ impl Base {
     }
 
     fn sweep_all(&self) {
+        let mut drops = DROPS;
         while self.shared.take_sweep() {
             while let Some(closed) = self.closing.take() {
                 self.close(closed);
             }
+            self.closing.drop_unread(&mut drops);
             self.files.mounts.for_each_to_sweep(|mount| self.files.put_dropped(mount));
+        }
+    }
+
+    /// Drops, a part in each turn, what was in queues that have ended, for ever.
+    pub async fn drop_unread(&self) {
+        loop {
+            self.closing.wait_for_unread().await;
+            self.runtime.sleep_ns(PAUSE_NS).await;
+            self.closing.go_on();
+            self.sweep();
         }
     }
 
@@ -207,6 +223,7 @@ impl Base {
                 if refused || incoming.bytes() > 0 {
                     outgoing.reset(self);
                 }
+                incoming.discard(self);
                 incoming.close(self, ends.0, false);
                 outgoing.close(self, false, ends.1);
             }
@@ -285,14 +302,22 @@ impl World for Base {
         }
     }
 
-    fn report(&self, to: Endpoint, results: &Results, name: &Address, truncated: bool) -> Result<(), Errno> {
+    fn report(&self, to: Endpoint, results: &Results, name: &Address, flags: u32) -> Result<(), Errno> {
         match *results {
             Results::Nowhere => Ok(()),
             Results::Name { address, length_address } => address::store_sender(to, name, address, length_address),
-            Results::Header { address, name_address, name_bytes } => {
-                header::store(to, address, (name_address, name_bytes), name, truncated)
+            Results::Header { address, name_address, name_bytes, flags: asked } => {
+                header::store(to, address, (name_address, name_bytes), name, flags | asked, 0)
             }
         }
+    }
+
+    fn new_ancillary(&self, record: AncillaryRecord) -> Result<Kept<AncillaryRecord>, Errno> {
+        self.store.new_ancillary(record)
+    }
+
+    fn discard(&self, unread: VecDeque<Ancillary>) {
+        self.closing.discard(unread);
     }
 
     fn broken(&self, who: Endpoint, moved: u64) {

@@ -237,6 +237,13 @@ impl Caller {
         self.wait_or_sleep(None).await.map(drop)
     }
 
+    /// Waits for the signal that ends the call. Returns its error.
+    pub async fn wait_for_signal(&self) -> Result<u64, Errno> {
+        loop {
+            self.wait().await?;
+        }
+    }
+
     /// Waits until a state is reached whose changes fire `watchers`, or a signal ends the call with its error.
     pub async fn wait_until(&self, watchers: &Watchers, is_reached: impl Fn() -> bool) -> Result<(), Errno> {
         watchers.add(&self.event);
@@ -275,6 +282,9 @@ impl Caller {
 
 /// Preserves supplementary groups of a user. `ENOMEM`: no room.
 pub fn save_groups(store: &Store, groups: &[u32], user: u32) -> Result<Text, Errno> {
+    if groups.is_empty() {
+        return Ok(Text::EMPTY);
+    }
     let bytes = collect(groups.iter().flat_map(|group| group.to_le_bytes()))?;
     store.put_text(&bytes, user)
 }

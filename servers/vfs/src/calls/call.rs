@@ -7,6 +7,7 @@ use crate::{
     mappings::Mappings,
     memory as user,
     memory::buffer::UserBuffer,
+    objects::garbage::InFlight,
     peers::Peers,
     processes::{AT_FDCWD, Process, Processes},
     queues::names::QueueNames,
@@ -106,6 +107,11 @@ impl Call<'_> {
     /// Sockets by name.
     pub fn sockets(&self) -> &'static Rc<Names> {
         self.vfs.sockets()
+    }
+
+    /// Open files in flight.
+    pub fn in_flight(&self) -> &'static Rc<InFlight> {
+        self.vfs.in_flight()
     }
 
     /// The wait-for graph of record locks.

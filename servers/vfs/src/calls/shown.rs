@@ -1,15 +1,16 @@
 //! What procfs shows of vfs: mounts, locks and sockets, and the files of a process (`abi::vfs`).
 
+use super::descriptors::numbered;
 use crate::{
     base::Base,
     files::{mount::Mount, stat},
     keep::records::{LockRecord, NOWHERE, SocketRecord},
-    objects::{Object, OpenFile},
+    objects::{Object, OpenFile, socket::SocketFile},
     paths,
     processes::Processes,
 };
 use abi::{Endpoint, Errno, Message, vfs};
-use alloc::rc::Rc;
+use alloc::{rc::Rc, vec::Vec};
 use core::fmt::{self, Write};
 use sys::{
     copy,
@@ -91,6 +92,14 @@ fn socket_line(text: &mut Text, place: u16, socket: &SocketRecord, name: &[u8]) 
     text.write_str("\n")
 }
 
+/// What /proc shows an open file as: the path that it was opened by, or a socket's inode number.
+fn name(file: &OpenFile) -> Result<Vec<u8>, Errno> {
+    match file.object::<SocketFile>() {
+        Some(SocketFile(socket)) => numbered("socket", socket.record().inode),
+        None => copied(&file.path()),
+    }
+}
+
 /// The path of a descriptor, or of the working or root directory.
 pub fn path(processes: &Processes, to: Endpoint, request: &vfs::DescriptorPath) -> Result<u64, Errno> {
     const WORKING: i64 = -1;
@@ -99,7 +108,7 @@ pub fn path(processes: &Processes, to: Endpoint, request: &vfs::DescriptorPath) 
     let full = match request.what {
         WORKING => copied(&process.directories()?.working().path)?,
         ROOT => copied(&process.directories()?.root().path)?,
-        descriptor => copied(&process.file(descriptor as i32)?.path())?,
+        descriptor => name(&process.file(descriptor as i32)?)?,
     };
     let root = process.directories()?.root().path.clone();
     let shown = if request.what == ROOT { &full } else { paths::below(&full, &root).unwrap_or(&full) };

@@ -114,6 +114,11 @@ impl Store {
         taken.filter_map(|place| Some((place as u16, self.socket(place as u16)?)))
     }
 
+    /// What goes with bytes of a pipe.
+    pub fn ancillary(&self, place: u16) -> Option<AncillaryRecord> {
+        get(&self.ancillaries.table, &self.recover, place)
+    }
+
     /// The page after this one.
     pub fn next_page(&self, page: u16) -> Option<u16> {
         get(&self.pages.table, &self.recover, page).map(|next: NextRecord| next.0)
@@ -184,7 +189,12 @@ impl Store {
     /// After a restart: a socket is in use, with its addresses.
     pub fn claim_socket(&self, place: u16, record: &SocketRecord) {
         self.sockets.pool.claim(place as usize, record.user);
-        [record.name, record.peer_name].into_iter().for_each(|text| self.claim_text(text, record.user));
+        record.texts().into_iter().for_each(|text| self.claim_text(text, record.user));
+    }
+
+    /// After a restart: what goes with bytes of a pipe is in use.
+    pub fn claim_ancillary(&self, place: u16, user: u32) {
+        self.ancillaries.pool.claim(place as usize, user);
     }
 
     /// After a restart: frees all places that have not been claimed.
@@ -193,7 +203,7 @@ impl Store {
         self.texts.settle();
     }
 
-    fn pools(&self) -> [&Pool; 14] {
+    fn pools(&self) -> [&Pool; 15] {
         [
             &self.tables.pool,
             &self.lists.pool,
@@ -209,6 +219,7 @@ impl Store {
             &self.timers.pool,
             &self.interests.pool,
             &self.sockets.pool,
+            &self.ancillaries.pool,
         ]
     }
 }
@@ -216,7 +227,7 @@ impl Store {
 #[cfg(test)]
 impl Store {
     /// Free places of every table.
-    pub fn in_use(&self) -> [usize; 14] {
+    pub fn in_use(&self) -> [usize; 15] {
         self.pools().map(|pool| pool.room(self.turn()))
     }
 }

@@ -1,6 +1,6 @@
 //! A record in both its forms: in the heap, to be read, and in preserved memory. Whatever changes goes through this cell.
 
-use super::{Store, layout::Places, pool::ROOT, records::*};
+use super::{Store, Text, layout::Places, pool::ROOT, records::*};
 use abi::Errno;
 use alloc::rc::Rc;
 use core::{cell::Cell, fmt};
@@ -50,6 +50,12 @@ impl<R: Home> Kept<R> {
     pub fn set(&self, record: R) {
         self.record.set(record);
         R::table(&self.store).set(&self.store.recover, self.place as usize, &record);
+    }
+
+    /// Sets the record where the state of the last commit does not refer to it: nothing has to be undone.
+    pub fn put_unreferenced(&self, record: R) {
+        self.record.set(record);
+        R::table(&self.store).put_unreferenced(&self.store.recover, self.place as usize, &record);
     }
 
     /// Changes a part of it.
@@ -109,6 +115,12 @@ impl Store {
         Ok(Kept::new(self, take(self, &self.sockets, &record, record.user, Errno::ENFILE)?, record))
     }
 
+    /// A place for what goes with bytes of a pipe; [`Kept::put_unreferenced`] sets it. `ETOOMANYREFS`: the user has his share, or no room.
+    pub fn new_ancillary(self: &Rc<Self>, record: AncillaryRecord) -> Result<Kept<AncillaryRecord>, Errno> {
+        let place = self.ancillaries.pool.take(record.user, self.turn()).ok_or(Errno::ETOOMANYREFS)?;
+        Ok(Kept::new(self, place as u32, record))
+    }
+
     /// Makes directories of a process. `ENOMEM`: no room.
     pub fn new_directories(self: &Rc<Self>, record: DirectoriesRecord) -> Result<Kept<DirectoriesRecord>, Errno> {
         Ok(Kept::new(self, take(self, &self.directories, &record, ROOT, Errno::ENOMEM)?, record))
@@ -155,7 +167,24 @@ impl Home for SocketRecord {
 
     fn release(&self, store: &Store, place: u32) {
         store.release(&store.sockets, place as usize);
-        [self.name, self.peer_name].into_iter().for_each(|text| store.release_text(text));
+        self.texts().into_iter().for_each(|text| store.release_text(text));
+    }
+}
+
+impl SocketRecord {
+    /// The texts that it refers to.
+    pub fn texts(&self) -> [Text; 3] {
+        [self.name, self.peer_name, self.peer_groups]
+    }
+}
+
+impl Home for AncillaryRecord {
+    fn table(store: &Store) -> &Table<Self> {
+        &store.ancillaries.table
+    }
+
+    fn release(&self, store: &Store, place: u32) {
+        store.release(&store.ancillaries, place as usize);
     }
 }
 

@@ -52,6 +52,8 @@ const INTERESTS: usize = scaled(131_072, 512);
 const DEVICE_INTERESTS: usize = 128;
 /// Sockets, those of connections that nobody has accepted included.
 const SOCKETS: usize = scaled(8192, 64);
+/// What goes with bytes and messages of sockets: up to `CARRIED` open files each.
+const ANCILLARIES: usize = scaled(16_384, 64);
 pub(super) const PEERS: usize = 32;
 
 /// How much of the tables is used: it grows with the machine's memory, so that a full table cannot exhaust that.
@@ -99,6 +101,11 @@ impl Sizes {
     /// Pipes.
     pub fn pipes(&self) -> usize {
         self.pipes
+    }
+
+    /// Open files that may be in flight.
+    pub fn in_flight(&self) -> usize {
+        ANCILLARIES * CARRIED
     }
 
     /// Pages of pipes beyond those that every pipe has.
@@ -190,6 +197,7 @@ pub struct Store {
     /// Registrations of devices, by user.
     pub(super) device_interests: Shares,
     pub(super) sockets: Places<SocketRecord>,
+    pub(super) ancillaries: Places<AncillaryRecord>,
     pub(super) peers: Table<PeerRecord>,
     pub(super) global: Table<GlobalRecord>,
     pub(super) texts: Texts,
@@ -235,6 +243,7 @@ impl Store {
             interests: Places::lay_out_shared(&recover, INTERESTS, sizes.interests),
             device_interests: quota(DEVICE_INTERESTS),
             sockets: Places::lay_out_shared(&recover, SOCKETS, SOCKETS),
+            ancillaries: Places::lay_out_shared(&recover, ANCILLARIES, ANCILLARIES),
             peers: Table::lay_out(&recover, PEERS),
             global: Table::lay_out(&recover, 1),
             texts: Texts::lay_out(&recover, 2 * sizes.files),

@@ -3,7 +3,7 @@
 use super::{
     PIPE_PAGE, Store,
     pool::ROOT,
-    records::{NOWHERE, NextRecord, PipeRecord},
+    records::{NextRecord, PipeRecord},
 };
 use abi::{Endpoint, Errno};
 
@@ -11,8 +11,7 @@ impl Store {
     /// Makes the record of an empty pipe. `ENFILE`: no place is free.
     pub fn new_pipe(&self, capacity: usize, user: u32) -> Result<u16, Errno> {
         let place = self.pipes.pool.take(ROOT, self.turn()).ok_or(Errno::ENFILE)?;
-        let empty = PipeRecord { capacity: 0, bytes: 0, first: NOWHERE, last: NOWHERE, start: 0, user, reset: false };
-        let record = PipeRecord { capacity: capacity as u32, ..empty };
+        let record = PipeRecord { capacity: capacity as u32, ..PipeRecord::empty(user) };
         self.pipes.table.put_unreferenced(&self.recover, place, &record);
         Ok(place as u16)
     }

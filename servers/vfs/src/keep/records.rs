@@ -363,6 +363,16 @@ pub struct PipeRecord {
     pub user: u32,
     /// The writer has closed its socket with unread data: the reader gets `ECONNRESET`.
     pub reset: bool,
+    /// The first of what goes with its bytes or messages; `NOWHERE`: nothing.
+    pub ancillary: u16,
+}
+
+impl PipeRecord {
+    /// That of a pipe of a user in which nothing is, and nothing may be.
+    pub const fn empty(user: u32) -> PipeRecord {
+        let (first, last, ancillary) = (NOWHERE, NOWHERE, NOWHERE);
+        PipeRecord { capacity: 0, bytes: 0, first, last, start: 0, user, reset: false, ancillary }
+    }
 }
 
 impl Record for PipeRecord {
@@ -371,7 +381,8 @@ impl Record for PipeRecord {
     fn store(&self, words: &mut [u64]) {
         words[0] = halves(self.capacity, self.user);
         words[1] = halves(self.start, self.bytes);
-        words[2] = self.first as u64 | (self.last as u64) << 16 | (self.reset as u64) << 32;
+        words[2] =
+            halves(self.first as u32 | (self.last as u32) << 16, self.reset as u32 | (self.ancillary as u32) << 16);
     }
 
     fn load(words: &[u64]) -> Self {
@@ -383,6 +394,7 @@ impl Record for PipeRecord {
             start: words[1] as u32,
             user: (words[0] >> 32) as u32,
             reset: words[2] >> 32 & 1 != 0,
+            ancillary: (words[2] >> 48) as u16,
         }
     }
 }
@@ -775,6 +787,56 @@ impl Ucred {
     pub const NONE: Ucred = Ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
 }
 
+/// Open files of one [`AncillaryRecord`].
+pub const CARRIED: usize = 8;
+
+/// What goes with a message, or with bytes of a stream, in a pipe: open files in flight, and of a stream the sender's ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct AncillaryRecord {
+    /// What goes with later bytes of the same pipe, and a record with further files of the same message; `NOWHERE`: nothing.
+    pub next: u16,
+    pub more: u16,
+    /// Places of open files, as many as `count`.
+    pub files: [u32; CARRIED],
+    pub count: u8,
+    /// Of a stream: how many bytes there are between the one before and this one, and with how many bytes this one goes.
+    pub before: u32,
+    pub bytes: u32,
+    pub sender: Option<Ucred>,
+    /// Real uid of the one who sends it, to whom it is charged.
+    pub user: u32,
+}
+
+impl Record for AncillaryRecord {
+    const WORDS: usize = 4 + CARRIED / 2;
+
+    fn store(&self, words: &mut [u64]) {
+        let sender = self.sender.unwrap_or(Ucred::NONE);
+        let bits = self.count as u32 | (self.sender.is_some() as u32) << 8;
+        words[0] = halves(self.next as u32 | (self.more as u32) << 16, bits);
+        words[1] = halves(self.before, self.bytes);
+        words[2] = halves(sender.pid, sender.uid);
+        words[3] = halves(sender.gid, self.user);
+        pack(self.files, &mut words[4..]);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        let high = |word: usize| (words[word] >> 32) as u32;
+        let sender = Ucred { pid: words[2] as u32, uid: high(2), gid: words[3] as u32 };
+        AncillaryRecord {
+            next: words[0] as u16,
+            more: (words[0] >> 16) as u16,
+            files: core::array::from_fn(|index| unpack(&words[4..], index)),
+            count: high(0) as u8,
+            before: words[1] as u32,
+            bytes: high(1),
+            sender: (high(0) >> 8 & 1 != 0).then_some(sender),
+            user: high(3),
+        }
+    }
+}
+
 /// A socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -808,6 +870,8 @@ pub struct SocketRecord {
     /// The special file that it is bound to.
     pub node: NodeRecord,
     pub peer: Ucred,
+    /// Supplementary groups of the peer, four bytes each.
+    pub peer_groups: Text,
     /// `SO_RCVTIMEO` and `SO_SNDTIMEO`; 0: none.
     pub receive_ns: u64,
     pub send_ns: u64,
@@ -832,7 +896,7 @@ impl Record for SocketRecord {
         words[7] = self.receive_ns;
         words[8] = self.send_ns;
         words[9] = halves(self.receive_bytes, self.send_bytes);
-        words[10] = self.options as u64;
+        words[10] = halves(self.options, self.peer_groups.to_word() as u32);
         words[11] = self.peer_inode;
     }
 
@@ -859,6 +923,7 @@ impl Record for SocketRecord {
             peer_name: Text::from_word(half(4, 32).into()),
             node: NodeRecord { mount: short(4, 0), node: words[3] },
             peer: Ucred { pid: half(5, 32), uid: half(6, 0), gid: half(6, 32) },
+            peer_groups: Text::from_word(half(10, 32).into()),
             receive_ns: words[7],
             send_ns: words[8],
             receive_bytes: half(9, 0),

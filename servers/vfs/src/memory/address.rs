@@ -18,6 +18,9 @@ pub struct Address {
 }
 
 impl Address {
+    /// No name.
+    pub const EMPTY: Address = Address { bytes: [0; NAME_BYTES], length: 0 };
+
     /// The name with these bytes, of which there are at most 108.
     pub fn new(name: &[u8]) -> Address {
         let mut address = Address::of_length(name.len());
@@ -106,26 +109,24 @@ pub mod header {
 
     const NAME_LENGTH: u64 = 8;
     const CONTROL_LENGTH: u64 = 40;
-    const FLAGS: u64 = 48;
-    /// The message was longer than the buffers.
-    const MSG_TRUNC: u32 = 0x20;
 
-    /// Writes the results of a recvmsg: the sender's name, no control messages, and whether the message was truncated.
+    /// Writes the results of a recvmsg: the sender's name if there is a place for it, flags, and how many bytes of control messages
+    /// have been written.
     pub fn store(
         who: Endpoint,
         header: u64,
         (name_address, room): (u64, u32),
         name: &Address,
-        truncated: bool,
+        flags: u32,
+        control_bytes: u64,
     ) -> Result<(), Errno> {
-        let length = match name_address {
-            0 => 0,
-            _ if name.is_empty() => 0,
-            _ => store_up_to(who, name, name_address, room as usize)?,
-        };
-        let flags = if truncated { MSG_TRUNC } else { 0 };
-        user::store(who, header + NAME_LENGTH, &(length as u32).to_le_bytes())?;
-        user::store(who, header + CONTROL_LENGTH, &0u64.to_le_bytes())?;
-        user::store(who, header + FLAGS, &flags.to_le_bytes())
+        if name_address != 0 {
+            let length = if name.is_empty() { 0 } else { store_up_to(who, name, name_address, room as usize)? };
+            user::store(who, header + NAME_LENGTH, &(length as u32).to_le_bytes())?;
+        }
+        let mut results = [0; 12];
+        results[..8].copy_from_slice(&control_bytes.to_le_bytes());
+        results[8..].copy_from_slice(&flags.to_le_bytes());
+        user::store(who, header + CONTROL_LENGTH, &results)
     }
 }

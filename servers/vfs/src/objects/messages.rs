@@ -4,17 +4,21 @@
 
 use super::{
     OpenFile, Operation, done, pipe,
-    socket::{deadline, flag, pause},
+    socket::{deadline, flag, pause, sender_of},
 };
 use crate::{
     base::{Base, Flow},
     callers::Caller,
-    memory::{address::Address, buffer::UserBuffer},
-    pipes::{Outcome, Pipe, packets::Receiver},
-    sockets::Socket,
+    memory::buffer::UserBuffer,
+    pipes::{
+        Outcome, Pipe,
+        ancillary::Cargo,
+        packets::{Envelope, Parcel, Receiver},
+    },
+    sockets::{PASSCRED, Socket},
 };
 use abi::Errno;
-use alloc::rc::Rc;
+use alloc::{boxed::Box, rc::Rc};
 
 /// Whether a call on this open file does not wait.
 pub fn is_nonblocking(file: &OpenFile, flags: u32) -> bool {
@@ -23,21 +27,52 @@ pub fn is_nonblocking(file: &OpenFile, flags: u32) -> bool {
 
 /// Sends a message to the socket's peer. `ENOTCONN`, `ECONNREFUSED`: it has none, or that has ended; `EPIPE`, `EMSGSIZE`.
 pub fn send(on: &Operation, socket: &Socket, buffer: &mut UserBuffer, flags: u32) -> Result<Flow, Errno> {
+    let to = outgoing(on.base, socket, flags)?;
+    send_cargo(on, socket, buffer, flags, (to, Cargo::default()))
+}
+
+/// What a socket sends messages into. `EOPNOTSUPP`: urgent data; `ECONNRESET`: its peer has closed with unread messages, which is told
+/// once; other errors as of [`send`].
+pub fn outgoing(base: &Base, socket: &Socket, flags: u32) -> Result<Rc<Pipe>, Errno> {
     if flags & flag::OOB != 0 {
         return Err(Errno::EOPNOTSUPP);
     }
-    let (to, name) = (socket.outgoing()?, socket.name());
-    let nonblocking = is_nonblocking(on.file, flags);
-    match socket.record().send_ns {
-        limit_ns @ 1.. if !nonblocking => {
-            let (task, mut buffer) = (Task::new(on, limit_ns), core::mem::take(buffer));
-            Ok(Flow::task(async move { task.send(&to, &mut buffer, &name, false).await }))
-        }
-        _ => {
-            let outcome = to.send(on.base, buffer, &name, nonblocking);
-            pipe::flow(on.base, on.caller, &to, outcome)
-        }
+    match socket.connection() {
+        Some(connection) if connection.incoming().take_reset(base) => Err(Errno::ECONNRESET),
+        _ => socket.outgoing(),
     }
+}
+
+/// Sends a message with which something goes.
+pub fn send_cargo(
+    on: &Operation,
+    socket: &Socket,
+    buffer: &mut UserBuffer,
+    flags: u32,
+    (to, cargo): (Rc<Pipe>, Cargo),
+) -> Result<Flow, Errno> {
+    let mut envelope = envelope(on.caller, socket, &to, cargo);
+    let nonblocking = is_nonblocking(on.file, flags);
+    let limit_ns = socket.record().send_ns;
+    if nonblocking || limit_ns == 0 && envelope.cargo.rights.is_none() {
+        let outcome = to.send(on.base, buffer, &mut envelope, nonblocking);
+        return pipe::flow(on.base, on.caller, &to, outcome);
+    }
+    match to.send(on.base, buffer, &mut envelope, true) {
+        Outcome::Done(Err(Errno::EAGAIN)) => {}
+        outcome => return pipe::flow(on.base, on.caller, &to, outcome),
+    }
+    let (task, mut buffer) = (Task::new(on, limit_ns), core::mem::take(buffer));
+    Ok(Flow::task(async move { task.send(&to, &mut buffer, envelope, false).await }))
+}
+
+/// What a message has besides its content: with the sender's ids, if it has none and one of both sides wants them.
+pub fn envelope(caller: &Caller, socket: &Socket, to: &Pipe, mut cargo: Cargo) -> Envelope {
+    if cargo.sender.is_none() && (to.asks() || socket.has_option(PASSCRED)) {
+        cargo.sender = Some(sender_of(caller));
+    }
+    let name = socket.is_bound().then(|| Box::new(socket.name()));
+    Envelope { name, cargo, user: caller.user() }
 }
 
 /// Receives a message. `ENOTCONN`; `EOPNOTSUPP`: urgent data.
@@ -53,11 +88,11 @@ pub fn receive(on: &Operation, socket: &Socket, mut to: Receiver, flags: u32) ->
     let (peeks, nonblocking, limit_ns) =
         (flags & flag::PEEK != 0, is_nonblocking(on.file, flags), socket.record().receive_ns);
     if nonblocking || !peeks && limit_ns == 0 {
-        let outcome = incoming.receive(on.base, &mut to, peeks, nonblocking);
+        let outcome = incoming.receive(on.base, &mut to, None, peeks, nonblocking);
         return pipe::flow(on.base, on.caller, incoming, outcome);
     }
     let (task, incoming) = (Task::new(on, limit_ns), incoming.clone());
-    Ok(Flow::task(async move { task.receive(&incoming, &mut to, peeks, false).await }))
+    Ok(Flow::task(async move { task.receive(&incoming, &mut to, None, peeks).await }))
 }
 
 /// A call that sends or receives messages in a task.
@@ -75,27 +110,33 @@ impl Task {
         Task { base: on.base, caller: on.caller.clone(), _file: on.file.clone(), deadline_ns: deadline(limit_ns) }
     }
 
-    /// Sends a message of a socket with this name into a pipe.
+    /// Sends a message into a pipe.
     pub async fn send(
         &self,
         to: &Pipe,
         buffer: &mut UserBuffer,
-        name: &Address,
+        mut envelope: Envelope,
         nonblocking: bool,
     ) -> Result<u64, Errno> {
         loop {
-            match to.send(self.base, buffer, name, true) {
+            match to.send(self.base, buffer, &mut envelope, true) {
                 Outcome::Done(Err(Errno::EAGAIN)) if !nonblocking => self.pause(to).await?,
                 outcome => return self.finish(outcome),
             }
         }
     }
 
-    /// Receives a message from a pipe.
-    pub async fn receive(&self, from: &Pipe, to: &mut Receiver, peeks: bool, nonblocking: bool) -> Result<u64, Errno> {
+    /// Receives a message from a pipe, when there is one.
+    pub async fn receive(
+        &self,
+        from: &Pipe,
+        to: &mut Receiver,
+        mut parcel: Option<&mut Parcel>,
+        peeks: bool,
+    ) -> Result<u64, Errno> {
         loop {
-            match from.receive(self.base, to, peeks, true) {
-                Outcome::Done(Err(Errno::EAGAIN)) if !nonblocking => self.pause(from).await?,
+            match from.receive(self.base, to, parcel.as_deref_mut(), peeks, true) {
+                Outcome::Done(Err(Errno::EAGAIN)) => self.pause(from).await?,
                 outcome => return self.finish(outcome),
             }
         }

@@ -10,12 +10,14 @@ pub mod directory;
 pub mod epoll;
 pub mod eventfd;
 mod file;
+pub mod garbage;
 pub mod messages;
 pub mod null;
 pub mod path;
 pub mod pipe;
 pub mod queue;
 pub mod regular;
+pub mod rights;
 pub mod socket;
 pub mod timer;
 

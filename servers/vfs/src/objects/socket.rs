@@ -6,15 +6,18 @@ use crate::{
     callers::{Caller, permission::S_IFSOCK},
     events::{Watchers, notices::SIGPIPE},
     files::{stat::Summary, vnode::NodeRef},
-    keep::records::{Note, ObjectRecord},
+    keep::records::{Note, ObjectRecord, Ucred},
     memory as user,
     memory::buffer::UserBuffer,
-    pipes::{Outcome, Pipe, packets::Receiver},
+    pipes::{Outcome, Pipe, ancillary::Cargo, packets::Receiver},
     sockets::{self, Socket},
 };
 use abi::Errno;
 use alloc::rc::Rc;
 use sys::time;
+
+/// ioctl: bytes that the peer has not read (`SIOCOUTQ`).
+const TIOCOUTQ: u32 = 0x5411;
 
 /// Flags of send and recv.
 pub mod flag {
@@ -30,6 +33,8 @@ pub mod flag {
     pub const TRUNC: u32 = 0x20;
     /// No SIGPIPE.
     pub const NOSIGNAL: u32 = 0x4000;
+    /// Descriptors that are received are closed by exec.
+    pub const CMSG_CLOEXEC: u32 = 0x4000_0000;
 }
 
 /// A socket as an open file.
@@ -65,17 +70,17 @@ impl Object for SocketFile {
     }
 
     fn control(&self, on: &Operation, request: u32, argument: u64) -> Result<Flow, Errno> {
-        if request != FIONREAD {
-            return Err(Errno::ENOTTY);
-        }
-        if self.0.record().listening {
-            return Err(Errno::EINVAL);
-        }
         let kind = self.0.kind();
-        let bytes = self.0.incoming().map_or(0, |incoming| match kind {
-            sockets::Kind::Stream => incoming.bytes(),
-            _ => incoming.message_bytes(on.base, kind == sockets::Kind::Datagrams),
-        });
+        let bytes_of = |pipe: &Rc<Pipe>, first| match kind {
+            sockets::Kind::Stream => pipe.bytes(),
+            _ => pipe.message_bytes(on.base, first),
+        };
+        let bytes = match request {
+            FIONREAD | TIOCOUTQ if self.0.record().listening => return Err(Errno::EINVAL),
+            FIONREAD => self.0.incoming().map_or(0, |pipe| bytes_of(pipe, kind == sockets::Kind::Datagrams)),
+            TIOCOUTQ => self.0.connection().map_or(0, |connection| bytes_of(connection.outgoing(), false)),
+            _ => return Err(Errno::ENOTTY),
+        };
         user::store(on.caller.endpoint, argument, &(bytes as u32).to_le_bytes())?;
         done(0)
     }
@@ -101,24 +106,71 @@ impl Kind for SocketFile {
     }
 }
 
+/// The ids of a caller that a receiver is told.
+pub fn sender_of(caller: &Caller) -> Ucred {
+    let ids = caller.credentials();
+    Ucred { pid: caller.pid, uid: ids.uid, gid: ids.gid }
+}
+
 /// Sends what is in the buffer. `EOPNOTSUPP`: urgent data; `ENOTCONN`.
 pub fn send(on: &Operation, socket: &Socket, buffer: &mut UserBuffer, flags: u32) -> Result<Flow, Errno> {
+    let quiet = flags & flag::NOSIGNAL != 0;
+    let Some(pipe) = outgoing(socket, flags)? else { return pipe::broken(on.base, on.caller, quiet) };
+    if pipe.is_identified() {
+        let cargo = Cargo { sender: Some(sender_of(on.caller)), rights: None };
+        return send_cargo(on, socket, buffer, flags, cargo);
+    }
+    let nonblocking = messages::is_nonblocking(on.file, flags);
+    match socket.record().send_ns {
+        limit_ns @ 1.. if !nonblocking => {
+            let transfer = Transfer::new(on, pipe, buffer, limit_ns);
+            Ok(Flow::task(async move { transfer.send(quiet).await }))
+        }
+        _ => pipe::write(on.base, on.caller, pipe, buffer, nonblocking, quiet),
+    }
+}
+
+/// What a stream socket sends into; `None`: it is shut down. `EOPNOTSUPP`: urgent data; `ENOTCONN`.
+pub fn outgoing(socket: &Socket, flags: u32) -> Result<Option<&Rc<Pipe>>, Errno> {
     if flags & flag::OOB != 0 {
         return Err(Errno::EOPNOTSUPP);
     }
     let connection = socket.connection().ok_or(Errno::ENOTCONN)?;
+    Ok(connection.writes().then(|| connection.outgoing()))
+}
+
+/// [`send`] of bytes with which something goes.
+pub fn send_cargo(
+    on: &Operation,
+    socket: &Socket,
+    buffer: &mut UserBuffer,
+    flags: u32,
+    cargo: Cargo,
+) -> Result<Flow, Errno> {
+    send_cargo_after(on, socket, buffer, flags, cargo, 0)
+}
+
+/// [`send_cargo`] after as many other messages of the same call.
+pub fn send_cargo_after(
+    on: &Operation,
+    socket: &Socket,
+    buffer: &mut UserBuffer,
+    flags: u32,
+    cargo: Cargo,
+    messages: u64,
+) -> Result<Flow, Errno> {
     let quiet = flags & flag::NOSIGNAL != 0;
-    if !connection.writes() {
-        return pipe::broken(on.base, on.caller, quiet);
+    let Some(pipe) = outgoing(socket, flags)? else { return pipe::broken(on.base, on.caller, quiet) };
+    let nonblocking = messages::is_nonblocking(on.file, flags);
+    let mut transfer = Transfer::new(on, pipe, buffer, socket.record().send_ns).with(cargo).after(messages);
+    on.base.store().has_moved();
+    match transfer.write() {
+        Err(Errno::EAGAIN) if !nonblocking => {}
+        Err(Errno::EPIPE) => return pipe::broken(on.base, on.caller, quiet),
+        Ok(_) if transfer.buffer.left() > 0 && !nonblocking => transfer.note(),
+        result => return Ok(Flow::Done(result)),
     }
-    let nonblocking = on.file.nonblocking() || flags & flag::DONTWAIT != 0;
-    match socket.record().send_ns {
-        limit_ns @ 1.. if !nonblocking => {
-            let transfer = Transfer::new(on, connection.outgoing(), buffer, limit_ns);
-            Ok(Flow::task(async move { transfer.send(quiet).await }))
-        }
-        _ => pipe::write(on.base, on.caller, connection.outgoing(), buffer, nonblocking, quiet),
-    }
+    Ok(Flow::task(async move { transfer.send(quiet).await }))
 }
 
 /// Receives what has come. `EINVAL`: urgent data, or it is not connected.
@@ -127,16 +179,16 @@ pub fn receive(on: &Operation, socket: &Socket, buffer: &mut UserBuffer, flags: 
     if connection.is_deaf() {
         return done(0);
     }
-    let nonblocking = on.file.nonblocking() || flags & flag::DONTWAIT != 0;
+    let nonblocking = messages::is_nonblocking(on.file, flags);
     let limit_ns = socket.record().receive_ns;
     let (peeks, all) = (flags & flag::PEEK != 0, flags & flag::WAITALL != 0);
     if peeks && nonblocking {
-        return Ok(Flow::Done(connection.incoming().peek(on.base, buffer)));
+        return Ok(Flow::Done(connection.incoming().peek(on.base, buffer, &mut Cargo::default())));
     }
     if nonblocking || !peeks && !all && limit_ns == 0 {
         return pipe::read(on.base, on.caller, connection.incoming(), buffer, nonblocking);
     }
-    let transfer = Transfer::new(on, connection.incoming(), buffer, limit_ns);
+    let mut transfer = Transfer::new(on, connection.incoming(), buffer, limit_ns);
     Ok(Flow::task(async move { transfer.receive(peeks, all).await }))
 }
 
@@ -145,29 +197,64 @@ pub fn deadline(limit_ns: u64) -> Option<u64> {
     (limit_ns != 0).then(|| time::now_ns().saturating_add(limit_ns))
 }
 
+/// Bits of a note that say how many bytes of a message were moved; those above say how many messages were before it.
+pub const MOVED_BITS: u32 = 32;
+
 /// A transfer that waits in a task, because it has a deadline, or what a pipe's own waiting does not do.
-struct Transfer {
+pub struct Transfer {
     base: &'static Base,
     caller: Rc<Caller>,
     /// Open until the transfer ends.
     _file: Rc<OpenFile>,
     pipe: Rc<Pipe>,
     buffer: UserBuffer,
+    /// What goes with the bytes.
+    cargo: Cargo,
     deadline_ns: Option<u64>,
+    /// Messages of the call that were moved before.
+    before: u64,
 }
 
 impl Transfer {
-    fn new(on: &Operation, pipe: &Rc<Pipe>, buffer: &mut UserBuffer, limit_ns: u64) -> Transfer {
+    /// A transfer of a buffer, each wait of which is limited to so many nanoseconds; 0: not at all.
+    pub fn new(on: &Operation, pipe: &Rc<Pipe>, buffer: &mut UserBuffer, limit_ns: u64) -> Transfer {
         let mut buffer = core::mem::take(buffer);
-        if let Some(Note::Moved(moved)) = on.caller.noted() {
-            buffer.advance_all(moved);
+        let noted = match on.caller.noted() {
+            Some(Note::Moved(noted)) => noted,
+            _ => 0,
+        };
+        buffer.advance_all(noted & ((1 << MOVED_BITS) - 1));
+        let (caller, file, pipe, cargo) = (on.caller.clone(), on.file.clone(), pipe.clone(), Cargo::default());
+        let deadline_ns = deadline(limit_ns);
+        Transfer { base: on.base, caller, _file: file, pipe, buffer, cargo, deadline_ns, before: 0 }
+    }
+
+    /// One that sends something with its bytes. If some of these went before a death, so have the open files.
+    pub fn with(mut self, cargo: Cargo) -> Transfer {
+        self.cargo = cargo;
+        if self.buffer.moved() > 0 {
+            self.cargo.rights = None;
         }
-        let (caller, file, pipe) = (on.caller.clone(), on.file.clone(), pipe.clone());
-        Transfer { base: on.base, caller, _file: file, pipe, buffer, deadline_ns: deadline(limit_ns) }
+        self
+    }
+
+    /// One before which the call has moved so many messages.
+    pub fn after(mut self, messages: u64) -> Transfer {
+        self.before = messages << MOVED_BITS;
+        self
+    }
+
+    /// What has come with the bytes.
+    pub fn cargo(&mut self) -> Cargo {
+        core::mem::take(&mut self.cargo)
+    }
+
+    fn note(&self) {
+        self.caller.note(Note::Moved(self.before | self.buffer.moved()));
     }
 
     /// Receives at least a byte; with `all` until the buffer is full, or there is an end. `EAGAIN`: the deadline.
-    async fn receive(mut self, peeks: bool, all: bool) -> Result<u64, Errno> {
+    pub async fn receive(&mut self, peeks: bool, all: bool) -> Result<u64, Errno> {
         loop {
             let before = self.buffer.moved();
             let result = if peeks { self.peek(all) } else { self.read() };
@@ -175,7 +262,7 @@ impl Transfer {
             match result {
                 Err(Errno::EAGAIN) => {}
                 Ok(_) if all && self.buffer.left() > 0 && moved > before => {
-                    self.caller.note(Note::Moved(moved));
+                    self.note();
                     continue;
                 }
                 Ok(_) => return Ok(moved),
@@ -188,7 +275,7 @@ impl Transfer {
     }
 
     fn read(&mut self) -> Result<u64, Errno> {
-        match self.pipe.read(self.base, &mut self.buffer, true) {
+        match self.pipe.read_with(self.base, &mut self.buffer, true, &mut self.cargo) {
             Outcome::Done(result) => result,
             Outcome::Waiting => Err(Errno::EAGAIN),
         }
@@ -197,7 +284,7 @@ impl Transfer {
     /// Peeks from the beginning. `EAGAIN`: there is nothing, or with `all` not enough.
     fn peek(&mut self, all: bool) -> Result<u64, Errno> {
         let mut buffer = self.buffer.clone();
-        let moved = self.pipe.peek(self.base, &mut buffer)?;
+        let moved = self.pipe.peek(self.base, &mut buffer, &mut self.cargo)?;
         if all && buffer.left() > 0 && moved > 0 && self.pipe.writers() > 0 {
             return Err(Errno::EAGAIN);
         }
@@ -206,15 +293,11 @@ impl Transfer {
     }
 
     /// Sends everything. `EAGAIN`: the deadline, and nothing was sent; `EPIPE`: nobody reads, and unless `quiet` SIGPIPE has been sent.
-    async fn send(mut self, quiet: bool) -> Result<u64, Errno> {
+    pub async fn send(mut self, quiet: bool) -> Result<u64, Errno> {
         loop {
-            let result = match self.pipe.write(self.base, &mut self.buffer, true) {
-                Outcome::Done(result) => result,
-                Outcome::Waiting => Err(Errno::EAGAIN),
-            };
-            match result {
+            match self.write() {
                 Ok(_) if self.buffer.left() == 0 => return Ok(self.buffer.moved()),
-                Ok(moved) => self.caller.note(Note::Moved(moved)),
+                Ok(_) => self.note(),
                 Err(Errno::EAGAIN) => {}
                 Err(error) if self.buffer.moved() > 0 => return self.buffer.moved_or(error),
                 Err(Errno::EPIPE) if !quiet => return self.signal().await,
@@ -226,12 +309,15 @@ impl Transfer {
         }
     }
 
+    /// Sends what there is room for. `EAGAIN`: none.
+    fn write(&mut self) -> Result<u64, Errno> {
+        self.pipe.write_with(self.base, &mut self.buffer, self.caller.user(), &mut self.cargo)
+    }
+
     /// Has pm send SIGPIPE, and ends with the error that pm ends the call with.
     async fn signal(&self) -> Result<u64, Errno> {
         self.base.notices().signal(self.caller.endpoint, SIGPIPE);
-        loop {
-            self.caller.wait().await?;
-        }
+        self.caller.wait_for_signal().await
     }
 
     /// Waits until the pipe changes. `EAGAIN`: the deadline.

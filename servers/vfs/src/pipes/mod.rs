@@ -7,6 +7,9 @@
 //! The ring outlives vfs, and so does how far a writer that waits has come; those who wait come again by themselves.
 //! Neighbours: `World` is vfs (copies, answers), in tests a fake; `ring` holds the bytes; `splice` moves them within vfs.
 
+pub mod ancillary;
+mod copy;
+mod laden;
 pub mod packets;
 pub mod pool;
 pub mod ring;
@@ -19,8 +22,10 @@ use crate::{
         Watchers,
         poll::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM},
     },
+    keep::{Kept, records::AncillaryRecord},
     memory::{address::Address, buffer::UserBuffer},
     pipes::{
+        ancillary::{Ancillaries, Ancillary, Cargo},
         packets::{Results, Waiting},
         pool::Charge,
         ring::{Pages, Ring},
@@ -28,6 +33,7 @@ use crate::{
 };
 use abi::{Endpoint, Errno};
 use alloc::collections::VecDeque;
+use copy::{Side, hand_over};
 use core::{
     cell::{Cell, RefCell},
     mem::take,
@@ -55,8 +61,12 @@ pub trait World: Pages {
     fn note_moved(&self, who: Endpoint, moved: u64);
     /// Answers the waiting call of a program.
     fn finish(&self, who: Endpoint, result: Result<u64, Errno>);
-    /// Tells a receiver the name of the sender, and whether its message was truncated.
-    fn report(&self, to: Endpoint, results: &Results, name: &Address, truncated: bool) -> Result<(), Errno>;
+    /// Tells a receiver the name of the sender, and flags of its message (`MSG_*`).
+    fn report(&self, to: Endpoint, results: &Results, name: &Address, flags: u32) -> Result<(), Errno>;
+    /// A place for what goes with bytes. `ETOOMANYREFS`.
+    fn new_ancillary(&self, record: AncillaryRecord) -> Result<Kept<AncillaryRecord>, Errno>;
+    /// Drops what nobody will read, soon.
+    fn discard(&self, unread: VecDeque<Ancillary>);
     /// The waiting write of this program has lost its last reader.
     fn broken(&self, who: Endpoint, moved: u64);
 }
@@ -87,6 +97,10 @@ pub struct Pipe {
     /// Who made it.
     user: u32,
     charge: RefCell<Charge>,
+    /// Of a socket that wants to know who sends: no read passes from one sender to another.
+    asks: Cell<bool>,
+    /// Of a socket that always tells who it is.
+    tells: Cell<bool>,
     /// Both ends are closed.
     ended: Cell<bool>,
 }
@@ -100,13 +114,16 @@ struct State {
     packets: Waiting,
     /// A splice moves the first bytes elsewhere: nobody else takes any until it is done.
     held: bool,
+    /// What goes with the bytes in the ring.
+    ancillaries: Ancillaries,
 }
 
 impl Pipe {
     /// A pipe at this place of preserved memory, new or as a predecessor has left it.
     pub fn new(record: u16, ring: Ring, charge: Charge) -> Pipe {
         let (waiting_readers, waiting_writers) = (VecDeque::new(), VecDeque::new());
-        let state = State { ring, waiting_readers, waiting_writers, packets: Waiting::default(), held: false };
+        let (packets, ancillaries) = (Waiting::default(), Ancillaries::default());
+        let state = State { ring, waiting_readers, waiting_writers, packets, ancillaries, held: false };
         Pipe {
             state: RefCell::new(state),
             readers: Cell::new(0),
@@ -116,6 +133,8 @@ impl Pipe {
             record,
             user: charge.user(),
             charge: RefCell::new(charge),
+            asks: Cell::new(false),
+            tells: Cell::new(false),
             ended: Cell::new(false),
         }
     }
@@ -144,20 +163,22 @@ impl Pipe {
         self.readers.set(self.readers.get() - reads as u32);
         self.writers.set(self.writers.get() - writes as u32);
         // A socket may stop receiving while a thread waits in it.
-        if !self.is_held() && (self.writers.get() == 0 || self.readers.get() == 0) {
+        let ends = self.writers.get() == 0 || self.readers.get() == 0;
+        if ends && !self.is_held() && self.state.borrow().has_waiting() {
             let waiting = take(&mut self.state.borrow_mut().waiting_readers);
             waiting.iter().for_each(|reader| world.finish(reader.owner, self.end(world)));
             let mut packets = take(&mut self.state.borrow_mut().packets);
             packets.end_receivers(world, || self.end(world));
             self.state.borrow_mut().packets = packets;
         }
-        if self.readers.get() == 0 {
+        if self.readers.get() == 0 && self.state.borrow().has_waiting() {
             let waiting = take(&mut self.state.borrow_mut().waiting_writers);
             waiting.iter().for_each(|writer| world.broken(writer.owner, writer.moved()));
             let error = if self.writers.get() == 0 { Errno::ECONNREFUSED } else { Errno::EPIPE };
             self.state.borrow_mut().packets.end_senders(world, error);
         }
         if self.readers.get() + self.writers.get() == 0 && !self.ended.replace(true) {
+            self.discard(world);
             self.state.borrow_mut().ring.clear(world);
             world.end(self.record);
         }
@@ -243,8 +264,15 @@ impl Pipe {
         Ok(bytes as u64)
     }
 
-    /// Reads what is in the ring, then what waiting writers have; waits for the first byte unless `nonblocking`.
+    /// Reads what is in the ring, then what waiting writers have; waits for the first byte unless `nonblocking`. What goes with the
+    /// bytes is dropped.
+    #[inline]
     pub fn read(&self, world: &impl World, to: &mut UserBuffer, nonblocking: bool) -> Outcome {
+        self.read_with(world, to, nonblocking, &mut Cargo::default())
+    }
+
+    /// [`Pipe::read`] that also takes what goes with the bytes; not if it waits in the pipe.
+    pub fn read_with(&self, world: &impl World, to: &mut UserBuffer, nonblocking: bool, cargo: &mut Cargo) -> Outcome {
         if to.left() == 0 {
             return Outcome::Done(Ok(0));
         }
@@ -258,7 +286,11 @@ impl Pipe {
         }
         if state.has_data() {
             let was_full = state.is_full();
-            let result = state.drain(world, to).and_then(|()| state.take_from_writers(world, to));
+            let drained = match state.ancillaries.is_empty() {
+                true => state.drain(world, to),
+                false => state.drain_stretch(world, to, self.asks.get(), cargo),
+            };
+            let result = drained.and_then(|()| state.take_from_writers(world, to));
             state.admit_writers(world);
             self.save(world, &mut state);
             if result.is_err() || to.moved() > 0 {
@@ -277,27 +309,6 @@ impl Pipe {
             return Outcome::Done(Err(Errno::EAGAIN));
         }
         wait_in(&mut state.waiting_readers, to)
-    }
-
-    /// Copies what [`Pipe::read`] would take now, and leaves it. Never waits: `EAGAIN`, when there is nothing yet.
-    pub fn peek(&self, world: &impl World, to: &mut UserBuffer) -> Result<u64, Errno> {
-        let state = self.state.borrow();
-        let mut skipped = 0;
-        while to.left() > 0 && skipped < state.ring.len() {
-            let piece = to.piece();
-            let bytes = state.ring.peek(world, skipped, to.owner, piece.address, piece.bytes as usize)?;
-            skipped += bytes;
-            to.advance(bytes as u64);
-        }
-        if let (0, Some(writer)) = (skipped, state.waiting_writers.front()) {
-            hand_over(world, &mut writer.clone(), to).map_err(|_| Errno::EFAULT)?;
-        }
-        drop(state);
-        match to.moved() {
-            0 if to.left() > 0 && self.writers.get() > 0 => Err(Errno::EAGAIN),
-            0 if to.left() > 0 => self.end(world),
-            moved => Ok(moved),
-        }
     }
 
     /// Writes everything, waiting for room unless `nonblocking`. `EPIPE`: nobody reads.
@@ -378,6 +389,11 @@ fn take_out(queue: &mut VecDeque<UserBuffer>, who: Endpoint) -> Option<u64> {
 }
 
 impl State {
+    /// Whether a call waits in it.
+    fn has_waiting(&self) -> bool {
+        !self.waiting_readers.is_empty() || !self.waiting_writers.is_empty() || self.packets.has_any()
+    }
+
     /// Whether a poll for writing waits.
     fn is_full(&self) -> bool {
         (self.ring.room() as u64) < PIPE_BUF
@@ -474,27 +490,4 @@ impl State {
             }
         }
     }
-}
-
-/// Which side's memory was bad.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    Writer,
-    Reader,
-}
-
-fn hand_over(world: &impl World, from: &mut UserBuffer, to: &mut UserBuffer) -> Result<(), Side> {
-    while from.left() > 0 && to.left() > 0 {
-        let (source, target) = (from.piece(), to.piece());
-        let bytes = source.bytes.min(target.bytes).min(MAX_BYTES as u64);
-        if world.copy(from.owner, source.address, to.owner, target.address, bytes).is_err() {
-            // The copy does not tell whose memory it was: one byte of the writer's decides.
-            let writer_bad = !world.is_mapped(from.owner, source.address)
-                || !world.is_mapped(from.owner, source.address.wrapping_add(bytes - 1));
-            return Err(if writer_bad { Side::Writer } else { Side::Reader });
-        }
-        from.advance(bytes);
-        to.advance(bytes);
-    }
-    Ok(())
 }

@@ -1,18 +1,35 @@
 //! Messages in a pipe, for sockets that keep their boundaries: each is written and read as a whole.
 //!
-//! In the ring a message is a head (length of the content, length of the sender's name), the name, and the content; so whatever lies in the
-//! ring is a number of whole messages, wherever a death leaves it. A sender copies straight into the memory of a receiver that waits.
+//! In the ring a message is a head (length of the content, length of the sender's name, whether ids and open files go with it), the ids, the
+//! name, and the content; so whatever lies in the ring is a number of whole messages, wherever a death leaves it. Open files are in
+//! [`super::ancillary`]. A sender copies straight into the memory of a receiver that waits.
 //! Invariants: receivers wait only while the ring is empty and no sender waits; a pipe has messages or bytes, never both.
 
-use super::{Outcome, Pipe, Side, State, World, hand_over};
-use crate::memory::{address::Address, buffer::UserBuffer};
+use super::{
+    Outcome, Pipe, Side, State, World,
+    ancillary::{Ancillary, Cargo},
+    hand_over,
+};
+use crate::{
+    keep::records::Ucred,
+    memory::{address::Address, buffer::UserBuffer},
+};
 use abi::{Endpoint, Errno};
-use alloc::collections::VecDeque;
+use alloc::{boxed::Box, collections::VecDeque};
 use core::mem::take;
 use sys::fallible::TryQueue;
 
-/// Bytes of the head of a message.
+/// Bytes of the head of a message, and of the ids that may follow it.
 const HEAD_BYTES: usize = 8;
+const SENDER_BYTES: usize = 12;
+
+/// Flags of a message that a receiver is told.
+pub mod flag {
+    /// What goes with the message did not fit.
+    pub const CTRUNC: u32 = 0x8;
+    /// The message was longer than the buffer.
+    pub const TRUNC: u32 = 0x20;
+}
 
 /// Where a receiver is told of the sender's name and of truncation.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,8 +39,28 @@ pub enum Results {
     Nowhere,
     /// `recvfrom`: addresses of the name and of its length.
     Name { address: u64, length_address: u64 },
-    /// `recvmsg`: `struct msghdr`, with the room that it has for the name.
-    Header { address: u64, name_address: u64, name_bytes: u32 },
+    /// `recvmsg` without room for what goes with the message: `struct msghdr`, the room that it has for the name, flags to be told.
+    Header { address: u64, name_address: u64, name_bytes: u32, flags: u32 },
+}
+
+/// What a receiver gets besides the content.
+#[derive(Clone, Debug)]
+pub struct Parcel {
+    /// The sender's name.
+    pub name: Address,
+    /// What the sender has given.
+    pub cargo: Cargo,
+    /// See [`flag`].
+    pub flags: u32,
+    /// There is a message, though it may be empty.
+    pub arrived: bool,
+}
+
+impl Default for Parcel {
+    /// No message.
+    fn default() -> Parcel {
+        Parcel { name: Address::EMPTY, cargo: Cargo::default(), flags: 0, arrived: false }
+    }
 }
 
 /// A receiving call.
@@ -37,11 +74,22 @@ pub struct Receiver {
     pub whole_length: bool,
 }
 
-/// A sending call, and the name of its socket.
+/// What a sender gives besides the content.
+#[derive(Debug)]
+pub struct Envelope {
+    /// The name of its socket, if it has one.
+    pub name: Option<Box<Address>>,
+    /// What goes with the message.
+    pub cargo: Cargo,
+    /// Real uid of the sender.
+    pub user: u32,
+}
+
+/// A sending call.
 #[derive(Debug)]
 pub struct Letter {
     buffer: UserBuffer,
-    name: Address,
+    envelope: Envelope,
 }
 
 /// Calls that wait in a pipe of messages.
@@ -70,6 +118,11 @@ impl Waiting {
         take(&mut self.senders).iter().for_each(|waiting| world.finish(waiting.buffer.owner, Err(error)));
     }
 
+    /// Whether a call waits.
+    pub(super) fn has_any(&self) -> bool {
+        !self.receivers.is_empty() || !self.senders.is_empty()
+    }
+
     /// Whether a call waits to send.
     pub(super) fn has_senders(&self) -> bool {
         !self.senders.is_empty()
@@ -80,33 +133,69 @@ impl Waiting {
 struct Head {
     bytes: usize,
     name: Address,
+    sender: Option<Ucred>,
+    has_rights: bool,
 }
 
 impl Head {
     fn total(&self) -> usize {
-        HEAD_BYTES + self.name.name().len() + self.bytes
+        front_bytes(self.name.name(), self.sender.is_some()) + self.bytes
+    }
+}
+
+/// Bytes of a message before its content.
+fn front_bytes(name: &[u8], identified: bool) -> usize {
+    HEAD_BYTES + if identified { SENDER_BYTES } else { 0 } + name.len()
+}
+
+impl Envelope {
+    fn name(&self) -> &[u8] {
+        self.name.as_ref().map_or(&[], |name| name.name())
+    }
+
+    /// What precedes a content of so many bytes.
+    fn head(&self, bytes: u64) -> ([u8; HEAD_BYTES + SENDER_BYTES], usize) {
+        let mut head = [0; HEAD_BYTES + SENDER_BYTES];
+        head[..4].copy_from_slice(&(bytes as u32).to_le_bytes());
+        head[4] = self.name().len() as u8;
+        head[5] = self.cargo.sender.is_some() as u8 | (self.cargo.rights.is_some() as u8) << 1;
+        let Some(Ucred { pid, uid, gid }) = self.cargo.sender else { return (head, HEAD_BYTES) };
+        head[HEAD_BYTES..].copy_from_slice([pid, uid, gid].map(u32::to_le_bytes).as_flattened());
+        (head, HEAD_BYTES + SENDER_BYTES)
     }
 }
 
 impl Pipe {
-    /// Sends a message from a socket of this name. Errors: `EPIPE`, nobody receives; `EMSGSIZE`, the pipe never holds so much; `EAGAIN`.
-    pub fn send(&self, world: &impl World, from: &mut UserBuffer, name: &Address, nonblocking: bool) -> Outcome {
+    /// Sends a message. One with open files does not wait in the pipe. Errors: `EPIPE`, nobody receives; `EMSGSIZE`, the pipe never holds
+    /// so much; `EAGAIN`; `ETOOMANYREFS`.
+    pub fn send(
+        &self,
+        world: &impl World,
+        from: &mut UserBuffer,
+        envelope: &mut Envelope,
+        nonblocking: bool,
+    ) -> Outcome {
         if self.readers.get() == 0 {
             return Outcome::Done(Err(Errno::EPIPE));
         }
         let mut state = self.state.borrow_mut();
-        if (HEAD_BYTES + name.name().len()) as u64 + from.left() > state.ring.capacity() as u64 {
+        let front = front_bytes(envelope.name(), envelope.cargo.sender.is_some());
+        if front as u64 + from.left() > state.ring.capacity() as u64 {
             return Outcome::Done(Err(Errno::EMSGSIZE));
         }
         let sent = match state.packets.has_senders() {
-            false => state.post(world, from, name),
+            false => state.post(world, from, envelope, self.asks.get()),
             true => Ok(false),
         };
         self.save(world, &mut state);
         let outcome = match sent {
             Ok(true) => Outcome::Done(Ok(from.left())),
             Ok(false) if nonblocking => Outcome::Done(Err(Errno::EAGAIN)),
-            Ok(false) => wait_in(&mut state.packets.senders, Letter { buffer: take(from), name: *name }),
+            Ok(false) => {
+                let (name, cargo) = (take(&mut envelope.name), take(&mut envelope.cargo));
+                let envelope = Envelope { name, cargo, user: envelope.user };
+                wait_in(&mut state.packets.senders, Letter { buffer: take(from), envelope })
+            }
             Err(error) => Outcome::Done(Err(error)),
         };
         drop(state);
@@ -114,11 +203,19 @@ impl Pipe {
         outcome
     }
 
-    /// Receives a message. `EAGAIN`; with `peeks` the message stays.
-    pub fn receive(&self, world: &impl World, to: &mut Receiver, peeks: bool, nonblocking: bool) -> Outcome {
+    /// Receives a message. `EAGAIN`; with `peeks` the message stays. What comes besides the content goes to `parcel`, if there is one;
+    /// such a call does not wait in the pipe.
+    pub fn receive(
+        &self,
+        world: &impl World,
+        to: &mut Receiver,
+        parcel: Option<&mut Parcel>,
+        peeks: bool,
+        nonblocking: bool,
+    ) -> Outcome {
         let mut state = self.state.borrow_mut();
         if state.has_data() {
-            let result = state.deliver_first(world, to, peeks);
+            let result = state.deliver_first(world, to, parcel, peeks, self.asks.get());
             state.admit_senders(world);
             self.save(world, &mut state);
             drop(state);
@@ -150,9 +247,10 @@ impl Pipe {
 
 impl State {
     /// Hands a message to a receiver that waits, or puts it into the ring. False: there is no room.
-    fn post(&mut self, world: &impl World, from: &UserBuffer, name: &Address) -> Result<bool, Errno> {
+    fn post(&mut self, world: &impl World, from: &UserBuffer, envelope: &Envelope, asks: bool) -> Result<bool, Errno> {
         while let Some(receiver) = self.packets.receivers.front() {
-            let (who, result) = (receiver.buffer.owner, deliver(world, &mut from.clone(), name, &mut receiver.clone()));
+            let (who, mut to) = (receiver.buffer.owner, receiver.clone());
+            let result = deliver(world, &mut from.clone(), envelope, &mut to, None, asks);
             if result == Err(Side::Writer) {
                 return Err(Errno::EFAULT);
             }
@@ -162,25 +260,39 @@ impl State {
                 return Ok(true);
             }
         }
-        self.append(world, from, name)
+        self.append(world, from, envelope)
     }
 
     /// Puts a message into the ring, or nothing of it. False: there is no room.
-    fn append(&mut self, world: &impl World, from: &UserBuffer, name: &Address) -> Result<bool, Errno> {
+    fn append(&mut self, world: &impl World, from: &UserBuffer, envelope: &Envelope) -> Result<bool, Errno> {
         let (before, mut from) = (self.ring.len(), from.clone());
-        let mut head = [0; HEAD_BYTES];
-        head[..4].copy_from_slice(&(from.left() as u32).to_le_bytes());
-        head[4] = name.name().len() as u8;
-        let total = (HEAD_BYTES + name.name().len()) as u64 + from.left();
+        let (head, length) = envelope.head(from.left());
+        let total = (length + envelope.name().len()) as u64 + from.left();
         if (self.ring.room() as u64) < total {
             return Ok(false);
         }
-        let written = self.ring.put(world, &head).and_then(|good| Ok(good && self.ring.put(world, name.name())?));
+        let entry = self.entry(world, envelope)?;
+        let written = self.ring.put(world, &head[..length]);
+        let written = written.and_then(|good| Ok(good && self.ring.put(world, envelope.name())?));
         let filled = written.and_then(|good| if good { self.fill_all(world, &mut from) } else { Ok(false) });
-        if filled != Ok(true) {
-            self.ring.truncate(world, before);
+        match entry {
+            _ if filled != Ok(true) => self.ring.truncate(world, before),
+            Some(entry) => {
+                self.ancillaries.push(entry, 0, 0);
+                self.ring.set_ancillary(self.ancillaries.first());
+            }
+            None => {}
         }
         filled
+    }
+
+    /// What is to be kept for the open files of a message. `ETOOMANYREFS`, `ENOMEM`.
+    fn entry(&mut self, world: &impl World, envelope: &Envelope) -> Result<Option<Ancillary>, Errno> {
+        let Envelope { cargo: Cargo { rights, .. }, user, .. } = envelope;
+        if rights.is_none() {
+            return Ok(None);
+        }
+        self.ancillaries.prepare(world, *user, &Cargo { sender: None, rights: rights.clone() }).map(Some)
     }
 
     /// Copies a message's content into the ring. False: no page is free.
@@ -200,17 +312,34 @@ impl State {
         let mut head = [0; HEAD_BYTES];
         self.ring.look(world, at, &mut head);
         let mut name = Address::of_length(head[4] as usize);
-        self.ring.look(world, at + HEAD_BYTES, name.name_mut());
+        let sender = (head[5] & 1 != 0).then(|| self.sender(world, at + HEAD_BYTES));
+        let front = front_bytes(name.name(), sender.is_some());
+        self.ring.look(world, at + front - name.name().len(), name.name_mut());
         let bytes = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
         // A length that something has written into ends with the ring.
-        let most = self.ring.len().saturating_sub(at + HEAD_BYTES + name.name().len());
-        Head { bytes: bytes.min(most), name }
+        let most = self.ring.len().saturating_sub(at + front);
+        Head { bytes: bytes.min(most), name, sender, has_rights: head[5] & 2 != 0 }
+    }
+
+    /// The sender's ids that begin here.
+    fn sender(&self, world: &impl World, at: usize) -> Ucred {
+        let mut ids = [[0; 4]; 3];
+        self.ring.look(world, at, ids.as_flattened_mut());
+        let [pid, uid, gid] = ids.map(u32::from_le_bytes);
+        Ucred { pid, uid, gid }
     }
 
     /// Copies the first message to a receiver, and removes it unless it `peeks`.
-    fn deliver_first(&mut self, world: &impl World, to: &mut Receiver, peeks: bool) -> Result<u64, Errno> {
+    fn deliver_first(
+        &mut self,
+        world: &impl World,
+        to: &mut Receiver,
+        parcel: Option<&mut Parcel>,
+        peeks: bool,
+        asks: bool,
+    ) -> Result<u64, Errno> {
         if self.ring.len() == 0 {
-            return self.deliver_from_sender(world, to, peeks);
+            return self.deliver_from_sender(world, to, parcel, peeks, asks);
         }
         let head = self.head(world, 0);
         let start = head.total() - head.bytes;
@@ -223,18 +352,31 @@ impl State {
             done += step;
             to.buffer.advance(step as u64);
         }
-        world.report(to.buffer.owner, &to.results, &head.name, copied < head.bytes)?;
+        let rights = if head.has_rights { self.ancillaries.first_rights() } else { None };
+        let cargo = Cargo { sender: head.sender, rights };
+        tell(world, to, parcel, &head.name, &cargo, copied < head.bytes, asks)?;
         if !peeks {
             self.ring.skip(world, head.total());
+            if head.has_rights {
+                self.ancillaries.skip();
+                self.ring.set_ancillary(self.ancillaries.first());
+            }
         }
         Ok(if to.whole_length { head.bytes } else { copied } as u64)
     }
 
     /// From a sender that waits although the ring is empty, because no page is free.
-    fn deliver_from_sender(&mut self, world: &impl World, to: &mut Receiver, peeks: bool) -> Result<u64, Errno> {
+    fn deliver_from_sender(
+        &mut self,
+        world: &impl World,
+        to: &mut Receiver,
+        parcel: Option<&mut Parcel>,
+        peeks: bool,
+        asks: bool,
+    ) -> Result<u64, Errno> {
         let Some(letter) = self.packets.senders.front() else { return Err(Errno::EAGAIN) };
         let (who, bytes) = (letter.buffer.owner, letter.buffer.left());
-        let result = deliver(world, &mut letter.buffer.clone(), &letter.name, to);
+        let result = deliver(world, &mut letter.buffer.clone(), &letter.envelope, to, parcel, asks);
         match result {
             Ok(result) => {
                 if !peeks {
@@ -257,7 +399,7 @@ impl State {
     fn admit_senders(&mut self, world: &impl World) {
         while let Some(letter) = self.packets.senders.pop_front() {
             let (who, bytes) = (letter.buffer.owner, letter.buffer.left());
-            match self.append(world, &letter.buffer, &letter.name) {
+            match self.append(world, &letter.buffer, &letter.envelope) {
                 Ok(true) => world.finish(who, Ok(bytes)),
                 Ok(false) => return self.packets.senders.push_front(letter),
                 Err(error) => world.finish(who, Err(error)),
@@ -267,11 +409,41 @@ impl State {
 }
 
 /// Copies a message from one program to another. Returns the receiver's result.
-fn deliver(world: &impl World, from: &mut UserBuffer, name: &Address, to: &mut Receiver) -> Result<u64, Side> {
+fn deliver(
+    world: &impl World,
+    from: &mut UserBuffer,
+    envelope: &Envelope,
+    to: &mut Receiver,
+    parcel: Option<&mut Parcel>,
+    asks: bool,
+) -> Result<u64, Side> {
     let bytes = from.left();
     hand_over(world, from, &mut to.buffer)?;
-    world.report(to.buffer.owner, &to.results, name, from.left() > 0).map_err(|_| Side::Reader)?;
+    let name = envelope.name.as_deref().unwrap_or(&Address::EMPTY);
+    tell(world, to, parcel, name, &envelope.cargo, from.left() > 0, asks).map_err(|_| Side::Reader)?;
     Ok(if to.whole_length { bytes } else { bytes - from.left() })
+}
+
+/// Tells a receiver who has sent its message, and gives it what goes with it, if it takes that; `asks`: its socket does.
+fn tell(
+    world: &impl World,
+    to: &Receiver,
+    parcel: Option<&mut Parcel>,
+    name: &Address,
+    cargo: &Cargo,
+    truncated: bool,
+    asks: bool,
+) -> Result<(), Errno> {
+    let flags = if truncated { flag::TRUNC } else { 0 };
+    if let Some(parcel) = parcel {
+        *parcel = Parcel { name: *name, cargo: cargo.clone(), flags, arrived: true };
+        return Ok(());
+    }
+    if matches!(to.results, Results::Nowhere) {
+        return Ok(());
+    }
+    let lost = asks || cargo.rights.is_some();
+    world.report(to.buffer.owner, &to.results, name, flags | if lost { flag::CTRUNC } else { 0 })
 }
 
 /// Puts a call at the end of a queue. `ENOMEM` for the call when there is no room.

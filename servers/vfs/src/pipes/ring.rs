@@ -43,6 +43,8 @@ pub struct Ring {
     capacity: usize,
     /// The writer has closed its socket with unread data, and the reader has not been told.
     reset: bool,
+    /// The place of the first of what goes with its bytes.
+    ancillary: u16,
     /// It has changed since it was preserved.
     changed: bool,
 }
@@ -50,14 +52,15 @@ pub struct Ring {
 impl Ring {
     /// An empty ring that may hold `capacity` bytes. No page yet.
     pub fn new(capacity: usize) -> Self {
-        Ring { pages: VecDeque::new(), start: 0, len: 0, capacity, reset: false, changed: false }
+        Ring { pages: VecDeque::new(), start: 0, len: 0, capacity, reset: false, ancillary: NOWHERE, changed: false }
     }
 
     /// As a predecessor has left it. `None`: the record makes no sense.
     #[expect(clippy::disallowed_methods, reason = "a successor needs no more than its predecessor had")]
     pub fn restore(record: &PipeRecord, next: impl Fn(u16) -> Option<u16>) -> Option<Self> {
         let (start, len) = (record.start as usize, record.bytes as usize);
-        let mut ring = Ring { start, len, reset: record.reset, ..Ring::new(record.capacity as usize) };
+        let PipeRecord { reset, ancillary, .. } = *record;
+        let mut ring = Ring { start, len, reset, ancillary, ..Ring::new(record.capacity as usize) };
         if record.first == NOWHERE {
             return (start == 0 && len == 0).then_some(ring);
         }
@@ -89,7 +92,14 @@ impl Ring {
             start: self.start as u32,
             user,
             reset: self.reset,
+            ancillary: self.ancillary,
         }
+    }
+
+    /// Sets the place of the first of what goes with its bytes; `NOWHERE`: nothing.
+    pub fn set_ancillary(&mut self, place: u16) {
+        self.changed |= self.ancillary != place;
+        self.ancillary = place;
     }
 
     /// Whether the writer has closed its socket with unread data, and the reader has not been told.
@@ -298,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_record_that_makes_no_sense_is_refused() {
-        let good = PipeRecord { capacity: 65536, bytes: 10, first: 1, last: 1, start: 0, user: 0, reset: false };
+        let good = PipeRecord { capacity: 65536, bytes: 10, first: 1, last: 1, ..PipeRecord::empty(0) };
         let next = |_| Some(1);
         assert!(Ring::restore(&good, next).is_some());
         assert!(Ring::restore(&PipeRecord { bytes: 5000, ..good }, next).is_none());

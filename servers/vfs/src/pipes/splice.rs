@@ -3,7 +3,7 @@
 //! Bytes that go to a file or a device are copied, and removed when they have arrived. Meanwhile the pipe is *held*: others who read wait, so
 //! that nobody takes the same bytes. What goes to another pipe is moved within one turn.
 
-use super::{DATA, Pipe, ROOM, State, World};
+use super::{DATA, Pipe, ROOM, State, World, ancillary::Cargo};
 use abi::Errno;
 use alloc::vec::Vec;
 use sys::fallible::filled;
@@ -56,7 +56,7 @@ impl Pipe {
     /// Removes bytes that [`Pipe::look`] has copied.
     pub fn skip(&self, world: &impl World, bytes: usize) {
         let mut state = self.state.borrow_mut();
-        state.ring.skip(world, bytes);
+        state.skip(world, bytes);
         state.admit_writers(world);
         self.save(world, &mut state);
         drop(state);
@@ -90,7 +90,7 @@ impl Pipe {
     pub fn release(&self, world: &impl World, moved: usize) {
         let mut state = self.state.borrow_mut();
         state.held = false;
-        state.ring.skip(world, moved);
+        state.skip(world, moved);
         state.serve_from_ring(world);
         state.admit_writers(world);
         state.serve_from_ring(world);
@@ -108,7 +108,10 @@ impl State {
     fn serve_from_ring(&mut self, world: &impl World) {
         while !self.held && self.ring.len() > 0 {
             let Some(mut reader) = self.waiting_readers.pop_front() else { return };
-            let result = self.drain(world, &mut reader);
+            let result = match self.has_laden() {
+                false => self.drain(world, &mut reader),
+                true => self.drain_stretch(world, &mut reader, false, &mut Cargo::default()),
+            };
             world.finish(reader.owner, result.map(|()| reader.moved()).or_else(|error| reader.moved_or(error)));
         }
     }

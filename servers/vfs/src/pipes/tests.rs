@@ -1,17 +1,27 @@
 //! Pipes among programs with a little memory each.
 
 use crate::{
-    keep::{PIPE_PAGE, records::PipeRecord},
-    memory::buffer::UserBuffer,
+    keep::{
+        Kept, PIPE_PAGE,
+        records::{AncillaryRecord, PipeRecord},
+    },
+    memory::{address::Address, buffer::UserBuffer},
     pipes::{
         Outcome, Pipe, World,
+        ancillary::Ancillary,
+        packets::Results,
         pool::Charge,
         ring::{Pages, Ring},
     },
 };
-use crate::{memory::address::Address, pipes::packets::Results};
+
 use abi::{Endpoint, Errno};
-use alloc::{collections::BTreeMap, rc::Rc, vec, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+    vec,
+    vec::Vec,
+};
 use core::cell::{Cell, RefCell};
 
 /// Programs with a little memory each; address 0 and up to 64 KiB is mapped, everything above is not.
@@ -116,9 +126,13 @@ impl World for Programs {
     fn finish(&self, who: Endpoint, result: Result<u64, Errno>) {
         self.finished.borrow_mut().push((who.slot(), result));
     }
-    fn report(&self, _: Endpoint, _: &Results, _: &Address, _: bool) -> Result<(), Errno> {
+    fn report(&self, _: Endpoint, _: &Results, _: &Address, _: u32) -> Result<(), Errno> {
         Ok(())
     }
+    fn new_ancillary(&self, _: AncillaryRecord) -> Result<Kept<AncillaryRecord>, Errno> {
+        Err(Errno::ETOOMANYREFS)
+    }
+    fn discard(&self, _: VecDeque<Ancillary>) {}
     fn broken(&self, who: Endpoint, moved: u64) {
         self.broken.borrow_mut().push((who.slot(), moved));
     }

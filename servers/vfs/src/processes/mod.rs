@@ -180,6 +180,11 @@ impl Processes {
         Ok(slot.replace(process))
     }
 
+    /// Whether a process has this id.
+    pub fn has_pid(&self, pid: u32) -> bool {
+        self.table.borrow().iter().flatten().any(|process| process.caller.pid == pid)
+    }
+
     /// Takes a thread out. `ESRCH`.
     pub fn remove(&self, endpoint: Endpoint) -> Result<Rc<Process>, Errno> {
         self.get(endpoint)?;

@@ -52,6 +52,10 @@ struct Restoration {
     pipes: BTreeMap<u16, Rc<Pipe>>,
     queues: BTreeMap<u16, Rc<Queue>>,
     sockets: BTreeMap<u16, Rc<Socket>>,
+    /// The first of what goes with the bytes of pipes, by their places.
+    laden: BTreeMap<u16, u16>,
+    /// Those of them whose receiving sockets have been found, that have not been looked through yet.
+    received: Vec<Rc<Pipe>>,
     files: BTreeMap<u32, Rc<OpenFile>>,
     tables: BTreeMap<u16, Rc<FileTable>>,
     directories: BTreeMap<u16, Rc<Directories>>,
@@ -68,6 +72,8 @@ pub fn restore(vfs: &'static Vfs) {
         pipes: BTreeMap::new(),
         queues: BTreeMap::new(),
         sockets: BTreeMap::new(),
+        laden: BTreeMap::new(),
+        received: Vec::new(),
         files: BTreeMap::new(),
         tables: BTreeMap::new(),
         directories: BTreeMap::new(),
@@ -147,6 +153,7 @@ impl Restoration {
                 self.lost += 1;
             }
         }
+        self.restore_ancillaries();
         self.connect_datagrams();
         let locks: Vec<(u16, LockRecord)> = store.locks().collect();
         locks.iter().for_each(|(place, lock)| self.restore_lock(*place, lock));
@@ -368,6 +375,9 @@ impl Inheritance for Restoration {
         store.claim_pipe(place, ring.pages());
         let pipe = Rc::new(Pipe::new(place, ring, charge));
         self.pipes.insert(place, pipe.clone());
+        if record.ancillary != NOWHERE {
+            self.laden.insert(place, record.ancillary);
+        }
         Some(pipe)
     }
 

@@ -4,14 +4,20 @@ use super::Restoration;
 use crate::{
     keep::{
         Kept,
-        records::{NOWHERE, SocketRecord},
+        records::{AncillaryRecord, CARRIED, NOWHERE, SocketRecord},
     },
-    objects::Inheritance,
+    objects::{Inheritance, OpenFile, rights::Carried},
+    pipes::{
+        Pipe,
+        ancillary::{Ancillary, Rights},
+    },
     sockets::Socket,
 };
+use abi::Errno;
 use alloc::{
     collections::BTreeSet,
     rc::{Rc, Weak},
+    vec::Vec,
 };
 
 impl Restoration {
@@ -40,6 +46,7 @@ impl Restoration {
     fn make_socket(&mut self, place: u16, record: SocketRecord) -> Option<Rc<Socket>> {
         let mut pipe = |place| if place == NOWHERE { Some(None) } else { Inheritance::pipe(self, place).map(Some) };
         let pipes = [pipe(record.incoming)?, pipe(record.outgoing)?];
+        self.received.extend(pipes[0].clone());
         let (base, names) = (self.vfs.base(), self.vfs.sockets());
         base.store().claim_socket(place, &record);
         base.pipes().has_inode(record.inode);
@@ -47,6 +54,57 @@ impl Restoration {
         let socket = Socket::restore(base.closing(), Kept::new(base.store(), place.into(), record), pipes);
         socket.restore_name(names, node);
         Some(socket)
+    }
+
+    /// Restores what goes with bytes in pipes from which sockets receive, also of sockets that are found so. It is no recursion, however
+    /// long the chain. What nobody can receive is forgotten.
+    pub(super) fn restore_ancillaries(&mut self) {
+        while let Some(pipe) = self.received.pop() {
+            let mut seen = BTreeSet::new();
+            let mut next = self.laden.get(&pipe.record()).copied().unwrap_or(NOWHERE);
+            // A place that something has written into may lead back.
+            while next != NOWHERE && seen.insert(next) {
+                let Some(record) = self.vfs.base().store().ancillary(next) else {
+                    self.lost += 1;
+                    break;
+                };
+                match self.ancillary(&pipe, next, record) {
+                    Ok(entry) => pipe.restore_ancillary(entry),
+                    Err(_) => self.lost += 1,
+                }
+                next = record.next;
+            }
+        }
+        for place in self.laden.keys() {
+            self.pipes[place].settle_ancillaries(self.vfs.base());
+        }
+    }
+
+    /// What goes with bytes of a pipe, as its record at this place says. Files that are corrupt are left out.
+    fn ancillary(&mut self, pipe: &Rc<Pipe>, place: u16, record: AncillaryRecord) -> Result<Ancillary, Errno> {
+        let store = self.vfs.base().store().clone();
+        store.claim_ancillary(place, record.user);
+        let mut files: Vec<Rc<OpenFile>> = Vec::new();
+        let mut more: Vec<Kept<AncillaryRecord>> = Vec::new();
+        let mut part = record;
+        loop {
+            for place in part.files.into_iter().take(part.count.into()) {
+                match self.file(place) {
+                    Some(file) => files.push(file),
+                    None => self.lost += 1,
+                }
+            }
+            let further = store.ancillary(part.more).filter(|_| more.len() <= usize::from(u8::MAX) / CARRIED);
+            let Some(further) = further else { break };
+            store.claim_ancillary(part.more, further.user);
+            more.push(Kept::new(&store, part.more.into(), further));
+            part = further;
+        }
+        let rights: Option<Rc<dyn Rights>> = match files.is_empty() {
+            true => None,
+            false => Some(Carried::restore(self.vfs.in_flight(), files, pipe, record.user)?),
+        };
+        Ok(Ancillary::restore(Kept::new(&store, place.into(), record), more, rights))
     }
 
     /// Connects datagram sockets again, when all sockets are restored. A place may have another socket by now.

@@ -18,6 +18,7 @@ use crate::{
             MountRecord, NO_QUEUE, NodeRecord, Note, Notification, OwnerRecord, QueueRecord, SignalRecord, Ucred,
         },
     },
+    memory::buffer::UserBuffer,
     objects::{
         File, O_APPEND, O_RDWR, Object,
         epoll::{Epoll, EpollFile, Event, Owner, epoll_of, flag},
@@ -25,13 +26,15 @@ use crate::{
         pipe::PipeEnd,
         queue::MessageQueue,
         regular::Regular,
+        rights::{Carried, carried},
         socket::SocketFile,
         timer::TimerFile,
     },
     peers::Service,
+    pipes::{Outcome, ancillary::Cargo, packets::Envelope},
     processes::{Place, Process},
     queues::{Letter, Queue, Sent},
-    sockets::{Connect, Kind, Socket, names::Key},
+    sockets::{Connect, Kind, Socket, Who, names::Key},
     state::Vfs,
 };
 use abi::{Endpoint, Errno, Message, call::KernelCall, endpoint::slot, linux::nr, vfs};
@@ -161,6 +164,7 @@ fn turns() -> Vec<fn(&'static Vfs)> {
     turns.extend(turns_of_leases());
     turns.extend(turns_of_events());
     turns.extend(turns_of_sockets());
+    turns.extend(turns_of_rights());
     turns.push(|vfs| call(vfs, INIT, nr::CLOSE_RANGE, &[0, u32::MAX as u64, 0]));
     turns.push(|vfs| from_pm(vfs, vfs::Exit { process: CHILD }.message()));
     turns
@@ -284,7 +288,8 @@ fn socket(vfs: &Vfs, descriptor: i32) -> Rc<Socket> {
     file.object::<SocketFile>().expect("a socket").0.clone()
 }
 
-const WHO: Ucred = Ucred { pid: 1, uid: 2, gid: 3 };
+const SENDER: Ucred = Ucred { pid: 1, uid: 2, gid: 3 };
+const WHO: Who = Who { ids: SENDER, groups: &[4, 5] };
 
 fn connect(vfs: &Vfs, descriptor: i32) {
     let (client, server) = (socket(vfs, descriptor), socket(vfs, 50));
@@ -333,6 +338,54 @@ fn turns_of_sockets() -> Vec<fn(&'static Vfs)> {
     turns
 }
 
+/// Sends open files with `length` bytes by the socket with this number.
+fn send_files(vfs: &'static Vfs, number: i32, length: u64, files: &[i32]) {
+    let process = process(vfs, INIT);
+    let files = files.iter().map(|number| process.file(*number).expect("is open")).collect();
+    let sender = socket(vfs, number);
+    let to = sender.connection().expect("is connected").outgoing().clone();
+    let carried = Carried::new(vfs.in_flight(), files, &to, 0, None).expect("room");
+    let mut cargo = Cargo { sender: Some(SENDER), rights: Some(carried) };
+    let mut buffer = UserBuffer::new(INIT, 0, length);
+    match sender.kind() {
+        Kind::Stream => assert_eq!(to.write_with(vfs.base(), &mut buffer, 0, &mut cargo), Ok(length)),
+        _ => {
+            let mut envelope = Envelope { name: None, cargo, user: 0 };
+            assert_eq!(to.send(vfs.base(), &mut buffer, &mut envelope, true), Outcome::Done(Ok(length)));
+        }
+    }
+}
+
+/// Two connected sockets of a kind, at the number `first` and the next one.
+fn pair(vfs: &'static Vfs, kind: Kind, first: i32) {
+    let base = vfs.base();
+    let pair = Socket::pair(base.closing(), base.pipes(), kind, 0, WHO).expect("room");
+    for (number, socket) in (first..).zip(pair) {
+        let file = File::new(base.closing(), 0, SocketFile(socket), O_RDWR, b"socket".to_vec()).expect("room");
+        process(vfs, INIT).files().replace(number, file, 100, false).expect("room");
+    }
+}
+
+fn turns_of_rights() -> Vec<fn(&'static Vfs)> {
+    let mut turns: Vec<fn(&'static Vfs)> = Vec::new();
+    turns.push(|vfs| pair(vfs, Kind::Stream, 70));
+    turns.push(|vfs| pair(vfs, Kind::Packets, 72));
+    turns.push(|vfs| send_files(vfs, 70, 3, &[0]));
+    turns.push(|vfs| send_files(vfs, 70, 4, &[0, 1, 0, 1, 0, 1, 0, 1, 0, 1]));
+    turns.push(|vfs| send_files(vfs, 72, 3, &[0]));
+    turns.push(|vfs| send_files(vfs, 72, 4, &[0, 1, 0, 1, 0, 1, 0, 1, 0, 1]));
+    turns.push(|vfs| call(vfs, INIT, nr::WRITE, &[70, 0, 5]));
+    turns.push(|vfs| call(vfs, INIT, nr::READ, &[71, 0, 2]));
+    turns.push(|vfs| call(vfs, INIT, nr::READ, &[71, 0, 9]));
+    turns.push(|vfs| call(vfs, INIT, nr::READ, &[73, 0, 2]));
+    turns.push(|vfs| call(vfs, INIT, nr::READ, &[71, 0, 9]));
+    // A socket in its own queue, and one in the queue of that.
+    turns.push(|vfs| send_files(vfs, 70, 1, &[73, 71]));
+    turns.push(|vfs| call(vfs, INIT, nr::CLOSE_RANGE, &[70, 73, 0]));
+    turns.push(|vfs| vfs.in_flight().collect_all(vfs.base()));
+    turns
+}
+
 /// Everything programs can see.
 fn seen(vfs: &Vfs) -> String {
     let mut text = String::new();
@@ -378,6 +431,11 @@ fn seen_of_socket(vfs: &Vfs, socket: &Rc<Socket>) -> String {
     let mut text =
         format!(" {:?} {:?} {:?} {}", socket.record(), socket.name().name(), socket.peer_name().name(), socket.ready());
     if let Some(connection) = socket.connection() {
+        connection.incoming().for_each_rights(|rights| {
+            let numbers =
+                carried(rights).map(|carried| carried.files().iter().map(|file| file.number()).collect::<Vec<_>>());
+            text += &format!(" {numbers:?}");
+        });
         let pipes = [connection.incoming(), connection.outgoing()];
         text += &format!(" {:?}", pipes.map(|pipe| (pipe.bytes(), pipe.readers(), pipe.writers(), pipe.is_reset())));
     }

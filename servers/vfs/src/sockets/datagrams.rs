@@ -1,12 +1,9 @@
 //! What datagram sockets have besides: a peer that may change and end, and where a message goes, with a peer or without.
 
-use super::{Kind, Role, Socket};
+use super::{Kind, Role, Socket, Who};
 use crate::{
     base::closing::Closing,
-    keep::{
-        Text,
-        records::{NOWHERE, Ucred},
-    },
+    keep::{Text, records::NOWHERE},
     pipes::{Pipe, pool::Pipes},
 };
 use abi::Errno;
@@ -18,12 +15,14 @@ impl Socket {
         closing: &Rc<Closing>,
         pipes: &Pipes,
         user: u32,
-        who: Ucred,
+        who: Who,
     ) -> Result<[Rc<Socket>; 2], Errno> {
         let one = Socket::new(closing, pipes, Kind::Datagrams, user)?;
         let two = Socket::new(closing, pipes, Kind::Datagrams, user).inspect_err(|_| one.close())?;
         for (own, other) in [(&one, &two), (&two, &one)] {
-            own.record.update(|own| own.peer = who);
+            own.set_peer_groups(who.groups)
+                .inspect_err(|_| [&one, &two].into_iter().for_each(|socket| socket.close()))?;
+            own.record.update(|own| own.peer = who.ids);
             own.set_peer(other, Text::EMPTY);
         }
         Ok([one, two])

@@ -46,6 +46,11 @@ impl Listener {
         self.waiting.borrow_mut().pop_front()
     }
 
+    /// Looks at each.
+    pub fn for_each(&self, look: impl FnMut(&Rc<Socket>)) {
+        self.waiting.borrow().iter().for_each(look);
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.waiting.borrow().len()

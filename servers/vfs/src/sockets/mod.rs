@@ -13,9 +13,11 @@ mod kind;
 mod listener;
 pub mod mailbox;
 pub mod names;
+mod options;
 
 use crate::{
     base::closing::Closing,
+    callers::save_groups,
     events::{
         Watch, Watchers,
         poll::{ANY, OF_READERS, OF_WRITERS, POLLHUP, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM},
@@ -23,7 +25,7 @@ use crate::{
     files::vnode::NodeRef,
     keep::{
         Kept, Store, Text,
-        records::{NOWHERE, NodeRecord, SocketRecord, Ucred},
+        records::{NodeRecord, SocketRecord},
     },
     memory::address::Address,
     pipes::{Pipe, pool::Pipes},
@@ -36,9 +38,9 @@ pub use kind::Kind;
 use listener::Listener;
 use mailbox::Mailbox;
 use names::{Bound, Key, Names};
+use options::blank;
+pub use options::{PASSCRED, PASSSEC, Who};
 
-/// Bytes of a socket's buffers unless told otherwise, as Linux reports them.
-pub const DEFAULT_BUFFER: u32 = abi::limits::SOCKET_BUFFER;
 /// Most connections that wait beyond the first (`net.core.somaxconn`).
 const MAX_BACKLOG: u32 = abi::limits::BACKLOG;
 
@@ -91,7 +93,7 @@ impl Socket {
         pipes: &Pipes,
         kind: Kind,
         user: u32,
-        who: Ucred,
+        who: Who,
     ) -> Result<[Rc<Socket>; 2], Errno> {
         if kind == Kind::Datagrams {
             return Socket::pair_of_datagrams(closing, pipes, user, who);
@@ -99,7 +101,9 @@ impl Socket {
         let [to_one, to_two] = pipes.make_two(user)?;
         let half = |incoming: &Rc<Pipe>, outgoing: &Rc<Pipe>| {
             let ends = (incoming.record(), outgoing.record());
-            let record = SocketRecord { incoming: ends.0, outgoing: ends.1, peer: who, ..blank(kind, user, pipes) };
+            let peer_groups = save_groups(closing.store(), who.groups, user)?;
+            let (incoming, outgoing) = ends;
+            let record = SocketRecord { incoming, outgoing, peer: who.ids, peer_groups, ..blank(kind, user, pipes) };
             Socket::with(closing, record)
         };
         let sockets = half(&to_one, &to_two).and_then(|one| Ok([one, half(&to_two, &to_one)?]));
@@ -114,7 +118,7 @@ impl Socket {
         let store = closing.store();
         let made = closing.open().and_then(|()| store.new_socket(record).inspect_err(|_| closing.closed()));
         let record = made.inspect_err(|_| {
-            [record.name, record.peer_name].into_iter().for_each(|text| store.release_text(text));
+            record.texts().into_iter().for_each(|text| store.release_text(text));
         })?;
         Ok(Rc::new(Socket::without_role(closing, record)))
     }
@@ -163,12 +167,14 @@ impl Socket {
         let SocketRecord { reads, writes, .. } = self.record();
         let mailbox = Mailbox::new(incoming, reads, writes);
         self.role.set(Role::Receives(mailbox)).expect("a socket gets its pipe once");
+        self.apply_options();
     }
 
     fn set_connected(&self, incoming: &Rc<Pipe>, outgoing: &Rc<Pipe>) {
         let SocketRecord { reads, writes, .. } = self.record();
         let connection = Connection::new(incoming.clone(), outgoing.clone(), reads, writes);
         self.role.set(Role::Connected(connection)).expect("a socket is connected once");
+        self.apply_options();
     }
 
     /// What is preserved of it.
@@ -212,6 +218,14 @@ impl Socket {
     /// What it receives, if it can.
     pub fn incoming(&self) -> Option<&Rc<Pipe>> {
         self.connection().map(Connection::incoming).or_else(|| self.mailbox().map(Mailbox::incoming))
+    }
+
+    /// Looks at the pipes in which it receives, and those of connections that wait in it.
+    pub fn for_each_queue(&self, mut look: impl FnMut(&Rc<Pipe>)) {
+        self.incoming().into_iter().for_each(&mut look);
+        if let Some(listener) = self.listener() {
+            listener.for_each(|waiting| waiting.incoming().into_iter().for_each(&mut look));
+        }
     }
 
     /// Whether there will be nothing to receive.
@@ -276,7 +290,7 @@ impl Socket {
     }
 
     /// Lets it listen, or changes how many connections may wait. `EINVAL`: it has no name, or is connected.
-    pub fn listen(self: &Rc<Self>, backlog: u32, who: Ucred) -> Result<(), Errno> {
+    pub fn listen(self: &Rc<Self>, backlog: u32, who: Who) -> Result<(), Errno> {
         if !self.is_bound() || self.connection().is_some() {
             return Err(Errno::EINVAL);
         }
@@ -286,14 +300,15 @@ impl Socket {
             self.role.set(Role::Listens(listener)).expect("it had none");
         }
         let backlog = backlog.min(MAX_BACKLOG) as u16;
-        self.record.update(|own| (own.listening, own.backlog, own.peer) = (true, backlog, who));
+        self.set_peer_groups(who.groups)?;
+        self.record.update(|own| (own.listening, own.backlog, own.peer) = (true, backlog, who.ids));
         self.fire();
         Ok(())
     }
 
     /// Connects it to a listening socket. `ECONNREFUSED`: that does not listen any more; `EISCONN`, `EINVAL`: this one is connected, or
     /// listens itself; `ENFILE`, `ENOMEM`: no room.
-    pub fn connect(self: &Rc<Self>, to: &Socket, pipes: &Pipes, who: Ucred) -> Result<Connect, Errno> {
+    pub fn connect(self: &Rc<Self>, to: &Socket, pipes: &Pipes, who: Who) -> Result<Connect, Errno> {
         let listener = to.open_listener().ok_or(Errno::ECONNREFUSED)?;
         if !to.has_room() {
             return Ok(Connect::Full);
@@ -325,7 +340,7 @@ impl Socket {
         &self,
         to: &Socket,
         pipes: &Pipes,
-        who: Ucred,
+        who: Who,
         [back, forth]: [&Rc<Pipe>; 2],
     ) -> Result<Rc<Socket>, Errno> {
         let (own, other, store) = (self.record(), to.record(), self.store());
@@ -334,19 +349,25 @@ impl Socket {
         let name = store.put_text(to.name().name(), own.user).inspect_err(undo)?;
         let own_name = store.put_text(self.name().name(), own.user);
         let own_name = own_name.inspect_err(undo).inspect_err(|_| store.release_text(name))?;
+        let undo_names = |_: &Errno| [peer_name, name, own_name].into_iter().for_each(|text| store.release_text(text));
+        let own_groups = save_groups(store, who.groups, own.user).inspect_err(undo_names)?;
+        let peer_groups = store.put_text(&store.text(other.peer_groups), own.user).inspect_err(undo_names);
+        let peer_groups = peer_groups.inspect_err(|_| store.release_text(own_groups))?;
         let record = SocketRecord {
             incoming: forth.record(),
             outgoing: back.record(),
             name,
             peer_name: own_name,
-            peer: who,
+            peer: who.ids,
+            peer_groups: own_groups,
             options: other.options,
             ..blank(self.kind(), own.user, pipes)
         };
-        let accepted = Socket::with(&self.closing, record).inspect_err(undo)?;
+        let accepted = Socket::with(&self.closing, record);
+        let accepted = accepted.inspect_err(undo).inspect_err(|_| store.release_text(peer_groups))?;
         self.record.update(|own| {
             (own.incoming, own.outgoing) = (back.record(), forth.record());
-            (own.peer_name, own.peer) = (peer_name, other.peer);
+            (own.peer_name, own.peer, own.peer_groups) = (peer_name, other.peer, peer_groups);
         });
         Ok(accepted)
     }
@@ -460,33 +481,5 @@ impl Watch for Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         self.closing.closed();
-    }
-}
-
-/// The record of a socket that is only made.
-fn blank(kind: Kind, user: u32, pipes: &Pipes) -> SocketRecord {
-    SocketRecord {
-        kind: kind.number(),
-        listening: false,
-        bound: false,
-        reads: true,
-        writes: true,
-        options: 0,
-        incoming: NOWHERE,
-        outgoing: NOWHERE,
-        backlog: 0,
-        first: NOWHERE,
-        next: NOWHERE,
-        peer_inode: 0,
-        inode: pipes.new_inodes(1),
-        user,
-        name: Text::EMPTY,
-        peer_name: Text::EMPTY,
-        node: NodeRecord::NONE,
-        peer: Ucred::NONE,
-        receive_ns: 0,
-        send_ns: 0,
-        receive_bytes: DEFAULT_BUFFER,
-        send_bytes: DEFAULT_BUFFER,
     }
 }

@@ -9,7 +9,7 @@ use crate::{
         self as user,
         address::{self, Address},
     },
-    objects::{O_CLOEXEC, O_NONBLOCK, OpenFile, socket::deadline},
+    objects::{O_CLOEXEC, O_NONBLOCK, OpenFile, garbage::InFlight, socket::deadline},
     open::recalled_file,
     paths::{
         change::make_node,
@@ -17,16 +17,13 @@ use crate::{
     },
     processes::{AT_FDCWD, Process},
     sockets::{
-        Connect, Socket,
+        Connect, PASSCRED, Socket,
         names::{Key, Names},
     },
 };
 use abi::Errno;
 use alloc::rc::Rc;
 use sys::fallible::copied;
-
-/// `SO_PASSCRED`: its bit among the options.
-const PASSES_CREDENTIALS: u32 = 1 << 16;
 
 /// bind. A name of two bytes, which is the family, lets vfs choose an abstract one.
 pub fn bind(
@@ -78,7 +75,7 @@ async fn bind_path(
 pub fn listen(process: &Process, descriptor: i32, backlog: u32) -> Result<u64, Errno> {
     let (_, socket) = socket_of(process, descriptor)?;
     not_datagrams(&socket)?;
-    socket.listen(backlog, identity(&process.caller))?;
+    socket.listen(backlog, identity(&process.caller, &process.caller.credentials()))?;
     Ok(0)
 }
 
@@ -143,7 +140,7 @@ async fn connect_to(
     socket: Rc<Socket>,
     address: Address,
 ) -> Result<u64, Errno> {
-    if socket.record().options & PASSES_CREDENTIALS != 0 && !socket.is_bound() {
+    if socket.has_option(PASSCRED) && !socket.is_bound() {
         socket.bind(names, &names.free_name(), None)?;
     }
     let deadline_ns = deadline(socket.record().send_ns);
@@ -153,7 +150,8 @@ async fn connect_to(
             socket.connect_datagrams(&to)?;
             return Ok(0);
         }
-        match socket.connect(&to, base.pipes(), identity(&process.caller))? {
+        let ids = process.caller.credentials();
+        match socket.connect(&to, base.pipes(), identity(&process.caller, &ids))? {
             Connect::Done => return Ok(0),
             Connect::Full if file.nonblocking() => return Err(Errno::EAGAIN),
             Connect::Full => wait_until(base, &process, &to, deadline_ns, |listener| listener.may_connect()).await?,
@@ -164,6 +162,7 @@ async fn connect_to(
 /// accept4. The name of the connection's other side goes to the first of `addresses`, unless that is 0.
 pub fn accept(
     base: &'static Base,
+    flight: &'static InFlight,
     process: &Rc<Process>,
     descriptor: i32,
     addresses: [u64; 2],
@@ -176,14 +175,15 @@ pub fn accept(
     not_datagrams(&socket)?;
     process.files().check_room(process.caller.descriptor_limit())?;
     match socket.accept()? {
-        Some(accepted) => done(give_accepted(base, process, accepted, addresses, flags)),
+        Some(accepted) => done(give_accepted(base, flight, process, accepted, addresses, flags)),
         None if file.nonblocking() => Err(Errno::EAGAIN),
-        None => task(wait_to_accept(base, process.clone(), file, socket, addresses, flags)),
+        None => task(wait_to_accept(base, flight, process.clone(), file, socket, addresses, flags)),
     }
 }
 
 async fn wait_to_accept(
     base: &'static Base,
+    flight: &'static InFlight,
     process: Rc<Process>,
     file: Rc<OpenFile>,
     socket: Rc<Socket>,
@@ -196,7 +196,7 @@ async fn wait_to_accept(
         process.files().check_room(process.caller.descriptor_limit())?;
         if let Some(accepted) = socket.accept()? {
             drop(file);
-            return give_accepted(base, &process, accepted, addresses, flags);
+            return give_accepted(base, flight, &process, accepted, addresses, flags);
         }
     }
 }
@@ -204,12 +204,14 @@ async fn wait_to_accept(
 /// Gives a connection that has been accepted a descriptor. Without memory for its name, or room for the open file, it is closed.
 fn give_accepted(
     base: &Base,
+    flight: &InFlight,
     process: &Process,
     accepted: Rc<Socket>,
     [address, length_address]: [u64; 2],
     flags: u32,
 ) -> Result<u64, Errno> {
     let name = accepted.peer_name();
+    flight.accepted(&accepted);
     let file = open(base, process.caller.user(), accepted, flags)?;
     if address != 0 {
         address::store(process.caller.endpoint, &name, address, length_address)?;

@@ -1,29 +1,37 @@
 //! Sending and receiving: sendto, recvfrom, sendmsg, recvmsg, sendmmsg, recvmmsg.
 
-use super::{Kind, connect::find, socket_of};
+use super::{
+    Kind,
+    connect::find,
+    control::{Control, Room},
+    socket_of,
+};
 use crate::{
     base::{Base, Flow},
-    calls::task,
-    keep::records::Note,
+    calls::{call::Call, task},
+    keep::records::{Note, Ucred},
     memory::{
         self as user,
-        address::{self, Address},
+        address::{self, Address, header},
         buffer::UserBuffer,
     },
     objects::{
         OpenFile, Operation,
-        messages::{self, Task, is_nonblocking},
-        socket,
+        garbage::InFlight,
+        messages::{self, Task, envelope, is_nonblocking},
+        socket::{self, MOVED_BITS, Transfer, flag},
     },
     pipes::{
-        World,
-        packets::{Receiver, Results},
+        Outcome, World,
+        ancillary::Cargo,
+        packets::{Parcel, Receiver, Results},
     },
-    processes::Process,
+    processes::{Process, Processes},
     sockets::{Socket, names::Names},
 };
 use abi::{Endpoint, Errno};
 use alloc::rc::Rc;
+use core::mem::take;
 use sys::time;
 
 /// recvmmsg: do not wait once there is a message.
@@ -39,21 +47,41 @@ const MANY_LENGTH: u64 = 56;
 pub struct On {
     base: &'static Base,
     names: &'static Rc<Names>,
+    processes: &'static Processes,
+    flight: &'static Rc<InFlight>,
     process: Rc<Process>,
     file: Rc<OpenFile>,
     socket: Rc<Socket>,
 }
 
 impl On {
-    /// The socket behind a descriptor. `ENOTSOCK`, `EBADF`.
-    pub fn new(
-        base: &'static Base,
-        names: &'static Rc<Names>,
-        process: &Rc<Process>,
-        descriptor: i32,
-    ) -> Result<On, Errno> {
-        let (file, socket) = socket_of(process, descriptor)?;
-        Ok(On { base, names, process: process.clone(), file, socket })
+    /// The socket behind the descriptor in argument 0. `ENOTSOCK`, `EBADF`.
+    pub fn new(call: &Call) -> Result<On, Errno> {
+        let (file, socket) = socket_of(call.process, call.int(0))?;
+        Ok(On {
+            base: call.base(),
+            names: call.sockets(),
+            processes: call.processes(),
+            flight: call.in_flight(),
+            process: call.process(),
+            file,
+            socket,
+        })
+    }
+
+    /// The caller.
+    pub fn process(&self) -> &Rc<Process> {
+        &self.process
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &Rc<Socket> {
+        &self.socket
+    }
+
+    /// What is in flight.
+    pub fn flight(&self) -> &Rc<InFlight> {
+        self.flight
     }
 
     fn operation(&self) -> Operation<'_> {
@@ -77,72 +105,114 @@ impl On {
     }
 }
 
-/// `struct msghdr`, as far as it matters here.
+/// `struct msghdr`.
 struct Header {
     address: u64,
-    name_address: u64,
-    name_bytes: u32,
-    control_bytes: u64,
+    name: (u64, u32),
+    control: Room,
     buffer: UserBuffer,
 }
 
 impl Header {
     /// That of a program. `EFAULT`, `EINVAL`; `EMSGSIZE`: too many pieces.
     fn fetch(who: Endpoint, address: u64) -> Result<Header, Errno> {
-        let [name_address, name_bytes, pieces, count, _, control_bytes] = user::fetch_words::<6>(who, address)?;
+        let [name_address, name_bytes, pieces, count, control, bytes] = user::fetch_words::<6>(who, address)?;
         if count > user::IOV_MAX {
             return Err(Errno::EMSGSIZE);
         }
         let buffer = user::vector(who, pieces, count)?;
-        Ok(Header { address, name_address, name_bytes: name_bytes as u32, control_bytes, buffer })
+        let (name, control) = ((name_address, name_bytes as u32), Room { address: control, bytes });
+        Ok(Header { address, name, control, buffer })
     }
 
-    /// The name to send to. `EOPNOTSUPP`: there is a control message.
-    fn to(&self, on: &On) -> Result<Option<Address>, Errno> {
-        if self.control_bytes > 0 { Err(Errno::EOPNOTSUPP) } else { on.to(self.name_address, self.name_bytes as i32) }
+    /// What is sent besides bytes, and the name to send to. Errors as of [`Control::fetch`] and [`On::to`].
+    fn sent(&self, on: &On) -> Result<(Control, Option<Address>), Errno> {
+        let Room { address, bytes } = self.control;
+        let control = Control::fetch(&on.process, on.processes, address, bytes)?;
+        Ok((control, on.to(self.name.0, self.name.1 as i32)?))
     }
 
-    fn receiver(self) -> Receiver {
-        let Header { address, name_address, name_bytes, buffer, .. } = self;
-        Receiver { buffer, results: Results::Header { address, name_address, name_bytes }, whole_length: false }
+    /// Tells a program what has come besides the bytes. `EFAULT`.
+    fn report(&self, on: &On, parcel: &Parcel, flags: u32) -> Result<(), Errno> {
+        on.base.store().has_moved();
+        let (control_bytes, more) = self.control.store(on, parcel, flags);
+        let flags = flags & flag::CMSG_CLOEXEC | parcel.flags | more;
+        header::store(on.who(), self.address, self.name, &parcel.name, flags, control_bytes)
     }
 }
 
 /// sendto.
 pub fn send_to(on: &On, mut buffer: UserBuffer, flags: u32, [address, bytes]: [u64; 2]) -> Result<Flow, Errno> {
     let to = on.to(address, bytes as i32)?;
-    send(on, &mut buffer, flags, to)
+    send(on, &mut buffer, flags, to, Control::default())
 }
 
-/// sendmsg. `EOPNOTSUPP`: with a control message.
+/// sendmsg.
 pub fn send_message(on: &On, address: u64, flags: u32) -> Result<Flow, Errno> {
     let mut header = Header::fetch(on.who(), address)?;
-    let to = header.to(on)?;
-    send(on, &mut header.buffer, flags, to)
+    let (control, to) = header.sent(on)?;
+    send(on, &mut header.buffer, flags, to, control)
 }
 
-fn send(on: &On, buffer: &mut UserBuffer, flags: u32, to: Option<Address>) -> Result<Flow, Errno> {
+fn send(on: &On, buffer: &mut UserBuffer, flags: u32, to: Option<Address>, control: Control) -> Result<Flow, Errno> {
+    let (stream, operation) = (on.socket.kind() == Kind::Stream, on.operation());
     match to {
-        Some(to) => {
-            let (on, mut buffer) = (on.clone(), core::mem::take(buffer));
-            task(async move { send_in_task(&on, &mut buffer, flags, Some(to)).await })
+        Some(_) => {
+            let (on, mut buffer) = (on.clone(), take(buffer));
+            task(async move { send_in_task(&on, &mut buffer, flags, to, control, 0).await })
         }
-        None if on.socket.kind() == Kind::Stream => socket::send(&on.operation(), &on.socket, buffer, flags),
-        None => messages::send(&on.operation(), &on.socket, buffer, flags),
+        None if control.is_empty() && stream => socket::send(&operation, &on.socket, buffer, flags),
+        None if control.is_empty() => messages::send(&operation, &on.socket, buffer, flags),
+        None if stream => {
+            let cargo = load_stream(on, flags, control)?;
+            socket::send_cargo(&operation, &on.socket, buffer, flags, cargo)
+        }
+        None => {
+            let to = messages::outgoing(on.base, &on.socket, flags)?;
+            let cargo = control.load(on, &to)?;
+            messages::send_cargo(&operation, &on.socket, buffer, flags, (to, cargo))
+        }
     }
 }
 
-/// Sends a message, of a socket that keeps their boundaries, to its peer or to the socket of a name.
-async fn send_in_task(on: &On, buffer: &mut UserBuffer, flags: u32, to: Option<Address>) -> Result<u64, Errno> {
-    let sending = Task::new(&on.operation(), on.socket.record().send_ns);
+/// What goes with bytes of a stream: with the sender's ids, if one of both sides wants them.
+fn load_stream(on: &On, flags: u32, control: Control) -> Result<Cargo, Errno> {
+    let Some(pipe) = socket::outgoing(&on.socket, flags)? else { return Ok(Cargo::default()) };
+    let mut cargo = control.load(on, pipe)?;
+    if cargo.sender.is_none() && pipe.is_identified() {
+        cargo.sender = Some(socket::sender_of(&on.process.caller));
+    }
+    Ok(cargo)
+}
+
+/// Sends a message, to the socket's peer or to the socket of a name, after as many others of the same call.
+async fn send_in_task(
+    on: &On,
+    buffer: &mut UserBuffer,
+    flags: u32,
+    to: Option<Address>,
+    control: Control,
+    done: u64,
+) -> Result<u64, Errno> {
+    let limit_ns = on.socket.record().send_ns;
+    if on.socket.kind() == Kind::Stream {
+        let cargo = load_stream(on, flags, control)?;
+        return match socket::send_cargo_after(&on.operation(), &on.socket, buffer, flags, cargo, done)? {
+            Flow::Done(result) => result,
+            Flow::Task(task) => task.await,
+            Flow::Later => on.process.caller.wait_for_signal().await,
+        };
+    }
+    let sending = Task::new(&on.operation(), limit_ns);
     let pipe = match to {
         Some(to) => {
             let target = find(on.base.files(), on.names, &on.process, &to, Kind::Datagrams).await?;
             on.socket.outgoing_to(&target)?
         }
-        None => on.socket.outgoing()?,
+        None => messages::outgoing(on.base, &on.socket, flags)?,
     };
-    sending.send(&pipe, buffer, &on.socket.name(), is_nonblocking(&on.file, flags)).await
+    let envelope = envelope(&on.process.caller, &on.socket, &pipe, control.load(on, &pipe)?);
+    sending.send(&pipe, buffer, envelope, is_nonblocking(&on.file, flags)).await
 }
 
 /// recvfrom.
@@ -153,35 +223,99 @@ pub fn receive_from(
     [address, length_address]: [u64; 2],
 ) -> Result<Flow, Errno> {
     let results = if address == 0 { Results::Nowhere } else { Results::Name { address, length_address } };
-    receive(on, Receiver { buffer, results, whole_length: false }, flags)
+    let mut to = Receiver { buffer, results, ..Receiver::default() };
+    if on.socket.kind() != Kind::Stream {
+        return messages::receive(&on.operation(), &on.socket, to, flags);
+    }
+    on.base.report(on.who(), &to.results, &on.socket.peer_name(), 0)?;
+    socket::receive(&on.operation(), &on.socket, &mut to.buffer, flags)
 }
 
-/// recvmsg.
+/// recvmsg. It waits in the pipe for a message with which nothing can come.
 pub fn receive_message(on: &On, address: u64, flags: u32) -> Result<Flow, Errno> {
-    receive(on, Header::fetch(on.who(), address)?.receiver(), flags)
+    let mut header = Header::fetch(on.who(), address)?;
+    let mut to = Receiver { buffer: take(&mut header.buffer), ..Receiver::default() };
+    let mut parcel = Parcel::default();
+    match receive_now(on, &mut to, &mut parcel, flags) {
+        Err(Errno::EAGAIN) if !is_nonblocking(&on.file, flags) => {}
+        result => return Ok(Flow::Done(result.and_then(|bytes| header.report(on, &parcel, flags).map(|()| bytes)))),
+    }
+    if on.socket.kind() != Kind::Stream && header.control.is_none() {
+        let (Header { address, name: (name_address, name_bytes), .. }, flags_told) =
+            (header, flags & flag::CMSG_CLOEXEC);
+        to.results = Results::Header { address, name_address, name_bytes, flags: flags_told };
+        return messages::receive(&on.operation(), &on.socket, to, flags);
+    }
+    let on = on.clone();
+    task(async move { receive_later(&on, &header, to, flags, 0).await })
 }
 
-/// What is known before a message comes: of a stream the sender's name; else that there is none, as at the end.
-fn prepare(on: &On, to: &Receiver) -> Result<(), Errno> {
-    match (on.socket.kind(), to.results) {
-        (Kind::Stream, results) => on.base.report(on.who(), &results, &on.socket.peer_name(), false),
-        (_, results @ Results::Header { .. }) => on.base.report(on.who(), &results, &Address::of_length(0), false),
-        _ => Ok(()),
+/// Receives what there is. `EAGAIN`: nothing, or with `MSG_WAITALL` perhaps too little; other errors as of recvmsg.
+fn receive_now(on: &On, to: &mut Receiver, parcel: &mut Parcel, flags: u32) -> Result<u64, Errno> {
+    let (stream, peeks) = (on.socket.kind() == Kind::Stream, flags & flag::PEEK != 0);
+    let incoming = match on.socket.incoming() {
+        Some(incoming) if !stream || flags & flag::OOB == 0 => incoming,
+        _ if stream => return Err(Errno::EINVAL),
+        _ => return Err(Errno::ENOTCONN),
+    };
+    if flags & flag::OOB != 0 {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    if on.socket.is_deaf() {
+        if stream {
+            *parcel = stream_parcel(on, 0, Cargo::default());
+        }
+        return Ok(0);
+    }
+    to.whole_length = flags & flag::TRUNC != 0;
+    let outcome = match stream {
+        true if flags & flag::WAITALL != 0 && !is_nonblocking(&on.file, flags) => return Err(Errno::EAGAIN),
+        true if peeks => Outcome::Done(incoming.peek(on.base, &mut to.buffer, &mut parcel.cargo)),
+        true => incoming.read_with(on.base, &mut to.buffer, true, &mut parcel.cargo),
+        false => incoming.receive(on.base, to, Some(parcel), peeks, true),
+    };
+    match outcome {
+        Outcome::Done(Ok(bytes)) if stream => {
+            *parcel = stream_parcel(on, bytes, take(&mut parcel.cargo));
+            Ok(bytes)
+        }
+        Outcome::Done(result) => result,
+        Outcome::Waiting => Err(Errno::EAGAIN),
     }
 }
 
-fn receive(on: &On, mut to: Receiver, flags: u32) -> Result<Flow, Errno> {
-    prepare(on, &to)?;
-    match on.socket.kind() {
-        Kind::Stream => socket::receive(&on.operation(), &on.socket, &mut to.buffer, flags),
-        _ => messages::receive(&on.operation(), &on.socket, to, flags),
+/// What a receiver gets besides bytes of a stream. The end is of user 0, as on Linux.
+fn stream_parcel(on: &On, bytes: u64, mut cargo: Cargo) -> Parcel {
+    let name = if bytes > 0 { on.socket.peer_name() } else { Address::of_length(0) };
+    if bytes == 0 {
+        cargo.sender = Some(Ucred { pid: 0, uid: 0, gid: 0 });
     }
+    Parcel { name, cargo, flags: 0, arrived: true }
+}
+
+/// Receives a message when it comes, after as many others of the same call.
+async fn receive_later(on: &On, header: &Header, mut to: Receiver, flags: u32, done: u64) -> Result<u64, Errno> {
+    let limit_ns = on.socket.record().receive_ns;
+    let incoming = on.socket.incoming().ok_or(Errno::ENOTCONN)?.clone();
+    let (peeks, all) = (flags & flag::PEEK != 0, flags & flag::WAITALL != 0);
+    let mut parcel = Parcel::default();
+    let bytes = match on.socket.kind() {
+        Kind::Stream => {
+            let mut transfer = Transfer::new(&on.operation(), &incoming, &mut to.buffer, limit_ns).after(done);
+            let bytes = transfer.receive(peeks, all).await?;
+            parcel = stream_parcel(on, bytes, transfer.cargo());
+            bytes
+        }
+        _ => Task::new(&on.operation(), limit_ns).receive(&incoming, &mut to, Some(&mut parcel), peeks).await?,
+    };
+    header.report(on, &parcel, flags)?;
+    Ok(bytes)
 }
 
 /// How many messages a predecessor has sent or received for the call in progress.
 fn done_before(on: &On) -> u64 {
     match on.process.caller.noted() {
-        Some(Note::Moved(done)) => done,
+        Some(Note::Moved(noted)) => noted >> MOVED_BITS,
         _ => 0,
     }
 }
@@ -191,31 +325,34 @@ fn done_or(done: u64, error: Errno) -> Result<u64, Errno> {
     if done > 0 { Ok(done) } else { Err(error) }
 }
 
-/// sendmmsg. `EOPNOTSUPP`: of a stream.
+/// One message of a call for several is done: what a predecessor has noted of its bytes does not concern the next.
+fn note_done(on: &On, done: u64) {
+    on.process.caller.begin_call(None);
+    on.process.caller.note(Note::Moved(done << MOVED_BITS));
+}
+
+/// sendmmsg.
 pub async fn send_many(on: On, address: u64, count: u32, flags: u32) -> Result<u64, Errno> {
-    if on.socket.kind() == Kind::Stream {
-        return Err(Errno::EOPNOTSUPP);
-    }
     let mut done = done_before(&on);
     while done < u64::from(count).min(MAX_MESSAGES) {
         let at = address.wrapping_add(done * MANY_BYTES);
-        match send_one(&on, at, flags).await {
+        match send_one(&on, at, flags, done).await {
             Ok(()) => done += 1,
             Err(error) => return done_or(done, error),
         }
-        on.process.caller.note(Note::Moved(done));
+        note_done(&on, done);
     }
     Ok(done)
 }
 
-async fn send_one(on: &On, address: u64, flags: u32) -> Result<(), Errno> {
+async fn send_one(on: &On, address: u64, flags: u32, done: u64) -> Result<(), Errno> {
     let mut header = Header::fetch(on.who(), address)?;
-    let to = header.to(on)?;
-    let bytes = send_in_task(on, &mut header.buffer, flags, to).await?;
+    let (control, to) = header.sent(on)?;
+    let bytes = send_in_task(on, &mut header.buffer, flags, to, control, done).await?;
     user::store(on.who(), address.wrapping_add(MANY_LENGTH), &(bytes as u32).to_le_bytes())
 }
 
-/// recvmmsg. The deadline is looked at between two messages, as on Linux. `EOPNOTSUPP`: of a stream.
+/// recvmmsg. The deadline is looked at between two messages, as on Linux.
 pub async fn receive_many(
     on: On,
     address: u64,
@@ -223,20 +360,17 @@ pub async fn receive_many(
     mut flags: u32,
     deadline_ns: Option<u64>,
 ) -> Result<u64, Errno> {
-    if on.socket.kind() == Kind::Stream {
-        return Err(Errno::EOPNOTSUPP);
-    }
     let mut done = done_before(&on);
     while done < u64::from(count).min(MAX_MESSAGES) {
         if done > 0 && flags & WAIT_FOR_ONE != 0 {
-            flags |= socket::flag::DONTWAIT;
+            flags |= flag::DONTWAIT;
         }
         let at = address.wrapping_add(done * MANY_BYTES);
-        match receive_one(&on, at, flags).await {
+        match receive_one(&on, at, flags, done).await {
             Ok(()) => done += 1,
             Err(error) => return done_or(done, error),
         }
-        on.process.caller.note(Note::Moved(done));
+        note_done(&on, done);
         if deadline_ns.is_some_and(|deadline_ns| time::now_ns() >= deadline_ns) {
             break;
         }
@@ -244,17 +378,16 @@ pub async fn receive_many(
     Ok(done)
 }
 
-async fn receive_one(on: &On, address: u64, flags: u32) -> Result<(), Errno> {
-    let mut to = Header::fetch(on.who(), address)?.receiver();
-    prepare(on, &to)?;
-    let incoming = on.socket.incoming().ok_or(Errno::ENOTCONN)?;
-    to.whole_length = flags & socket::flag::TRUNC != 0;
-    let receiving = Task::new(&on.operation(), on.socket.record().receive_ns);
-    let bytes = match on.socket.is_deaf() {
-        true => 0,
-        false => {
-            let peeks = flags & socket::flag::PEEK != 0;
-            receiving.receive(incoming, &mut to, peeks, is_nonblocking(&on.file, flags)).await?
+async fn receive_one(on: &On, address: u64, flags: u32, done: u64) -> Result<(), Errno> {
+    let mut header = Header::fetch(on.who(), address)?;
+    let mut to = Receiver { buffer: take(&mut header.buffer), ..Receiver::default() };
+    let mut parcel = Parcel::default();
+    let bytes = match receive_now(on, &mut to, &mut parcel, flags) {
+        Err(Errno::EAGAIN) if !is_nonblocking(&on.file, flags) => receive_later(on, &header, to, flags, done).await?,
+        result => {
+            let bytes = result?;
+            header.report(on, &parcel, flags)?;
+            bytes
         }
     };
     user::store(on.who(), address.wrapping_add(MANY_LENGTH), &(bytes as u32).to_le_bytes())

@@ -1,32 +1,28 @@
 //! The calls on sockets. Sockets are local ones (`AF_UNIX`); another family would come in at [`Family::of`].
 //!
-//! Neighbours: `connect` (names and connections), `messages` (sending and receiving),
+//! Neighbours: `connect` (names and connections), `messages` (sending and receiving), `control` (what goes with messages),
 //! `options`.
 
 mod connect;
+mod control;
 mod messages;
 mod options;
 
-use super::{
-    Changes::First,
-    Entry, call,
-    call::Call,
-    change,
-    descriptors::{give_pair, numbered},
-    done, task,
-};
+use super::{Changes::First, Entry, call, call::Call, change, descriptors::give_pair, done, task};
 use crate::{
     base::Base,
-    callers::Caller,
+    callers::{Caller, permission::Credentials},
     keep::records::Ucred,
     memory::address::AF_UNIX,
     objects::{File, O_CLOEXEC, O_NONBLOCK, O_RDWR, OpenFile, socket::SocketFile},
     processes::Process,
-    sockets::{Kind, Socket},
+    sockets::{Kind, Socket, Who},
 };
 use abi::{Errno, linux::nr};
-use alloc::rc::Rc;
+use alloc::{rc::Rc, vec::Vec};
 use messages::On;
+
+const SOL_SOCKET: u32 = 1;
 
 const SOCK_STREAM: u32 = 1;
 const SOCK_DGRAM: u32 = 2;
@@ -42,8 +38,10 @@ pub(super) const CALLS: &[Entry] = &[
     change(nr::BIND, First, |c| connect::bind(c.base(), c.sockets(), c.process, c.int(0), c.words[1], c.int(2))),
     call(nr::LISTEN, |c| done(connect::listen(c.process, c.int(0), c.flags(1)))),
     call(nr::CONNECT, |c| connect::connect(c.base(), c.sockets(), c.process, c.int(0), c.words[1], c.int(2))),
-    call(nr::ACCEPT, |c| connect::accept(c.base(), c.process, c.int(0), [c.words[1], c.words[2]], 0)),
-    call(nr::ACCEPT4, |c| connect::accept(c.base(), c.process, c.int(0), [c.words[1], c.words[2]], c.flags(3))),
+    call(nr::ACCEPT, |c| connect::accept(c.base(), c.in_flight(), c.process, c.int(0), [c.words[1], c.words[2]], 0)),
+    call(nr::ACCEPT4, |c| {
+        connect::accept(c.base(), c.in_flight(), c.process, c.int(0), [c.words[1], c.words[2]], c.flags(3))
+    }),
     call(nr::SENDTO, |c| messages::send_to(&on(c)?, c.buffer(1)?, c.flags(3), [c.words[4], c.words[5]])),
     call(nr::RECVFROM, |c| messages::receive_from(&on(c)?, c.buffer(1)?, c.flags(3), [c.words[4], c.words[5]])),
     call(nr::SENDMSG, |c| messages::send_message(&on(c)?, c.words[1], c.flags(2))),
@@ -59,7 +57,7 @@ pub(super) const CALLS: &[Entry] = &[
 
 /// The socket of argument 0, and what else sending and receiving need.
 fn on(c: &Call) -> Result<On, Errno> {
-    On::new(c.base(), c.sockets(), c.process, c.int(0))
+    On::new(c)
 }
 
 /// An address family that vfs has sockets of.
@@ -103,16 +101,16 @@ fn socket(base: &Base, process: &Process, [domain, kind, protocol]: [u64; 3]) ->
 fn socketpair(base: &Base, process: &Process, [domain, kind, protocol, address]: [u64; 4]) -> Result<u64, Errno> {
     let (kind, flags) = type_and_flags(domain, kind, protocol)?;
     let user = process.caller.user();
-    let [one, other] = Socket::pair(base.closing(), base.pipes(), kind, user, identity(&process.caller))?;
+    let ids = process.caller.credentials();
+    let [one, other] = Socket::pair(base.closing(), base.pipes(), kind, user, identity(&process.caller, &ids))?;
     let one = open(base, user, one, flags).inspect_err(|_| other.close())?;
     let other = open(base, user, other, flags)?;
     give_pair(process, [one, other], address, flags & O_CLOEXEC != 0)
 }
 
-/// Opens a socket for a user, with the flags that its descriptor is to have. `ENFILE`: it is closed.
+/// Opens a socket for a user, with the flags that its descriptor is to have. `ENFILE`: it is closed. It is shown by its inode number.
 fn open(base: &Base, user: u32, socket: Rc<Socket>, flags: u32) -> Result<Rc<OpenFile>, Errno> {
-    let path = numbered("socket", socket.record().inode).inspect_err(|_| socket.close())?;
-    File::new(base.closing(), user, SocketFile(socket), flags & O_NONBLOCK | O_RDWR, path)
+    File::new(base.closing(), user, SocketFile(socket), flags & O_NONBLOCK | O_RDWR, Vec::new())
 }
 
 /// shutdown.
@@ -128,10 +126,9 @@ fn shut_down(process: &Process, descriptor: i32, how: u32) -> Result<u64, Errno>
     Ok(0)
 }
 
-/// The ids that a caller's peer is told.
-fn identity(caller: &Caller) -> Ucred {
-    let ids = caller.credentials();
-    Ucred { pid: caller.pid, uid: ids.euid, gid: ids.egid }
+/// What a caller's peer is told of it.
+fn identity<'a>(caller: &Caller, ids: &'a Credentials) -> Who<'a> {
+    Who { ids: Ucred { pid: caller.pid, uid: ids.euid, gid: ids.egid }, groups: &ids.groups }
 }
 
 /// The open file of a socket, and the socket. `ENOTSOCK` for other descriptors.

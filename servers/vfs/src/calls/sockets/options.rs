@@ -1,6 +1,6 @@
 //! getsockopt and setsockopt.
 
-use super::socket_of;
+use super::{SOL_SOCKET, socket_of};
 use crate::{
     base::Base,
     memory::{self as user, address::AF_UNIX},
@@ -8,8 +8,6 @@ use crate::{
     sockets::Socket,
 };
 use abi::{Endpoint, Errno};
-
-const SOL_SOCKET: u32 = 1;
 
 /// Options of `SOL_SOCKET`.
 mod option {
@@ -21,18 +19,27 @@ mod option {
     pub const SNDBUF: u32 = 7;
     pub const RCVBUF: u32 = 8;
     pub const KEEPALIVE: u32 = 9;
+    pub const OOBINLINE: u32 = 10;
     pub const REUSEPORT: u32 = 15;
-    pub const PASSCRED: u32 = 16;
+    pub const LINGER: u32 = 13;
+    pub use crate::sockets::{PASSCRED, PASSSEC};
     pub const PEERCRED: u32 = 17;
+    pub const RCVLOWAT: u32 = 18;
+    pub const SNDLOWAT: u32 = 19;
     pub const RCVTIMEO: u32 = 20;
     pub const SNDTIMEO: u32 = 21;
     pub const ACCEPTCONN: u32 = 30;
+    pub const SNDBUFFORCE: u32 = 32;
+    pub const RCVBUFFORCE: u32 = 33;
     pub const PROTOCOL: u32 = 38;
     pub const DOMAIN: u32 = 39;
+    pub const COOKIE: u32 = 57;
+    pub const PEERGROUPS: u32 = 59;
 }
 
 /// Bounds of the sizes of buffers, as Linux has them. It counts twice what it is told.
 const MAX_BUFFER: u32 = abi::limits::SOCKET_BUFFER;
+const MAX_FORCED: u32 = i32::MAX as u32 / 2;
 const MIN_SEND_BUFFER: u32 = 4608;
 const MIN_RECEIVE_BUFFER: u32 = 2304;
 
@@ -43,7 +50,7 @@ const US_PER_S: u64 = 1_000_000;
 /// Whether an option is on or off, and nothing else.
 fn is_switch(name: u32) -> bool {
     use option::*;
-    matches!(name, REUSEADDR | DONTROUTE | BROADCAST | KEEPALIVE | REUSEPORT | PASSCRED)
+    matches!(name, REUSEADDR | DONTROUTE | BROADCAST | KEEPALIVE | OOBINLINE | REUSEPORT | PASSCRED | PASSSEC)
 }
 
 /// getsockopt.
@@ -60,10 +67,29 @@ pub fn get(
     if level as u32 != SOL_SOCKET {
         return Err(Errno::EOPNOTSUPP);
     }
+    if name as u32 == option::PEERGROUPS {
+        return peer_groups(who, &socket, address, (length_address, room));
+    }
     let mut bytes = [0; 16];
     let length = value(base, &socket, name as u32, &mut bytes)?.min(room);
     user::store(who, address, &bytes[..length])?;
     user::store(who, length_address, &(length as u32).to_le_bytes())?;
+    Ok(0)
+}
+
+/// Writes the groups of a socket's peer, and their length in place of the room. `ENODATA`: it has no peer; `ERANGE`: too little room.
+fn peer_groups(
+    who: Endpoint,
+    socket: &Socket,
+    address: u64,
+    (length_address, room): (u64, usize),
+) -> Result<u64, Errno> {
+    let groups = socket.peer_groups()?;
+    user::store(who, length_address, &(groups.len() as u32).to_le_bytes())?;
+    if room < groups.len() {
+        return Err(Errno::ERANGE);
+    }
+    user::store(who, address, &groups)?;
     Ok(0)
 }
 
@@ -86,9 +112,15 @@ fn value(base: &Base, socket: &Socket, name: u32, bytes: &mut [u8; 16]) -> Resul
             bytes[..12].copy_from_slice(words.as_flattened());
             return Ok(12);
         }
+        option::RCVLOWAT | option::SNDLOWAT => 1,
+        option::LINGER => return Ok(8),
+        option::COOKIE => {
+            bytes[..8].copy_from_slice(&record.inode.to_le_bytes());
+            return Ok(8);
+        }
         option::RCVTIMEO => return Ok(put_time(record.receive_ns, bytes)),
         option::SNDTIMEO => return Ok(put_time(record.send_ns, bytes)),
-        switch if is_switch(switch) => record.options >> switch & 1,
+        switch if is_switch(switch) => socket.has_option(switch) as u32,
         _ => return Err(Errno::ENOPROTOOPT),
     };
     bytes[..4].copy_from_slice(&number.to_le_bytes());
@@ -116,6 +148,16 @@ pub fn set(process: &Process, [descriptor, level, name, address, length]: [u64; 
     user::fetch(who, address, &mut value)?;
     let value = u32::from_le_bytes(value);
     match name {
+        option::SNDBUFFORCE | option::RCVBUFFORCE if process.caller.credentials().euid != 0 => {
+            return Err(Errno::EPERM);
+        }
+        option::LINGER if length < 8 => return Err(Errno::EINVAL),
+        // Nothing is left to send when a socket is closed; bytes are received as they come.
+        option::LINGER | option::RCVLOWAT => {}
+        option::SNDBUFFORCE => socket.update(|own| own.send_bytes = (value.min(MAX_FORCED) * 2).max(MIN_SEND_BUFFER)),
+        option::RCVBUFFORCE => {
+            socket.update(|own| own.receive_bytes = (value.min(MAX_FORCED) * 2).max(MIN_RECEIVE_BUFFER));
+        }
         option::SNDBUF => socket.update(|own| own.send_bytes = (value.min(MAX_BUFFER) * 2).max(MIN_SEND_BUFFER)),
         option::RCVBUF => socket.update(|own| own.receive_bytes = (value.min(MAX_BUFFER) * 2).max(MIN_RECEIVE_BUFFER)),
         option::RCVTIMEO => {
@@ -127,8 +169,7 @@ pub fn set(process: &Process, [descriptor, level, name, address, length]: [u64; 
             socket.update(|own| own.send_ns = limit_ns);
         }
         switch if is_switch(switch) => {
-            let bit = ((value != 0) as u32) << switch;
-            socket.update(|own| own.options = own.options & !(1 << switch) | bit);
+            socket.switch(switch, value != 0);
         }
         _ => return Err(Errno::ENOPROTOOPT),
     }

@@ -7,7 +7,7 @@ const SOCK_SEQPACKET: u64 = 5;
 const MSG_TRUNC: u64 = 0x20;
 const MSG_WAITFORONE: u64 = 0x1_0000;
 
-fn pair_of(world: &World, kind: u64) -> (u64, u64) {
+pub(super) fn pair_of(world: &World, kind: u64) -> (u64, u64) {
     assert_eq!(world.call(world.root, nr::SOCKETPAIR, &[AF_UNIX, kind, 0, DATA]), Ok(0));
     let both = world.read_words(world.root, DATA, 1)[0];
     (both & 0xffff_ffff, both >> 32)
@@ -281,10 +281,30 @@ fn several_messages_go_in_one_call() {
     assert_eq!(world.write(child, one, b"z"), Ok(1));
     assert_eq!(world.result(world.root), Some(Ok(2)), "the first is not received again");
     assert_eq!(lengths(&world, 2), [1, 1]);
-    let stream = pair(&world, 0).0;
-    for call in [nr::SENDMMSG, nr::RECVMMSG] {
-        assert_eq!(world.call(world.root, call, &[stream, headers, 1, 0, 0]), Err(Errno::EOPNOTSUPP));
-    }
+}
+
+#[test]
+fn bytes_of_a_stream_go_in_one_call_too() {
+    let mut world = World::new();
+    let (one, two) = pair(&world, 0);
+    let headers = many(&world, &[1, 2, 3]);
+    assert_eq!(world.call(world.root, nr::SENDMMSG, &[one, headers, 3, 0]), Ok(3));
+    assert_eq!(lengths(&world, 3), [1, 2, 3]);
+    world.restart_vfs();
+    assert_eq!(world.repeat_call(world.root, nr::SENDMMSG, &[one, headers, 3, 0]), Some(Ok(3)));
+    let headers = many(&world, &[4, 4]);
+    assert_eq!(world.call(world.root, nr::RECVMMSG, &[two, headers, 2, 0, 0]), Ok(2));
+    assert_eq!(lengths(&world, 2), [4, 2]);
+    let headers = many(&world, &[2, 2]);
+    assert_eq!(world.write(world.fork(world.root, 0), one, b"y"), Ok(1));
+    let call = [two, headers, 2, 0, 0];
+    assert_eq!(world.begin_call(world.root, nr::RECVMMSG, &call), None);
+    world.restart_vfs();
+    world.machine.forget_request(world.root);
+    assert_eq!(world.repeat_call(world.root, nr::RECVMMSG, &call), None);
+    assert_eq!(world.write(world.fork(world.root, 0), one, b"zz"), Ok(2));
+    assert_eq!(world.result(world.root), Some(Ok(2)), "the first is not received again");
+    assert_eq!(lengths(&world, 2), [1, 2]);
 }
 
 #[test]
