@@ -6,8 +6,10 @@ use crate::GrantId;
 protocol! {
     /// Character devices.
     pub "chardev" = 8;
-    /// Opens a minor for a process of this pid, group and session. `flags`: Linux O_*. Word 0 of the reply: `OPENED_*`.
-    Open = 1 { minor: u64, flags: u64, pid: u64, group: u64, session: u64 }
+    /// Opens a minor. `flags`: Linux O_*; `caller`: pid (low half) and process group (high half); `ids`: effective (low half) and real (high
+    /// half) user id; `node`: the special file, if it is one of a file system of this driver's own, else 0. Word 0 of the reply:
+    /// `OPENED_*`, and in the high half the minor that the open file has from now on, if that is another (/dev/ptmx, /dev/tty).
+    Open = 1 { minor: u64, flags: u64, caller: u64, session: u64, ids: u64, node: u64 }
     /// The last descriptor of one open file is closed.
     Close = 2 { minor: u64 }
     /// Reads into the grant. Word 0 of the reply: bytes read. `EAGAIN` instead of blocking with `NONBLOCK` in `flags`.
@@ -19,16 +21,22 @@ protocol! {
     /// (copies of unmapped memory fail with `EFAULT`).
     /// `caller`: pid (low half) and process group (high half); `session` of the caller.
     Control = 5 { minor: u64, request: u64, argument: u64, grant: GrantId, caller: u64, session: u64 }
-    /// Waits for one of `events` (Linux POLLIN 1, POLLOUT 4, POLLHUP 16); with `now` returns at once. Word 0 of the reply: the ready events.
+    /// Waits for one of `events` (Linux POLLIN 1, POLLPRI 2, POLLOUT 4, POLLERR 8, POLLHUP 16); with `now` returns at once. Word 0 of the reply: the ready events.
     Poll = 6 { minor: u64, events: u64, now: bool }
-    /// Cancels the caller's request with this tag, which returns `EINTR` or the bytes moved so far. `Cancel` itself has no reply.
-    Cancel = 7 { tag: u64 }
+    /// Cancels the caller's request with this tag, of this minor, which returns `EINTR` or the bytes moved so far. `Cancel` itself has no reply.
+    Cancel = 7 { tag: u64, minor: u64 }
+    /// Restores the open files after a restart of vfs, before any of its other requests: the grant holds `fs::Use` records of minors and
+    /// how many open files each has. What else was open is closed. `ENOSYS`: this driver does not count.
+    SetUses = 8 { grant: GrantId, bytes: u64 }
 }
 
 /// `Read`, `Write`: do not block.
 pub const NONBLOCK: u64 = 0x800;
 /// `Open`: the terminal has become the controlling terminal of the session.
 pub const OPENED_CONTROLLING: u64 = 1;
+
+/// The half of the reply to `Open` that has the open file's minor.
+pub const OPENED_MINOR_SHIFT: u32 = 32;
 
 /// Requests of tty to uart. Each byte is read and written exactly once, even if either side restarts: `caller` of `Read` counts
 /// the input bytes that tty has received, `caller` of `Write` the output bytes before these. uart keeps input until a later `Read`

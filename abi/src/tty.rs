@@ -11,3 +11,14 @@ protocol! {
     /// not keep the machine running.
     Drain = 3 { }
 }
+
+/// Major number of the slaves of pseudo-terminals (Linux's): the node of slave N is `makedev(PTS_MAJOR, N)`.
+pub const PTS_MAJOR: u8 = 136;
+/// Major and minor number of /dev/ptmx (Linux's), each opening of which makes a pseudo-terminal.
+pub const PTMX: (u8, u8) = (5, 2);
+/// Pseudo-terminals at a time (Linux's kernel.pty.max).
+pub const MAX_PTYS: usize = 4096;
+/// `chardev`: the minor of master 0; that of master N is N more.
+pub const MINOR_MASTER: u64 = 0x1_0000;
+/// `chardev`: the minor of slave 0.
+pub const MINOR_SLAVE: u64 = 0x2_0000;

@@ -1,4 +1,5 @@
-/* attacker: what a user without rights can do to the system, in random order, as long as asked.
+/* attacker: what a user without rights can do to the system, in random order, as long as asked. The file is long because each attack is a
+ * few calls of its own.
  *
  * usage: attacker USER SECONDS SEED [ATTACK]
  *
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
@@ -31,6 +33,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -273,6 +276,47 @@ static void wait_for_letter(void)
 }
 
 /* The queues outlive the attack, and are removed by the next one. */
+/* Opens as many terminals as it gets, fills both directions of each, and leaves requests that wait. */
+static void open_terminals(void)
+{
+    static char text[8192];
+    memset(text, 'x', sizeof text);
+    for (;;) {
+        int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK), unlock = 0, slave;
+        if (master < 0)
+            break;
+        ioctl(master, TIOCSPTLCK, &unlock);
+        slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_NONBLOCK);
+        if (slave >= 0 && random_below(4)) {
+            struct termios settings;
+            tcgetattr(slave, &settings);
+            if (random_below(2))
+                cfmakeraw(&settings);
+            tcsetattr(slave, TCSANOW, &settings);
+            while (write(slave, text, random_below(sizeof text)) > 0) {}
+            for (int i = 0; i < 8; i++)
+                write(master, random_below(2) ? text : "\n", random_below(2) ? 1 : 4000);
+        }
+        /* A session of its own, which ends with the master: it is hung up. */
+        if (slave >= 0 && random_below(2) && fork() == 0) {
+            dup2(slave, 0);
+            close_range(3, ~0u, 0);
+            fcntl(0, F_SETFL, O_RDWR);
+            if (setsid() < 0 || ioctl(0, TIOCSCTTY, 0) < 0)
+                _exit(1);
+            while (read(0, text, sizeof text) > 0) {}
+            _exit(0);
+        }
+    }
+}
+
+static void terminals(void)
+{
+    struct rlimit limit = { 4096, 4096 };
+    setrlimit(RLIMIT_NOFILE, &limit);
+    crowd(open_terminals);
+}
+
 static void letters(void)
 {
     struct msqid_ds ds;
@@ -477,7 +521,7 @@ static const struct attack {
     { "futexes", futexes },     { "sleepers", sleepers }, { "locks", locks },       { "names", names },   { "calls", calls },
     { "listeners", listeners }, { "epolls", epolls },   { "leases", leases },       { "letters", letters },
     { "areas", areas },         { "splices", splices },
-    { "rights", rights },
+    { "rights", rights },         { "terminals", terminals },
 };
 enum { ATTACKS = sizeof attacks / sizeof *attacks };
 

@@ -44,6 +44,7 @@ impl MemoryDevices {
             Request::Control(_) => Err(Errno::ENOTTY),
             Request::Poll(poll) => check(poll.minor).map(|_| poll.events),
             Request::Cancel(_) => return None,
+            Request::SetUses(_) => Err(Errno::ENOSYS),
         })
     }
 
@@ -152,7 +153,7 @@ mod tests {
     #[test]
     fn minors_that_do_not_exist_are_refused() {
         for minor in [0, 1, 3, 4, 64, u64::MAX] {
-            let open = Open { minor, flags: 0, pid: 1, group: 1, session: 1 };
+            let open = Open { minor, flags: 0, caller: 1 | 1 << 32, session: 1, ids: 0, node: 0 };
             assert_eq!(devices().answer(Endpoint::NONE, Request::Open(open)), Some(Err(Errno::ENXIO)));
         }
     }

@@ -36,12 +36,13 @@ enum Content {
 use Content::{Folder, Link};
 
 /// What /dev has in every system.
-const FIXED: [Entry; 5] = [
+const FIXED: [Entry; 6] = [
     Entry { name: "fd", content: Link("/proc/self/fd") },
     Entry { name: "stdin", content: Link("/proc/self/fd/0") },
     Entry { name: "stdout", content: Link("/proc/self/fd/1") },
     Entry { name: "stderr", content: Link("/proc/self/fd/2") },
     Entry { name: "shm", content: Folder },
+    Entry { name: "pts", content: Folder },
 ];
 
 /// The entries of a device: its node, and its links.

@@ -107,7 +107,8 @@ impl<D: CharDriver> Loop<D> {
             }
             Request::Control(request) => self.driver.control(held, &request, answers),
             Request::Poll(request) => self.driver.poll(held, &request, answers),
-            Request::Cancel(Cancel { tag }) => self.driver.cancel(message.source, tag, answers),
+            Request::Cancel(Cancel { tag, .. }) => self.driver.cancel(message.source, tag, answers),
+            Request::SetUses(_) => answers.give(held, Err(Errno::ENOSYS)),
         }
         Ok(())
     }
@@ -176,7 +177,7 @@ mod tests {
         let mut line = line();
         line.request(&read(1));
         line.request(&read(2));
-        line.take_in(&from_tty(0, Cancel { tag: 2 }.message())).expect("is a request");
+        line.take_in(&from_tty(0, Cancel { tag: 2, minor: 0 }.message())).expect("is a request");
         let given = line.answers.given();
         assert_eq!(given.len(), 1);
         assert_eq!((given[0].tag(), given[0].result()), (2, Err(Errno::EINTR)));

@@ -2,6 +2,7 @@
 //!
 //! A part has two places. It is written into the one that is not in use; then one change of the headers ([`records`](crate::records))
 //! makes all parts of the save valid together. So a death leaves every part of a save old or every part new.
+//! Beside the parts there may be *notes* of three words, which the same change makes valid: for what changes a little in each turn.
 
 use crate::check::check_word;
 use crate::records::{Area, Found, Record, Recover, Table};
@@ -32,11 +33,56 @@ impl Record for Header {
     }
 }
 
+/// Three words beside the parts.
+pub type Note = [u64; NOTE_WORDS];
+
+const NOTE_WORDS: usize = 3;
+/// Words that a note changes: its own and its check word.
+const NOTE_CHANGES: usize = NOTE_WORDS + 1;
+
+impl Record for Note {
+    const WORDS: usize = NOTE_WORDS;
+
+    fn store(&self, words: &mut [u64]) {
+        words.copy_from_slice(self);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        [words[0], words[1], words[2]]
+    }
+}
+
+/// How much there is of each: parts of at most so many bytes, and notes.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Parts.
+    pub parts: usize,
+    /// Limit of a part, in bytes.
+    pub part_bytes: usize,
+    /// Notes.
+    pub notes: usize,
+}
+
+impl Size {
+    /// Preserved memory that it takes.
+    pub const fn bytes(self) -> usize {
+        let Size { parts, part_bytes, notes } = self;
+        let tables = parts * (Header::WORDS + 1) + notes * NOTE_CHANGES;
+        Recover::bytes(self.changes()) + 8 * tables + 2 * parts * part_bytes.next_multiple_of(8)
+    }
+
+    /// Words that one save may change.
+    const fn changes(self) -> usize {
+        self.parts * CHANGES + self.notes * NOTE_CHANGES
+    }
+}
+
 /// Preserved memory that holds snapshots.
 #[derive(Debug)]
 pub struct Snapshots {
     recover: Recover,
     headers: Table<Header>,
+    notes: Table<Note>,
     places: Vec<[Area; 2]>,
     writer: Writer,
 }
@@ -44,20 +90,42 @@ pub struct Snapshots {
 impl Snapshots {
     /// Preserved memory needed for `parts` parts of at most `part_bytes` each.
     pub const fn bytes(parts: usize, part_bytes: usize) -> usize {
-        Recover::bytes(parts * CHANGES) + 8 * parts * (Header::WORDS + 1) + 2 * parts * part_bytes.next_multiple_of(8)
+        Size { parts, part_bytes, notes: 0 }.bytes()
     }
 
     /// Opens the memory and lays out `parts` parts of equal size. `layout` is as for [`Recover::open`].
     ///
     /// # Panics
     /// When the memory is too small for the headers.
-    #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn open(keep: Keep, layout: u64, parts: usize) -> (Snapshots, Found) {
         let part_bytes = ((keep.len() - Snapshots::bytes(parts, 0)) / (2 * parts)) & !7;
-        let (recover, found) = Recover::open(keep, layout, parts * CHANGES);
-        let headers = Table::lay_out(&recover, parts);
-        let places = (0..parts).map(|_| [(); 2].map(|()| Area::lay_out(&recover, part_bytes))).collect();
-        (Snapshots { recover, headers, places, writer: Writer::default() }, found)
+        Snapshots::open_sized(keep, layout, Size { parts, part_bytes, notes: 0 })
+    }
+
+    /// Opens the memory and lays out parts and notes.
+    ///
+    /// # Panics
+    /// When the memory is too small.
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
+    pub fn open_sized(keep: Keep, layout: u64, size: Size) -> (Snapshots, Found) {
+        let (recover, found) = Recover::open(keep, layout, size.changes());
+        let headers = Table::lay_out(&recover, size.parts);
+        let notes = Table::lay_out(&recover, size.notes);
+        let part_bytes = size.part_bytes.next_multiple_of(8);
+        let places = (0..size.parts).map(|_| [(); 2].map(|()| Area::lay_out(&recover, part_bytes))).collect();
+        (Snapshots { recover, headers, notes, places, writer: Writer::default() }, found)
+    }
+
+    /// Returns the note in this place; `None`: there is none, or it is damaged.
+    pub fn note(&self, index: usize) -> Option<Note> {
+        self.notes.get(&self.recover, index).record()
+    }
+
+    /// Returns the memory of a part to vm that was saved without bytes and is rarely needed.
+    pub fn discard(&self, part: usize) {
+        for place in &self.places[part] {
+            place.discard(&self.recover, 0, place.len());
+        }
     }
 
     /// Largest number of bytes in a part.
@@ -82,8 +150,22 @@ impl Snapshots {
     ///
     /// # Panics
     /// When a part is larger than the capacity.
-    pub fn save(&mut self, parts: impl Iterator<Item = usize>, mut save: impl FnMut(usize, &mut Writer)) {
+    pub fn save(&mut self, parts: impl Iterator<Item = usize>, save: impl FnMut(usize, &mut Writer)) {
+        self.save_with(parts, save, core::iter::empty());
+    }
+
+    /// Saves these parts and these notes, all or none of them.
+    ///
+    /// # Panics
+    /// As [`Snapshots::save`], and when there is no such note.
+    pub fn save_with(
+        &mut self,
+        parts: impl Iterator<Item = usize>,
+        mut save: impl FnMut(usize, &mut Writer),
+        notes: impl Iterator<Item = (usize, Note)>,
+    ) {
         self.recover.begin();
+        notes.for_each(|(index, note)| self.notes.set(&self.recover, index, &note));
         for part in parts {
             self.writer.clear();
             save(part, &mut self.writer);
@@ -233,6 +315,24 @@ mod tests {
         let at = memory.iter().position(|word| word.load(Ordering::Relaxed) == 0x78).expect("part 1 was written");
         memory[at].fetch_xor(1, Ordering::Relaxed);
         assert_eq!(state(&open(memory, u64::MAX)), [Some(0x77), None, Some(0x79)]);
+    }
+
+    #[test]
+    fn notes_change_together_with_parts() {
+        let size = Size { parts: PARTS, part_bytes: PART_BYTES, notes: 4 };
+        let memory: &[AtomicU64] = (0..size.bytes() / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
+        let open = |writes| Snapshots::open_sized(Keep::simulated(memory, writes), 1, size).0;
+        let save = |snapshots: &mut Snapshots, value: u64| {
+            snapshots.save_with([1].into_iter(), |_, writer| writer.number(value), [(3, [value; 3])].into_iter());
+        };
+        save(&mut open(u64::MAX), 1);
+        for writes in 0..40 {
+            let mut dying = open(writes);
+            let _ = catch_unwind(AssertUnwindSafe(|| save(&mut dying, writes + 2)));
+            let after = open(u64::MAX);
+            let value = after.load(1, |reader| reader.number()).expect("was saved");
+            assert_eq!((after.note(3), after.note(0)), (Some([value; 3]), None));
+        }
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! The ioctls of a terminal (ioctl_tty(2)): settings, window size, job control, flow and queues.
 
 use crate::serial::{Command, Ticket};
-use crate::terminal::{Caller, Terminal, World, signal};
+use crate::terminal::{Caller, Lower, Terminal, World, signal};
 use crate::termios::{TERMIOS_BYTES, Termios, cc};
 use crate::waiting::{AfterLine, AfterOutput, Need};
 use abi::chardev::serial::{MODEM_DTR, MODEM_LOOP, MODEM_RTS};
 use abi::{Errno, Message, chardev};
 
-mod request {
+pub(crate) mod request {
     pub const TCGETS: u64 = 0x5401;
     pub const TCSETS: u64 = 0x5402;
     pub const TCSETSW: u64 = 0x5403;
@@ -19,6 +19,7 @@ mod request {
     pub const TIOCGPGRP: u64 = 0x540f;
     pub const TIOCSPGRP: u64 = 0x5410;
     pub const TIOCOUTQ: u64 = 0x5411;
+    pub const TIOCSTI: u64 = 0x5412;
     pub const TIOCGWINSZ: u64 = 0x5413;
     pub const TIOCSWINSZ: u64 = 0x5414;
     pub const TIOCMGET: u64 = 0x5415;
@@ -72,6 +73,10 @@ impl Terminal {
         message: &Message,
         control: &chardev::Control,
     ) -> Result<Option<Need>, Errno> {
+        if self.lower == Lower::Master {
+            // All output has arrived.
+            return Ok(None);
+        }
         let after_output = |after| Ok(Some(Need::Output(after)));
         match (control.request, control.argument) {
             (request::TCSETSW | request::TCSETSF, _) => {
@@ -98,6 +103,17 @@ impl Terminal {
         let caller = Caller { group: (control.caller >> 32) as u32, session: control.session as u32 };
         let mut give = |data: &[u8]| world.copy_out(message, control.grant, data).map(|()| 0);
         match control.request {
+            request::TIOCOUTQ if self.lower == Lower::Master => give(&[0; 4]),
+            request::TCSETSW | request::TCSETSF => self.set_settings(world, message, control),
+            request::TCSBRK | request::TCSBRKP | request::TIOCSBRK | request::TIOCCBRK
+                if self.lower == Lower::Master =>
+            {
+                Ok(0)
+            }
+            request::TIOCMSET | request::TIOCMBIS | request::TIOCMBIC if self.lower == Lower::Master => {
+                Err(Errno::ENOTTY)
+            }
+            request::TIOCSTI => self.simulate_input(world, message, control, caller),
             request::TCGETS => give(&self.termios.to_bytes()),
             request::TIOCGWINSZ => give(&window_bytes(self.window)),
             request::TIOCOUTQ => give(&(self.output.len() as u32).to_le_bytes()),
@@ -110,10 +126,7 @@ impl Terminal {
                 self.require_controlling(caller)?;
                 give(&self.session.to_le_bytes())
             }
-            request::TCSETS => self.get_settings(world, message, control).map(|settings| {
-                self.set_termios(settings);
-                0
-            }),
+            request::TCSETS => self.set_settings(world, message, control),
             request::TIOCSWINSZ => self.set_window(world, message, control),
             request::TIOCMSET | request::TIOCMBIS | request::TIOCMBIC => self.set_modem(world, message, control),
             request::TIOCSBRK | request::TIOCCBRK => {
@@ -138,6 +151,33 @@ impl Terminal {
         let mut bytes = [0; TERMIOS_BYTES];
         world.copy_in(message, control.grant, 0, &mut bytes)?;
         Ok(Termios::from_bytes(&bytes))
+    }
+
+    fn set_settings(
+        &mut self,
+        world: &mut impl World,
+        message: &Message,
+        control: &chardev::Control,
+    ) -> Result<u64, Errno> {
+        let settings = self.get_settings(world, message, control)?;
+        self.set_termios(settings);
+        Ok(0)
+    }
+
+    /// TIOCSTI: a byte as if it had been typed. `EPERM`: the terminal controls another session.
+    fn simulate_input(
+        &mut self,
+        world: &mut impl World,
+        message: &Message,
+        control: &chardev::Control,
+        caller: Caller,
+    ) -> Result<u64, Errno> {
+        self.require_controlling(caller).map_err(|_| Errno::EPERM)?;
+        let mut byte = [0];
+        world.copy_in(message, control.grant, 0, &mut byte)?;
+        self.discipline.reserve(1)?;
+        self.take_in(world, &byte);
+        Ok(0)
     }
 
     fn set_window(
@@ -194,13 +234,13 @@ impl Terminal {
 
     fn take_terminal(&mut self, pid: u32, caller: Caller) -> Result<u64, Errno> {
         if self.session == caller.session && caller.session != 0 {
-            return Ok(chardev::OPENED_CONTROLLING);
+            return Ok(0);
         }
         if pid != caller.session || self.session != 0 {
             return Err(Errno::EPERM);
         }
         self.attach(caller);
-        Ok(chardev::OPENED_CONTROLLING)
+        Ok(0)
     }
 
     fn give_terminal_up(&mut self, world: &mut impl World, pid: u32, caller: Caller) -> Result<u64, Errno> {
@@ -215,6 +255,10 @@ impl Terminal {
         match argument {
             STOP_OUTPUT => self.output.set_stopped(true),
             START_OUTPUT => self.output.set_stopped(false),
+            SEND_STOP | SEND_START if self.lower == Lower::Master => {
+                let key = if argument == SEND_STOP { cc::VSTOP } else { cc::VSTART };
+                self.output.send_now(self.termios.characters[key])?;
+            }
             SEND_STOP => self.commands.try_add(Command::SendNow(self.termios.characters[cc::VSTOP]))?,
             SEND_START => self.commands.try_add(Command::SendNow(self.termios.characters[cc::VSTART]))?,
             _ => return Err(Errno::EINVAL),

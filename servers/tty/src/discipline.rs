@@ -16,6 +16,9 @@ use sys::fallible::{self, TryQueue, TryVec};
 pub const MAX_INPUT: usize = 4096;
 /// Limit of complete lines of unread input; an end of file is a line of no bytes.
 const MAX_LINES: usize = 1024;
+/// Ends of lines are saved as distances from the first byte, several in a number.
+const PACKED_ENDS: u32 = 4;
+const END_BITS: u32 = u64::BITS / PACKED_ENDS;
 const BELL: u8 = 7;
 const DELETE: u8 = 127;
 
@@ -44,23 +47,44 @@ pub struct Discipline {
     edit_column: usize,
     /// ^V was typed: the next byte is taken literally.
     literal: bool,
+    /// Input has been dropped by a flush, which packet mode reports.
+    flushed: bool,
 }
 
 impl Discipline {
-    /// Without input.
+    /// Without input, and with memory for as much as there can be.
     ///
     /// # Panics
     /// When there is no memory, at the start.
     pub fn new() -> Discipline {
-        let no_memory = "tty starts with memory for its terminals";
+        let mut discipline = Discipline::without_memory();
+        discipline.reserve(MAX_INPUT).expect("tty starts with memory for its terminals");
+        discipline
+    }
+
+    /// Without input: [`Discipline::reserve`] goes before each that comes.
+    pub fn without_memory() -> Discipline {
         Discipline {
-            ready: fallible::queue(MAX_INPUT).expect(no_memory),
+            ready: VecDeque::new(),
             taken: 0,
-            line_ends: fallible::queue(MAX_LINES).expect(no_memory),
-            edit: fallible::with_capacity(MAX_INPUT).expect(no_memory),
+            line_ends: VecDeque::new(),
+            edit: Vec::new(),
             edit_column: 0,
             literal: false,
+            flushed: false,
         }
+    }
+
+    /// Makes room for so many bytes of input.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub fn reserve(&mut self, bytes: usize) -> Result<(), Errno> {
+        let input = (self.len() + bytes).min(MAX_INPUT);
+        self.ready.try_make_room(input.saturating_sub(self.ready.len()))?;
+        self.edit.try_make_room(input.saturating_sub(self.edit.len()))?;
+        let lines = (self.line_ends.len() + bytes).min(MAX_LINES);
+        self.line_ends.try_make_room(lines - self.line_ends.len() + 1)
     }
 
     /// Takes in one byte from the device. Returns the signal it sends, if any.
@@ -84,6 +108,24 @@ impl Discipline {
             self.raw(termios, output, byte);
         }
         None
+    }
+
+    /// Takes in bytes that become readable as they are (`Termios::passes_input_on`). What does not fit is dropped.
+    #[expect(clippy::disallowed_methods, reason = "room was made")]
+    pub fn receive_plain(&mut self, bytes: &[u8]) {
+        self.literal = false;
+        let room = MAX_INPUT - self.ready.len().min(MAX_INPUT);
+        self.ready.extend(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// Bytes of input that there is room for: any number while a line has to be completed before any read. In canonical mode a place is
+    /// kept for the end of the line.
+    pub fn room(&self, termios: &Termios) -> usize {
+        if self.waits_for_line_end(termios) {
+            return usize::MAX;
+        }
+        let most = if termios.has_local(lflag::ICANON) { MAX_INPUT - 1 } else { MAX_INPUT };
+        most.saturating_sub(self.len())
     }
 
     /// Bytes that a read would get now; `None`: it has to wait; `Some(0)`: an end of file.
@@ -115,8 +157,11 @@ impl Discipline {
 
     /// True when more input is useful: there is room, or a line has to be completed before any read.
     pub fn wants_input(&self, termios: &Termios, bytes: usize) -> bool {
-        let waits_for_line_end = termios.has_local(lflag::ICANON) && self.line_ends.is_empty();
-        waits_for_line_end || self.len() + bytes <= MAX_INPUT
+        self.room(termios) >= bytes
+    }
+
+    fn waits_for_line_end(&self, termios: &Termios) -> bool {
+        termios.has_local(lflag::ICANON) && self.line_ends.is_empty()
     }
 
     /// The first `wanted` bytes (of one line in canonical mode), or as many as there are.
@@ -149,22 +194,30 @@ impl Discipline {
         writer.run(self.ready.as_slices());
         writer.run((&self.edit, &[]));
         writer.number(self.line_ends.len() as u64);
-        self.line_ends.iter().for_each(|&end| writer.number(end));
+        let mut ends = self.line_ends.iter().map(|&end| end - self.taken);
+        while let Some(first) = ends.next() {
+            let further = (1..PACKED_ENDS).map(|at| ends.next().unwrap_or(0) << (at * END_BITS));
+            writer.number(first | further.sum::<u64>());
+        }
     }
 
     /// Loads the state from a snapshot.
     pub fn load(reader: &mut Reader) -> Option<Discipline> {
         let (taken, edit_column, literal) = (reader.number()?, reader.number()? as usize, reader.number()? != 0);
-        let mut discipline = Discipline { taken, edit_column, literal, ..Discipline::new() };
+        let mut discipline = Discipline { taken, edit_column, literal, ..Discipline::without_memory() };
         let (ready, edit) = (reader.run()?, reader.run()?);
         if ready.len() + edit.len() > MAX_INPUT {
             return None;
         }
+        discipline.reserve(ready.len() + edit.len()).ok()?;
         ready.iter().for_each(|&byte| discipline.ready.push_back_reserved(byte));
         discipline.edit.try_extend_from_slice(edit).ok()?;
-        let mut last = taken;
-        for _ in 0..Some(reader.number()?).filter(|&lines| lines <= MAX_LINES as u64)? {
-            let end = reader.number()?;
+        let lines = Some(reader.number()?).filter(|&lines| lines <= MAX_LINES as u64)?;
+        discipline.line_ends.try_make_room(lines as usize).ok()?;
+        let (mut last, mut packed) = (taken, 0);
+        for line in 0..lines {
+            packed = if line % u64::from(PACKED_ENDS) == 0 { reader.number()? } else { packed >> END_BITS };
+            let end = taken + (packed & !(u64::MAX << END_BITS));
             let lies_within = end >= last && end - taken <= ready.len() as u64;
             discipline.line_ends.push_back_reserved(Some(end).filter(|_| lies_within)?);
             last = end;
@@ -172,8 +225,14 @@ impl Discipline {
         Some(discipline)
     }
 
+    /// Whether input has been flushed since the last call.
+    pub fn take_flushed(&mut self) -> bool {
+        core::mem::take(&mut self.flushed)
+    }
+
     /// Drops all input.
     pub fn flush(&mut self) {
+        self.flushed = true;
         self.taken += self.ready.len() as u64;
         self.ready.clear();
         self.line_ends.clear();
@@ -246,6 +305,10 @@ impl Discipline {
             self.kill_line(termios, output);
         } else if extended && termios.is_character(byte, cc::VLNEXT) {
             self.literal = true;
+            if termios.has_local(lflag::ECHO) && termios.has_local(lflag::ECHOCTL) {
+                output.echo(termios, b'^');
+                output.echo(termios, b'\x08');
+            }
         } else if extended && termios.is_character(byte, cc::VREPRINT) {
             self.reprint(termios, output);
         } else if termios.is_character(byte, cc::VEOF) {

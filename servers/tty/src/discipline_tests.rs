@@ -105,7 +105,7 @@ fn control_v_takes_the_next_key_as_it_is() {
     let mut typist = Typist::new();
     assert!(typist.types(b"\x16\x03\r").is_empty());
     assert_eq!(typist.reads(100).unwrap(), b"\x03\n");
-    assert_eq!(typist.sees(), b"^C\r\n");
+    assert_eq!(typist.sees(), b"^\x08^C\r\n");
 }
 
 #[test]

@@ -31,15 +31,13 @@ pub struct Line {
     pub changed: WaitList,
     /// The deadline for which a task sleeps.
     pub deadline_ns: Cell<Option<u64>>,
-    /// The terminal has changed since its last snapshot.
-    pub dirty: Cell<bool>,
 }
 
 impl Line {
     /// The line of a terminal.
     pub fn new(terminal: Terminal) -> Self {
         let terminal = RefCell::new(terminal);
-        Line { terminal, changed: WaitList::new(), deadline_ns: Cell::new(None), dirty: Cell::new(false) }
+        Line { terminal, changed: WaitList::new(), deadline_ns: Cell::new(None) }
     }
 }
 

@@ -1,15 +1,16 @@
-//! tty: terminals. Line discipline, job control and window size over the serial lines that uart drives.
+//! tty: terminals. Line discipline, job control and window size, over the serial lines that uart drives and in pseudo-terminals.
 //!
-//! vfs speaks `chardev` to it, pm fetches signals with `tty::NextEvent`. Each terminal has two tasks that move bytes from and to uart;
-//! everything else happens within the handling of one message. tty waits for nobody.
+//! vfs speaks `chardev` to it, and `fs` for /dev/pts; pm fetches signals with `tty::NextEvent`. Each serial terminal has tasks that move
+//! bytes from and to uart; everything else happens within the handling of one message. tty waits for nobody.
 //!
 //! Terminals survive this process: snapshots of them are in preserved memory, `ledger` knows repeated requests, and vfs repeats those
 //! that waited.
 //!
 //! * `terminal`, `control`: a terminal and its ioctls; `discipline`, `output`, `termios`: what they are made of;
+//! * `pty`, `ptys`: pseudo-terminals; `packets`: their packet mode; `devpts`: their nodes;
 //! * `line`: the tasks that speak with uart; `serial`: their commands besides bytes;
-//! * `ledger`: results of requests, for a successor;
-//! * this file: from messages to terminals, and what a terminal needs from outside.
+//! * `ledger`: results of requests, for a successor; `saved`: what is preserved;
+//! * `device`: requests of vfs; `world`: what a terminal needs from outside; this file: the parts, and signals for pm.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
@@ -17,26 +18,37 @@
 extern crate alloc;
 
 mod control;
+mod device;
+mod devpts;
 mod discipline;
 mod ledger;
 mod line;
 mod output;
+mod packets;
+mod pty;
+mod ptys;
+mod saved;
 mod serial;
 mod terminal;
 mod termios;
 mod waiting;
+mod world;
 
+use abi::endpoint::slot;
 use abi::{Endpoint, Errno, GrantId, Message, Name, chardev, tty};
 use alloc::{collections::VecDeque, rc::Rc, vec::Vec};
 use core::cell::RefCell;
+use devpts::DevPts;
+use fs::{preserve::VolumeMemory, server::MountRequest, server::Server};
 use ledger::{Ledger, Outcome};
 use line::Line;
-use recover::records::Found;
+use pty::Pty;
+use ptys::Ptys;
 use recover::snapshot::{Reader, Snapshots, Writer};
-use server::{Peer, Runtime, Step};
+use saved::{Dirty, PTYS, SHARED};
+use server::{Peer, Runtime, Service, Step};
 use sys::fallible::{self, TryQueue};
-use sys::keep::Keep;
-use terminal::{Caller, Terminal, World};
+use terminal::{Lower, Terminal, World};
 
 sys::program!(main);
 
@@ -44,49 +56,43 @@ sys::program!(main);
 const TERMINALS: usize = 3;
 /// Requests that uart may hold: a read and a write of each terminal.
 const UART_WINDOW: usize = 2 * TERMINALS;
-/// The preserved part that all terminals share, behind theirs.
-const SHARED: usize = TERMINALS;
-/// Parts of a snapshot: each terminal, and what they share.
-const PARTS: usize = TERMINALS + 1;
-/// Most bytes of a part: full queues in both directions, where a tab may have become eight blanks.
-const PART_BYTES: usize = 40 << 10;
-/// Changes when the bytes of a part change their meaning.
-const LAYOUT: u64 = 2;
-/// Minor numbers (devices.txt of Linux): the controlling terminal, the console, the first serial line.
 /// Limit of signals that wait for pm.
 const SIGNALS: usize = 128;
-
-const MINOR_CONTROLLING: u64 = 0;
-const MINOR_CONSOLE: u64 = 1;
-const MINOR_SERIAL: u64 = 64;
 
 fn main(_: sys::Start) {
     let runtime = Runtime::new();
     let name = Name::new("uart").expect("a short name");
     let uart = Peer::connect(&runtime, name, UART_WINDOW).expect("the system file has no uart");
-    let tty = Rc::new(Tty::new(runtime.clone(), uart, open_snapshots()));
+    let tty = Rc::new(Tty::new(runtime.clone(), uart, saved::open()));
     for index in 0..TERMINALS {
         line::start(&tty, index);
     }
     tty.tell_pm();
     let preserving = tty.clone();
     runtime.before_sending(move |_| preserving.preserve());
+    // Every mount shows the same directory, which is there already.
+    let mount = |_: &MountRequest, _: Option<VolumeMemory>| Err(Errno::ENODEV);
+    let directory = RefCell::new(Server::mounted(DevPts::new(tty.clone(), sys::time::real_ns()), mount));
+    let trimming = tty.clone();
     let handle = |message: &Message| {
-        tty.request(message);
+        if abi::fs::Request::decode(message).is_some() {
+            if let Some(reply) = directory.borrow_mut().request(message).done() {
+                tty.runtime.reply(message, &reply);
+            }
+        } else {
+            tty.request(message);
+        }
         Step::Later
     };
-    runtime.serve(handle, |answer| answer, |_, _| {});
-}
-
-/// The predecessor's terminals in preserved memory, so that they go on where it died. A turn that changes some saves them before its
-/// answers leave: nobody hears of anything that a death could undo.
-fn open_snapshots() -> Snapshots {
-    let keep = Keep::take(Snapshots::bytes(PARTS, PART_BYTES)).expect("preserved memory is taken once");
-    let (snapshots, found) = Snapshots::open(keep, LAYOUT, PARTS);
-    if found == Found::Damaged {
-        sys::log!("the preserved state is damaged: all terminals are reset");
-    }
-    snapshots
+    runtime.serve(
+        handle,
+        |answer| answer,
+        |from, _| {
+            if from.slot() == slot::RS {
+                trimming.trim();
+            }
+        },
+    );
 }
 
 /// All terminals.
@@ -94,18 +100,20 @@ struct Tty {
     runtime: Runtime,
     uart: Peer,
     lines: Vec<Line>,
+    ptys: RefCell<Ptys>,
     shared: RefCell<Shared>,
+    ledger: RefCell<Ledger>,
+    /// What has changed in this turn, besides the ledger.
+    dirty: RefCell<Dirty>,
     snapshots: RefCell<Snapshots>,
 }
 
-/// What terminals share.
+/// The signals of terminals.
 struct Shared {
     /// Signals that pm has not fetched yet.
     signals: VecDeque<Signal>,
     /// pm has fetched the first signal. It is kept until pm asks for the next: better twice than never.
     first_is_told: bool,
-    ledger: Ledger,
-    dirty: bool,
 }
 
 /// A signal for a process group.
@@ -118,7 +126,7 @@ struct Signal {
 impl Shared {
     fn new() -> Shared {
         let signals = fallible::queue(SIGNALS).expect("tty starts with memory for its queues");
-        Shared { signals, first_is_told: false, ledger: Ledger::new(), dirty: false }
+        Shared { signals, first_is_told: false }
     }
 
     /// Adds a signal for pm. One that pm has not fetched yet stands for both, as pending signals do; what a full queue drops is a
@@ -129,11 +137,9 @@ impl Shared {
             return;
         }
         self.signals.push_back_reserved(signal);
-        self.dirty = true;
     }
 
     fn save(&self, writer: &mut Writer) {
-        self.ledger.save(writer);
         writer.number(self.signals.len() as u64);
         for signal in &self.signals {
             writer.number(u64::from(signal.number) << 32 | u64::from(signal.group));
@@ -141,7 +147,7 @@ impl Shared {
     }
 
     fn load(reader: &mut Reader) -> Option<Shared> {
-        let mut shared = Shared { ledger: Ledger::load(reader)?, ..Shared::new() };
+        let mut shared = Shared::new();
         for _ in 0..reader.number()?.min(SIGNALS as u64) {
             let packed = reader.number()?;
             shared.signals.push_back_reserved(Signal { number: (packed >> 32) as u32, group: packed as u32 });
@@ -154,7 +160,6 @@ impl Shared {
         if self.first_is_told {
             self.signals.pop_front();
         }
-        self.dirty = true;
         self.first_is_told = !self.signals.is_empty();
         self.signals.front()
     }
@@ -163,28 +168,46 @@ impl Shared {
 impl Tty {
     #[expect(clippy::disallowed_methods, reason = "at the start")]
     fn new(runtime: Runtime, uart: Peer, snapshots: Snapshots) -> Self {
-        let terminal = |index| snapshots.load(index, Terminal::load).unwrap_or_else(Terminal::new);
+        let serial = |reader: &mut Reader| Terminal::load(reader, Lower::Serial);
+        let terminal = |index| snapshots.load(index, serial).unwrap_or_else(Terminal::new);
         let lines = (0..TERMINALS).map(|index| Line::new(terminal(index))).collect();
-        let shared = snapshots.load(SHARED, Shared::load).unwrap_or_else(Shared::new);
-        Tty { runtime, uart, lines, shared: RefCell::new(shared), snapshots: RefCell::new(snapshots) }
+        let shared = snapshots.load(SHARED, |reader| Some((reader.number()?, Shared::load(reader)?)));
+        let (next_serial, shared) = shared.unwrap_or_else(|| (1, Shared::new()));
+        let pty = |number| snapshots.load(PTYS + number, |reader| Pty::load(reader, number));
+        Tty {
+            runtime,
+            uart,
+            lines,
+            ptys: RefCell::new(Ptys::restore(pty, next_serial)),
+            shared: RefCell::new(shared),
+            ledger: RefCell::new(Ledger::load(|place| snapshots.note(place))),
+            dirty: RefCell::new(Dirty::new()),
+            snapshots: RefCell::new(snapshots),
+        }
     }
 
     /// Saves the changes of this turn.
     fn preserve(&self) {
-        let mut shared = self.shared.borrow_mut();
-        let mut dirty = [false; PARTS];
-        for (dirty, line) in dirty.iter_mut().zip(&self.lines) {
-            *dirty = line.dirty.take();
-        }
-        dirty[SHARED] = core::mem::take(&mut shared.dirty);
-        if dirty == [false; PARTS] {
+        let (mut dirty, mut ledger) = (self.dirty.borrow_mut(), self.ledger.borrow_mut());
+        if dirty.is_empty() && !ledger.has_changes() {
             return;
         }
-        let changed = (0..PARTS).filter(|part| dirty[*part]);
-        self.snapshots.borrow_mut().save(changed, |part, writer| match self.lines.get(part) {
-            Some(line) => line.terminal.borrow().save(writer),
-            None => shared.save(writer),
-        });
+        let ptys = self.ptys.borrow();
+        let save = |part, writer: &mut Writer| match part {
+            SHARED => {
+                writer.number(ptys.next_serial());
+                self.shared.borrow().save(writer);
+            }
+            PTYS.. => ptys.get(part - PTYS).into_iter().for_each(|pty| pty.save(writer)),
+            _ => self.lines[part].terminal.borrow().save(writer),
+        };
+        self.snapshots.borrow_mut().save_with(dirty.take(), save, ledger.take_changes());
+    }
+
+    /// Returns the preserved memory of pseudo-terminals that have ended.
+    fn trim(&self) {
+        let snapshots = self.snapshots.borrow();
+        self.ptys.borrow_mut().trim(|number| snapshots.discard(PTYS + number));
     }
 
     /// Notifies pm if there are signals to fetch.
@@ -214,6 +237,7 @@ impl Tty {
         }
         match request {
             tty::Request::NextEvent(_) => {
+                self.dirty.borrow_mut().add(SHARED);
                 let reply = match self.shared.borrow_mut().next_signal() {
                     Some(&Signal { number, group }) => tty::NextEvent::reply(message, 0, number.into(), group.into()),
                     None => message.reply(Err(Errno::ENOENT)),
@@ -221,65 +245,23 @@ impl Tty {
                 self.runtime.reply(message, &reply);
             }
             tty::Request::SessionEnd(end) => {
-                for index in 0..TERMINALS {
-                    self.with(index, |terminal, world| terminal.session_end(world, end.session as u32));
-                }
+                self.session_end(end.session as u32);
                 self.answer(message, Ok(0));
             }
             tty::Request::Drain(_) => line::drain(self, message),
         }
     }
 
-    fn device_request(self: &Rc<Self>, message: &Message, request: chardev::Request) {
-        use chardev::Request;
-        if let Request::Cancel(cancel) = request {
-            for index in 0..TERMINALS {
-                self.with(index, |terminal, world| terminal.cancel(world, message.source, cancel.tag));
-            }
-            return;
+    /// The leader of a session has ended: its terminal is free.
+    fn session_end(self: &Rc<Self>, session: u32) {
+        for index in 0..TERMINALS {
+            self.with(index, |terminal, world| terminal.session_end(world, session));
         }
-        let done = match self.shared.borrow().ledger.find(message) {
-            Some(Outcome::Result(result)) => return self.runtime.reply(message, &message.reply(result)),
-            Some(Outcome::Progress(done)) => done as usize,
-            None => 0,
-        };
-        let (minor, session) = match request {
-            Request::Open(open) => (open.minor, open.session as u32),
-            Request::Close(close) => (close.minor, 0),
-            Request::Read(read) => (read.minor, Caller::from_word(read.caller).session),
-            Request::Write(write) => (write.minor, Caller::from_word(write.caller).session),
-            Request::Control(control) => (control.minor, control.session as u32),
-            Request::Poll(poll) => (poll.minor, 0),
-            Request::Cancel(_) => return,
-        };
-        let Some(index) = self.terminal_of(minor, session) else {
-            return self.answer(message, Err(Errno::ENXIO));
-        };
-        for line in &self.lines {
-            line.terminal.borrow_mut().forget_stale(message);
-        }
-        self.with(index, |terminal, world| match request {
-            Request::Open(open) => {
-                let caller = Caller { group: open.group as u32, session: open.session as u32 };
-                let flags = terminal.open(open.flags, open.pid as u32, caller);
-                world.answer(message, Ok(flags));
+        let end = self.ptys.borrow().end();
+        for number in 0..end {
+            if session != 0 && self.ptys.borrow().get(number).is_some_and(|pty| pty.session() == session) {
+                self.with_pty(number, |pty, world| pty.session_end(world, session));
             }
-            Request::Close(_) | Request::Cancel(_) => world.answer(message, Ok(0)),
-            Request::Read(read) => terminal.read(world, message, read),
-            Request::Write(write) => terminal.write(world, message, write, done),
-            Request::Control(control) => terminal.control(world, message, control),
-            Request::Poll(poll) => terminal.poll(world, message, poll),
-        });
-    }
-
-    /// Which terminal a minor number means; /dev/tty is the session's.
-    fn terminal_of(&self, minor: u64, session: u32) -> Option<usize> {
-        match minor {
-            MINOR_CONSOLE => Some(0),
-            MINOR_CONTROLLING if session != 0 => {
-                self.lines.iter().position(|line| line.terminal.borrow().session == session)
-            }
-            _ => minor.checked_sub(MINOR_SERIAL).map(|index| index as usize).filter(|&index| index < TERMINALS),
         }
     }
 
@@ -287,7 +269,7 @@ impl Tty {
     fn with(self: &Rc<Self>, index: usize, act: impl FnOnce(&mut Terminal, &mut Outside)) {
         let line = &self.lines[index];
         act(&mut line.terminal.borrow_mut(), &mut Outside { tty: self });
-        line.dirty.set(true);
+        self.dirty.borrow_mut().add(index);
         line.changed.wake_all();
         self.wait_for_deadline(index);
     }
@@ -309,6 +291,30 @@ impl Tty {
         }
     }
 
+    /// Does something with a pseudo-terminal, which ends if nothing of it is open then.
+    fn with_pty<R>(self: &Rc<Self>, number: usize, act: impl FnOnce(&mut Pty, &mut Outside) -> R) -> Option<R> {
+        let mut ptys = self.ptys.borrow_mut();
+        let pty = ptys.get_mut(number)?;
+        let result = act(pty, &mut Outside { tty: self });
+        let deadline_ns = pty.take_new_deadline();
+        if pty.is_unused() {
+            ptys.remove(number);
+        }
+        self.dirty.borrow_mut().add(PTYS + number);
+        drop(ptys);
+        deadline_ns.into_iter().for_each(|deadline_ns| self.settle_pty_at(number, deadline_ns));
+        Some(result)
+    }
+
+    /// Looks at the requests of a pseudo-terminal again at the time of a VTIME.
+    fn settle_pty_at(self: &Rc<Self>, number: usize, deadline_ns: u64) {
+        let tty = self.clone();
+        self.runtime.spawn(async move {
+            tty.runtime.sleep_until(deadline_ns).await;
+            tty.with_pty(number, |pty, world| pty.settle(world));
+        });
+    }
+
     fn answer(&self, request: &Message, result: Result<u64, Errno>) {
         // A repeated poll reports the state at that time.
         if request.tag() != 0 && request.label != chardev::Poll::LABEL {
@@ -318,9 +324,7 @@ impl Tty {
     }
 
     fn note(&self, request: &Message, outcome: Outcome) {
-        let mut shared = self.shared.borrow_mut();
-        shared.ledger.note(request, outcome);
-        shared.dirty = true;
+        self.ledger.borrow_mut().note(request, outcome);
     }
 }
 
@@ -351,6 +355,7 @@ impl World for Outside<'_> {
             let mut shared = self.tty.shared.borrow_mut();
             shared.add_signal(Signal { number: signal, group });
         }
+        self.tty.dirty.borrow_mut().add(SHARED);
         self.tty.tell_pm();
     }
 

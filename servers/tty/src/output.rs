@@ -25,6 +25,8 @@ pub struct Output {
     taken: u64,
     column: usize,
     stopped: bool,
+    /// Output has been dropped by a flush, which packet mode reports.
+    flushed: bool,
 }
 
 impl Output {
@@ -34,15 +36,12 @@ impl Output {
     /// When there is no memory, at the start.
     pub fn new() -> Output {
         let queue = fallible::queue(ECHO_LIMIT + TAB).expect("tty starts with memory for its terminals");
-        Output { queue, taken: 0, column: 0, stopped: false }
+        Output { queue, ..Output::without_memory() }
     }
 
-    /// Makes room for `count` bytes that a program writes.
-    ///
-    /// # Errors
-    /// `ENOMEM`.
-    pub fn reserve(&mut self, count: usize) -> Result<(), Errno> {
-        self.queue.try_make_room(count * TAB)
+    /// Nothing is queued, and memory is taken when it is needed.
+    pub fn without_memory() -> Output {
+        Output { queue: VecDeque::new(), taken: 0, column: 0, stopped: false, flushed: false }
     }
 
     /// The cursor's column.
@@ -70,14 +69,42 @@ impl Output {
         self.stopped
     }
 
+    /// Whether output has been flushed since the last call.
+    pub fn take_flushed(&mut self) -> bool {
+        core::mem::take(&mut self.flushed)
+    }
+
     /// Drops the queue.
     pub fn flush(&mut self) {
+        self.flushed = true;
         self.taken += self.queue.len() as u64;
         self.queue.clear();
     }
 
-    /// Queues one byte that a program wrote, for which there is room (`reserve`).
-    pub fn write(&mut self, termios: &Termios, byte: u8) {
+    /// Queues as many of these bytes as there is room for. Returns how many.
+    ///
+    /// # Errors
+    /// `ENOMEM`: none is queued.
+    #[expect(clippy::disallowed_methods, reason = "room was made")]
+    pub fn write_some(&mut self, termios: &Termios, bytes: &[u8]) -> Result<usize, Errno> {
+        self.queue.try_make_room((bytes.len() * TAB).min(self.room() + TAB))?;
+        let mut done = 0;
+        while done < bytes.len() && self.room() > 0 {
+            let rest = &bytes[done..bytes.len().min(done + self.room())];
+            let printable = rest.iter().take_while(|byte| (b' '..=b'~').contains(*byte)).count();
+            self.queue.extend(&rest[..printable]);
+            self.column += printable;
+            done += printable;
+            if let Some(&other) = rest.get(printable) {
+                self.write(termios, other);
+                done += 1;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Queues one byte that a program wrote, for which there is room.
+    fn write(&mut self, termios: &Termios, byte: u8) {
         if !termios.has_output(oflag::OPOST) {
             return self.put(byte);
         }
@@ -103,11 +130,22 @@ impl Output {
         }
     }
 
-    /// Queues one byte of echo; dropped when the queue is overfull.
+    /// Queues one byte of echo; dropped when the queue is overfull, or there is no memory for more.
     pub fn echo(&mut self, termios: &Termios, byte: u8) {
-        if self.queue.len() < ECHO_LIMIT {
+        if self.queue.len() < ECHO_LIMIT && self.queue.try_make_room(TAB).is_ok() {
             self.write(termios, byte);
         }
+    }
+
+    /// Queues a byte as it is (XON, XOFF).
+    ///
+    /// # Errors
+    /// `ENOMEM`; `EAGAIN`: the queue is overfull.
+    pub fn send_now(&mut self, byte: u8) -> Result<(), Errno> {
+        if self.queue.len() >= ECHO_LIMIT {
+            return Err(Errno::EAGAIN);
+        }
+        self.queue.try_push_back(byte)
     }
 
     /// Copies out up to `buffer.len()` bytes for the device; none while stopped. Returns the position of the first, and the count.
@@ -120,6 +158,15 @@ impl Output {
             *slot = *byte;
         }
         (self.taken, count)
+    }
+
+    /// The first `wanted` bytes of the queue, or as many as there are, stopped or not, and the position after them.
+    pub fn front(&mut self, wanted: usize) -> (&[u8], u64) {
+        let count = wanted.min(self.queue.len());
+        if self.queue.as_slices().0.len() < count {
+            self.queue.make_contiguous();
+        }
+        (&self.queue.as_slices().0[..count], self.taken + count as u64)
     }
 
     /// The device has every byte before `position`. Some may have been dropped in the meantime.
@@ -140,7 +187,7 @@ impl Output {
     /// Loads the state from a snapshot.
     pub fn load(reader: &mut Reader) -> Option<Output> {
         let (taken, column, stopped) = (reader.number()?, reader.number()? as usize, reader.number()? != 0);
-        let mut output = Output { taken, column, stopped, ..Output::new() };
+        let mut output = Output { taken, column, stopped, ..Output::without_memory() };
         let queued = reader.run()?;
         output.queue.try_make_room(queued.len()).ok()?;
         queued.iter().for_each(|&byte| output.queue.push_back_reserved(byte));

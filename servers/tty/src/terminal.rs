@@ -9,62 +9,33 @@ use crate::output::Output;
 use crate::serial::{self, Command, Commands, Ticket};
 use crate::termios::{TERMIOS_BYTES, Termios, cc, iflag, lflag};
 use crate::waiting::{AfterLine, AfterOutput, Need, Waiting};
+pub use crate::world::{Caller, World, signal};
 use abi::chardev::serial::{MODEM_DTR, MODEM_RTS};
 use abi::{Errno, GrantId, Message, chardev};
 use alloc::vec::Vec;
 use recover::snapshot::{Reader, Writer};
 use sys::fallible::TryVec;
 
+/// Bytes of a write that are copied at a time.
+pub(crate) const CHUNK: usize = 256;
+
 /// poll(2) bits.
 pub const POLLIN: u64 = 1;
 /// A write would not block.
 pub const POLLOUT: u64 = 4;
 
-/// Signal numbers of signal(7) that terminals send.
-pub mod signal {
-    #![allow(missing_docs)]
-    pub const SIGHUP: u32 = 1;
-    pub const SIGINT: u32 = 2;
-    pub const SIGQUIT: u32 = 3;
-    pub const SIGCONT: u32 = 18;
-    pub const SIGTSTP: u32 = 20;
-    pub const SIGTTIN: u32 = 21;
-    pub const SIGTTOU: u32 = 22;
-    pub const SIGWINCH: u32 = 28;
-}
-
-/// What a terminal needs from outside: the callers' memory, replies, signals, time.
-pub trait World {
-    /// Copies into the buffer that the request's grant names.
-    fn copy_out(&mut self, request: &Message, grant: GrantId, data: &[u8]) -> Result<(), Errno>;
-    /// Copies from it, beginning at `offset`.
-    fn copy_in(&mut self, request: &Message, grant: GrantId, offset: u64, buffer: &mut [u8]) -> Result<(), Errno>;
-    /// Records that so much of a write has been queued; it waits for room.
-    fn progress(&mut self, request: &Message, bytes: u64);
-    /// Replies to a request.
-    fn answer(&mut self, request: &Message, result: Result<u64, Errno>);
-    /// Asks pm for a signal to a process group.
-    fn signal(&mut self, signal: u32, group: u32);
-    /// Monotonic time.
-    fn now_ns(&self) -> u64;
-}
-
-/// Who makes a request: process group and session.
+/// What is below a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caller {
-    pub group: u32,
-    pub session: u32,
-}
-
-impl Caller {
-    /// As packed in the word `caller` of `chardev`.
-    pub fn from_word(word: u64) -> Caller {
-        Caller { group: word as u32, session: (word >> 32) as u32 }
-    }
+pub enum Lower {
+    /// A serial line.
+    Serial,
+    /// The master of a pseudo-terminal: output has arrived when it is queued, and there is no line to be set.
+    Master,
 }
 
 /// One terminal.
 pub struct Terminal {
+    pub(crate) lower: Lower,
     pub(crate) termios: Termios,
     pub(crate) discipline: Discipline,
     pub(crate) output: Output,
@@ -90,11 +61,22 @@ pub struct Terminal {
 impl Terminal {
     /// A terminal that has never been opened.
     pub fn new() -> Self {
+        let (discipline, output) = (Discipline::new(), Output::new());
+        Terminal { discipline, output, window: [24, 80, 0, 0], ..Terminal::below(Lower::Serial, Termios::initial()) }
+    }
+
+    /// The slave of a new pseudo-terminal, which takes memory when it needs it.
+    pub fn slave() -> Self {
+        Terminal::below(Lower::Master, Termios::of_slave())
+    }
+
+    fn below(lower: Lower, termios: Termios) -> Self {
         Terminal {
-            termios: Termios::initial(),
-            discipline: Discipline::new(),
-            output: Output::new(),
-            window: [24, 80, 0, 0],
+            lower,
+            termios,
+            discipline: Discipline::without_memory(),
+            output: Output::without_memory(),
+            window: [0; 4],
             session: 0,
             group: 0,
             waiting: Vec::new(),
@@ -121,28 +103,32 @@ impl Terminal {
     }
 
     /// Loads the state from a snapshot. uart gets the line's settings again.
-    pub fn load(reader: &mut Reader) -> Option<Terminal> {
+    pub fn load(reader: &mut Reader, lower: Lower) -> Option<Terminal> {
         let termios: &[u8; TERMIOS_BYTES] = reader.run()?.try_into().ok()?;
-        let mut terminal = Terminal::new();
-        terminal.termios = Termios::from_bytes(termios);
+        let mut terminal = Terminal::below(lower, Termios::from_bytes(termios));
         terminal.discipline = Discipline::load(reader)?;
         terminal.output = Output::load(reader)?;
+        if lower == Lower::Serial {
+            terminal.discipline.reserve(MAX_INPUT).ok()?;
+        }
         for size in &mut terminal.window {
             *size = reader.number()? as u16;
         }
         (terminal.session, terminal.group) = (reader.number()? as u32, reader.number()? as u32);
         (terminal.opened, terminal.modem) = (reader.number()? != 0, reader.number()?);
         (terminal.received, terminal.holds_back) = (reader.number()?, reader.number()? != 0);
-        terminal.commands.add(Command::Settings(serial::line_settings(&terminal.termios)));
-        terminal.commands.add(Command::Modem(terminal.modem));
+        if lower == Lower::Serial {
+            terminal.commands.add(Command::Settings(serial::line_settings(&terminal.termios)));
+            terminal.commands.add(Command::Modem(terminal.modem));
+        }
         Some(terminal)
     }
 
-    /// Opens it. A session leader without a terminal gets it as controlling terminal. Returns flags `chardev::OPENED_*`.
-    pub fn open(&mut self, flags: u64, pid: u32, caller: Caller) -> u64 {
+    /// Opens it. A session leader that has no terminal (`free`) gets it as controlling terminal. Returns flags `chardev::OPENED_*`.
+    pub fn open(&mut self, flags: u64, pid: u32, caller: Caller, free: bool) -> u64 {
         const O_NOCTTY: u64 = 0o400;
         self.opened = true;
-        let takes = self.session == 0 && pid != 0 && pid == caller.session && flags & O_NOCTTY == 0;
+        let takes = free && self.session == 0 && pid != 0 && pid == caller.session && flags & O_NOCTTY == 0;
         if takes {
             self.attach(caller);
         }
@@ -242,9 +228,24 @@ impl Terminal {
         world.answer(&waiting.request, result);
     }
 
-    /// Takes in bytes from the device.
+    /// Takes in bytes from the serial line.
     pub fn input(&mut self, world: &mut impl World, bytes: &[u8]) {
         self.received += bytes.len() as u64;
+        self.take_in(world, bytes);
+    }
+
+    /// Takes in bytes, for which there is memory.
+    pub fn take_in(&mut self, world: &mut impl World, bytes: &[u8]) {
+        if self.termios.passes_input_on() {
+            self.discipline.receive_plain(bytes);
+        } else {
+            self.take_in_each(world, bytes);
+        }
+        self.restart_interbyte_timers(world.now_ns());
+        self.settle(world);
+    }
+
+    fn take_in_each(&mut self, world: &mut impl World, bytes: &[u8]) {
         for &byte in bytes {
             let signal = match self.discipline.receive(&self.termios, &mut self.output, byte) {
                 None => continue,
@@ -256,8 +257,6 @@ impl Terminal {
                 world.signal(signal, self.group);
             }
         }
-        self.restart_interbyte_timers(world.now_ns());
-        self.settle(world);
     }
 
     /// The device has every byte of output before `position`.
@@ -302,7 +301,7 @@ impl Terminal {
     /// What poll reports now.
     pub(crate) fn events(&self) -> u64 {
         let input = if self.discipline.has_input(&self.termios) { POLLIN } else { 0 };
-        let output = if self.output.room() > 0 { POLLOUT } else { 0 };
+        let output = if self.room() > 0 { POLLOUT } else { 0 };
         input | output
     }
 
@@ -329,6 +328,11 @@ impl Terminal {
     #[expect(clippy::disallowed_methods, reason = "the room is there: it has just been taken from the list")]
     fn put_back(&mut self, index: usize, waiting: Waiting) {
         self.waiting.insert(index, waiting);
+    }
+
+    /// Bytes that a writer may add. What is behind a pseudo-terminal gets the output before ^S, as on Linux, so writers wait at once.
+    fn room(&self) -> usize {
+        if self.lower == Lower::Master && self.output.is_stopped() { 0 } else { self.output.room() }
     }
 
     /// True for a process of this terminal's session that is not in the foreground group.
@@ -412,6 +416,9 @@ impl Terminal {
 
     /// With IXOFF, tells the other side when to stop sending and when to resume.
     fn control_flow(&mut self) {
+        if self.lower == Lower::Master {
+            return;
+        }
         let uses = self.termios.has_input(iflag::IXOFF);
         let waiting = self.discipline.len();
         if !self.holds_back && uses && waiting > MAX_INPUT / 4 * 3 {
@@ -432,21 +439,22 @@ impl Terminal {
         bytes: usize,
         done: &mut usize,
     ) -> Result<(), Errno> {
-        let mut chunk = [0; 1024];
-        while *done < bytes && self.output.room() > 0 {
-            let count = chunk.len().min(bytes - *done).min(self.output.room());
+        let mut chunk = [0; CHUNK];
+        while *done < bytes && self.room() > 0 {
+            let count = chunk.len().min(bytes - *done).min(self.room());
             world.copy_in(request, grant, *done as u64, &mut chunk[..count])?;
-            self.output.reserve(count)?;
-            for &byte in &chunk[..count] {
-                self.output.write(&self.termios, byte);
-            }
-            *done += count;
+            *done += self.output.write_some(&self.termios, &chunk[..count])?;
         }
         Ok(())
     }
 
     /// Changes the settings.
     pub(crate) fn set_termios(&mut self, new: Termios) {
+        if self.lower == Lower::Master {
+            self.discipline.mode_changed(&self.termios, &new);
+            self.termios = new.as_of_slave();
+            return;
+        }
         let new = serial::with_possible_rate(&self.termios, new);
         self.discipline.mode_changed(&self.termios, &new);
         let (old_line, new_line) = (serial::line_settings(&self.termios), serial::line_settings(&new));

@@ -99,12 +99,12 @@ fn send_all(terminal: &mut Terminal, world: &mut Recorder) -> usize {
 fn reborn(terminal: &Terminal) -> Terminal {
     let mut writer = Writer::default();
     terminal.save(&mut writer);
-    Terminal::load(&mut Reader::new(writer.bytes())).expect("is whole")
+    Terminal::load(&mut Reader::new(writer.bytes()), Lower::Serial).expect("is whole")
 }
 
 fn opened() -> (Terminal, Recorder) {
     let mut terminal = Terminal::new();
-    assert_eq!(terminal.open(0, 10, SHELL), chardev::OPENED_CONTROLLING);
+    assert_eq!(terminal.open(0, 10, SHELL, true), chardev::OPENED_CONTROLLING);
     (terminal, Recorder::default())
 }
 
@@ -214,7 +214,7 @@ fn the_end_of_the_session_hangs_the_foreground_up() {
     let (mut terminal, mut world) = opened();
     terminal.session_end(&mut world, 10);
     assert_eq!(world.signals, [(signal::SIGHUP, 10), (signal::SIGCONT, 10)]);
-    assert_eq!(terminal.open(0, 30, Caller { group: 30, session: 30 }), chardev::OPENED_CONTROLLING);
+    assert_eq!(terminal.open(0, 30, Caller { group: 30, session: 30 }, true), chardev::OPENED_CONTROLLING);
 }
 
 #[test]
@@ -267,9 +267,9 @@ fn whatever_the_preserved_bytes_are_they_are_read_or_refused() {
     terminal.save(&mut writer);
     for at in 0..writer.bytes().len() {
         let mut bytes = writer.bytes().to_vec();
-        assert!(Terminal::load(&mut Reader::new(&bytes[..at])).is_none());
+        assert!(Terminal::load(&mut Reader::new(&bytes[..at]), Lower::Serial).is_none());
         bytes[at] ^= 0xff;
-        if let Some(mut terminal) = Terminal::load(&mut Reader::new(&bytes)) {
+        if let Some(mut terminal) = Terminal::load(&mut Reader::new(&bytes), Lower::Serial) {
             read(&mut terminal, &mut world, 1, SHELL, chardev::NONBLOCK);
         }
     }

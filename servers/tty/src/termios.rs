@@ -39,6 +39,7 @@ pub mod cflag {
     pub const PARODD: u32 = 0o1000;
     pub const HUPCL: u32 = 0o2000;
     pub const CLOCAL: u32 = 0o4000;
+    pub const B38400: u32 = 0o17;
     pub const B115200: u32 = 0o10002;
     pub const CMSPAR: u32 = 0o10_000_000_000;
     pub const CRTSCTS: u32 = 0o20_000_000_000;
@@ -56,6 +57,7 @@ pub mod lflag {
     pub const ECHOCTL: u32 = 0o1000;
     pub const ECHOKE: u32 = 0o4000;
     pub const IEXTEN: u32 = 0o100000;
+    pub const EXTPROC: u32 = 0o200000;
 }
 
 /// Indices of the control characters.
@@ -72,6 +74,7 @@ pub mod cc {
     pub const VSUSP: usize = 10;
     pub const VEOL: usize = 11;
     pub const VREPRINT: usize = 12;
+    pub const VDISCARD: usize = 13;
     pub const VWERASE: usize = 14;
     pub const VLNEXT: usize = 15;
     pub const VEOL2: usize = 16;
@@ -119,6 +122,35 @@ impl Termios {
             line: 0,
             characters,
         }
+    }
+
+    /// What the slave of a pseudo-terminal starts with, as on Linux.
+    pub const fn of_slave() -> Termios {
+        let mut termios = Termios::initial();
+        termios.input = iflag::ICRNL | iflag::IXON;
+        termios.control = cflag::B38400 | cflag::CS8 | cflag::CREAD;
+        termios.characters[cc::VDISCARD] = 15;
+        termios
+    }
+
+    /// These settings as a slave takes them: characters have eight bits and no parity.
+    pub fn as_of_slave(self) -> Termios {
+        Termios { control: self.control & !(cflag::CSIZE | cflag::PARENB) | cflag::CS8 | cflag::CREAD, ..self }
+    }
+
+    /// Whether ^S and ^Q stop and start the output, for a program at the master that does this itself.
+    pub fn has_usual_flow_control(&self) -> bool {
+        const CONTROL_S: u8 = 0x13;
+        const CONTROL_Q: u8 = 0x11;
+        let keys = (self.characters[cc::VSTOP], self.characters[cc::VSTART]);
+        self.has_input(iflag::IXON) && keys == (CONTROL_S, CONTROL_Q)
+    }
+
+    /// Whether every byte of input becomes readable as it is, and nothing else happens.
+    pub fn passes_input_on(&self) -> bool {
+        use iflag::{ICRNL, IGNCR, INLCR, ISTRIP, IXON};
+        let changes = self.input & (ISTRIP | INLCR | IGNCR | ICRNL | IXON) != 0;
+        !changes && self.local & (lflag::ISIG | lflag::ICANON | lflag::ECHO) == 0
     }
 
     /// Encodes the settings for a program.

@@ -3,6 +3,7 @@
 use abi::{
     Errno,
     device::{Device, Kind},
+    tty::{MINOR_SLAVE, PTMX, PTS_MAJOR},
 };
 use alloc::vec::Vec;
 
@@ -24,6 +25,24 @@ impl Devices {
     /// The device behind a node. `ENXIO`: no service drives it.
     pub fn numbered(&self, kind: Kind, number: u64) -> Result<Device<'static>, Errno> {
         self.find(|device| device.kind == kind && device.number() == number).ok_or(Errno::ENXIO)
+    }
+
+    /// The service that drives the character device of a node, and which of its devices. Slaves of pseudo-terminals are those of the
+    /// service that makes them. `ENXIO`: no service drives it.
+    pub fn character(&self, number: u64) -> Result<(&'static str, u64), Errno> {
+        const MAJORS: u64 = 0xfff00;
+        if number & MAJORS == u64::from(PTS_MAJOR) << 8 {
+            let slave = number & 0xff | number >> 12 & !0xff;
+            return self.terminals().map(|service| (service, MINOR_SLAVE + slave));
+        }
+        let device = self.numbered(Kind::Char, number)?;
+        Ok((device.service, device.minor.into()))
+    }
+
+    /// The service that makes pseudo-terminals. `ENXIO`: none does.
+    pub fn terminals(&self) -> Result<&'static str, Errno> {
+        let (major, minor) = PTMX;
+        self.numbered(Kind::Char, u64::from(major) << 8 | u64::from(minor)).map(|device| device.service)
     }
 
     /// The block device with this name in /dev. `ENODEV`: there is none.
@@ -50,6 +69,16 @@ mod tests {
         assert_eq!(service(Kind::Block, 0x100), Ok("ramdisk"));
         assert_eq!(service(Kind::Char, 0x100), Ok("devfs"));
         assert_eq!(service(Kind::Block, 0xfe01), Err(Errno::ENXIO));
+    }
+
+    #[test]
+    fn slaves_of_pseudo_terminals_are_devices_of_the_service_that_makes_them() {
+        let devices = Devices::new("dev:ptmx=char,5,2,666,tty dev:tty=char,5,0,666,tty");
+        assert_eq!(devices.character(0x8803), Ok(("tty", 0x2_0003)));
+        assert_eq!(devices.character(0x10_8801), Ok(("tty", 0x2_0101)), "makedev(136, 257)");
+        assert_eq!(devices.character(0x500), Ok(("tty", 0)));
+        assert_eq!(devices.character(0x8903), Err(Errno::ENXIO));
+        assert_eq!(Devices::new(TABLE).character(0x8803), Err(Errno::ENXIO));
     }
 
     #[test]

@@ -62,7 +62,7 @@ mod state;
 mod tests;
 
 use abi::{Endpoint, Errno, Message, endpoint::slot, message::LINUX_LABELS, vm};
-use alloc::boxed::Box;
+use alloc::{boxed::Box, vec::Vec};
 use base::Flow;
 use calls::{linux_call, mmap::serve_vm, services::service_request};
 use devices::Devices;
@@ -79,15 +79,16 @@ fn main(start: sys::Start) {
     let vfs: &'static Vfs =
         Box::leak(Box::new(Vfs::new(store, start.endpoint.generation(), Devices::new(start.arguments))));
     vfs.base().runtime().before_sending(|answers| vfs.base().store().end_turn(answers));
-    match found {
+    let terminals = match found {
         Found::State | Found::Undone => recovery::restore(vfs),
-        Found::Nothing if start.kind == StartKind::Fresh => {}
+        Found::Nothing if start.kind == StartKind::Fresh => Vec::new(),
         Found::Nothing | Found::Damaged => {
-            sys::log!("the predecessor's state is lost: every program's descriptors are closed")
+            sys::log!("the predecessor's state is lost: every program's descriptors are closed");
+            Vec::new()
         }
-    }
+    };
     vfs.base().runtime().spawn(async move {
-        recovery::finish(vfs).await;
+        recovery::finish(vfs, terminals).await;
         if !vfs.startup().mounted().is_reached() {
             mounts::mount_all(vfs.base(), vfs.startup(), start.arguments).await;
         }

@@ -18,8 +18,9 @@ use core::{
 use server::{Peer, Repeat, Request, Runtime, STALL_PERIODS};
 use sys::ipc;
 
-/// Requests that a character device may hold at a time: one for each program that waits for input.
-const DEVICE_WINDOW: usize = 256;
+/// Requests that the drivers of character devices may hold at a time: one for each thread that waits for input, and those of polls and
+/// epolls, which are charged to users. So requests that wait never hold up one that could be carried out.
+const DEVICE_WINDOW: usize = 2304;
 /// Requests that a file system with a disk may hold at a time: some wait for blocks while others run. It keeps the replies to more than
 /// these (`fs::preserve`).
 const FILE_SYSTEM_WINDOW: usize = 16;
@@ -223,7 +224,7 @@ impl Peers {
     pub async fn ask_device(&self, caller: &Caller, service: Service, message: Message) -> Result<Message, Errno> {
         let peer = self.peer(service)?;
         let request = peer.request(message, Repeat::Yes);
-        self.wait_for_device(caller, peer, request).await
+        self.wait_for_device(caller, peer, request, message.words[0]).await
     }
 
     /// [`Peers::ask_device`] for a transfer, with a tag by which a driver that must not repeat it (tty) knows it when this vfs has died and its
@@ -237,10 +238,16 @@ impl Peers {
     ) -> Result<Message, Errno> {
         let peer = self.peer(service)?;
         let request = peer.request_tagged(message, Repeat::Yes, caller.transfer_tag(moved));
-        self.wait_for_device(caller, peer, request).await
+        self.wait_for_device(caller, peer, request, message.words[0]).await
     }
 
-    async fn wait_for_device(&self, caller: &Caller, peer: Peer, request: Request) -> Result<Message, Errno> {
+    async fn wait_for_device(
+        &self,
+        caller: &Caller,
+        peer: Peer,
+        request: Request,
+        minor: u64,
+    ) -> Result<Message, Errno> {
         let tag = request.tag();
         let mut request = pin!(request);
         let mut cancelled = None;
@@ -252,7 +259,7 @@ impl Peers {
             while pin!(caller.event().wait()).poll(context).is_ready() {
                 if let Some(error) = caller.take_cancelled() {
                     cancelled = Some(error);
-                    peer.cancel(tag, chardev::Cancel { tag }.message());
+                    peer.cancel(tag, chardev::Cancel { tag, minor }.message());
                 }
             }
             Poll::Pending
@@ -274,9 +281,9 @@ impl Peers {
     ) -> Result<impl FnOnce() + 'static, Errno> {
         let peer = self.peer(service)?;
         let request = peer.request(message, Repeat::Yes);
-        let tag = request.tag();
+        let (tag, minor) = (request.tag(), message.words[0]);
         self.runtime.spawn(async move { done(success(request.await)) });
-        Ok(move || peer.cancel(tag, chardev::Cancel { tag }.message()))
+        Ok(move || peer.cancel(tag, chardev::Cancel { tag, minor }.message()))
     }
 }
 

@@ -532,6 +532,9 @@ struct skink_block_flush {
 /* Open: the terminal has become the controlling terminal of the session. */
 #define SKINK_CHARDEV_OPENED_CONTROLLING 1ull
 
+/* The half of the reply to Open that has the open file's minor. */
+#define SKINK_CHARDEV_OPENED_MINOR_SHIFT 32u
+
 /* Requests of tty to uart. Each byte is read and written exactly once, even if either side restarts: caller of Read counts the input bytes
  * that tty has received, caller of Write the output bytes before these. uart keeps input until a later Read acknowledges it, and skips
  * output that it has sent already. A count that matches nothing uart knows resets its own. */
@@ -601,14 +604,17 @@ struct skink_block_flush {
 
 /* Character devices. */
 
-/* Opens a minor for a process of this pid, group and session. flags: Linux O_*. Word 0 of the reply: OPENED_*. */
+/* Opens a minor. flags: Linux O_*; caller: pid (low half) and process group (high half); ids: effective (low half) and real (high half)
+ * user id; node: the special file, if it is one of a file system of this driver's own, else 0. Word 0 of the reply: OPENED_*, and in the
+ * high half the minor that the open file has from now on, if that is another (/dev/ptmx, /dev/tty). */
 #define SKINK_CHARDEV_OPEN 0x80001u
 struct skink_chardev_open {
     uint64_t minor;
     uint64_t flags;
-    uint64_t pid;
-    uint64_t group;
+    uint64_t caller;
     uint64_t session;
+    uint64_t ids;
+    uint64_t node;
 };
 
 /* The last descriptor of one open file is closed. */
@@ -650,7 +656,8 @@ struct skink_chardev_control {
     uint64_t session;
 };
 
-/* Waits for one of events (Linux POLLIN 1, POLLOUT 4, POLLHUP 16); with now returns at once. Word 0 of the reply: the ready events. */
+/* Waits for one of events (Linux POLLIN 1, POLLPRI 2, POLLOUT 4, POLLERR 8, POLLHUP 16); with now returns at once. Word 0 of the reply: the
+ * ready events. */
 #define SKINK_CHARDEV_POLL 0x80006u
 struct skink_chardev_poll {
     uint64_t minor;
@@ -658,10 +665,19 @@ struct skink_chardev_poll {
     uint64_t now;
 };
 
-/* Cancels the caller's request with this tag, which returns EINTR or the bytes moved so far. Cancel itself has no reply. */
+/* Cancels the caller's request with this tag, of this minor, which returns EINTR or the bytes moved so far. Cancel itself has no reply. */
 #define SKINK_CHARDEV_CANCEL 0x80007u
 struct skink_chardev_cancel {
     uint64_t tag;
+    uint64_t minor;
+};
+
+/* Restores the open files after a restart of vfs, before any of its other requests: the grant holds fs::Use records of minors and how many
+ * open files each has. What else was open is closed. ENOSYS: this driver does not count. */
+#define SKINK_CHARDEV_SET_USES 0x80008u
+struct skink_chardev_set_uses {
+    uint64_t grant;
+    uint64_t bytes;
 };
 
 /* Core dumps: what the program that writes one asks pm with the system call skink_core_dump(what, which, buffer, bytes). Only a process
@@ -2782,6 +2798,18 @@ _Static_assert(offsetof(struct skink_record, to) == 20, "skink_record.to");
 _Static_assert(offsetof(struct skink_record, words) == 24, "skink_record.words");
 
 /* The protocol between tty and pm: signals of terminals. (Reads and writes are chardev.) */
+
+/* Major number of the slaves of pseudo-terminals (Linux's): the node of slave N is makedev(PTS_MAJOR, N). */
+#define SKINK_TTY_PTS_MAJOR 136u
+
+/* Pseudo-terminals at a time (Linux's kernel.pty.max). */
+#define SKINK_TTY_MAX_PTYS 0x1000u
+
+/* chardev: the minor of master 0; that of master N is N more. */
+#define SKINK_TTY_MINOR_MASTER 0x10000ull
+
+/* chardev: the minor of slave 0. */
+#define SKINK_TTY_MINOR_SLAVE 0x20000ull
 
 /* Terminals. tty notifies pm when there are events. */
 

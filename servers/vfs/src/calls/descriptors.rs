@@ -15,6 +15,8 @@ use crate::{
         CHANGEABLE, File, O_APPEND, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NOATIME, O_NONBLOCK, O_WRONLY, OpenFile, Operation,
         Seek, pipe::PipeEnd,
     },
+    open::open_slave,
+    paths::decimal,
     processes::Process,
 };
 use abi::{Errno, linux::nr};
@@ -41,6 +43,7 @@ mod fcntl {
 }
 
 mod ioctl {
+    pub const TIOCGPTPEER: u32 = 0x5441;
     pub const FIONBIO: u32 = 0x5421;
     pub const FIONCLEX: u32 = 0x5450;
     pub const FIOCLEX: u32 = 0x5451;
@@ -130,18 +133,6 @@ pub(super) fn numbered(kind: &str, inode: u64) -> Result<Vec<u8>, Errno> {
     name.try_push_str(decimal(inode, &mut digits))?;
     name.try_push_str("]")?;
     Ok(name.into_bytes())
-}
-
-fn decimal(mut number: u64, digits: &mut [u8; 24]) -> &str {
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return core::str::from_utf8(&digits[at..]).expect("digits are text");
-        }
-    }
 }
 
 /// Gives two open files descriptors, or none, and writes both to the program.
@@ -250,6 +241,14 @@ fn ioctl(
             let others = file.flags() & !flag;
             file.set_flags(if on == [0; 4] { others } else { others | flag });
             return done(Ok(0));
+        }
+        ioctl::TIOCGPTPEER => {
+            let process = process.clone();
+            return task(async move {
+                process.files().check_room(process.caller.descriptor_limit())?;
+                let slave = open_slave(base, &process, file, argument as u32).await?;
+                process.insert(slave, argument as u32 & O_CLOEXEC != 0)
+            });
         }
         _ => {}
     }

@@ -11,7 +11,6 @@ use crate::{
     keep::records::Note,
     memory as user,
     objects::{End, OpenFile},
-    peers::Peers,
     processes::Process,
 };
 use abi::{Errno, linux::nr};
@@ -22,6 +21,8 @@ use sys::fallible::TryVec;
 
 /// Bytes that vfs has for one descriptor of a call.
 const INTEREST_BYTES: usize = poll::POLLFD_BYTES + size_of::<Interest>();
+/// Bytes that a question to a device is charged as: so all users together have 1,024, and one 384.
+const QUESTION_BYTES: usize = 8 << 10;
 /// A poll of up to so many descriptors may be answered without memory of the heap.
 const FEW: usize = 8;
 /// Reported whether asked for or not.
@@ -37,6 +38,8 @@ struct Question {
     /// Events the device has found; `None`: it has not answered.
     answer: Rc<Cell<Option<u32>>>,
     end: Option<End>,
+    /// What the user is charged until it ends.
+    _charge: Share,
 }
 
 impl Questions {
@@ -232,7 +235,7 @@ async fn wait_ready(
     let blocking = deadline_ns != Some(0);
     let mut questions = Questions::default();
     let ready = look(process, interests, &questions);
-    ask_devices(base.peers(), process, interests, &mut questions, !ready && blocking)?;
+    ask_devices(base, process, interests, &mut questions, !ready && blocking)?;
     if !blocking || ready {
         // The devices answer at once; their answers are waited for.
         watch(process, interests, true);
@@ -284,9 +287,9 @@ fn ready_of(file: &OpenFile, events: u32) -> u32 {
     }
 }
 
-/// Asks every device among the descriptors; `stay`: until it is ready.
+/// Asks every device among the descriptors; `stay`: until it is ready. `ENOMEM`: the user asks too many.
 fn ask_devices(
-    peers: &Peers,
+    base: &Base,
     process: &Rc<Process>,
     interests: &[Interest],
     questions: &mut Questions,
@@ -304,8 +307,9 @@ fn ask_devices(
             event.fire();
         });
         questions.0.try_make_room(1)?;
-        let end = file.any().ask_ready(peers, interest.events | ALWAYS, stay, done)?;
-        questions.0.try_push(Question { interest: index, answer, end: Some(end) })?;
+        let charge = base.charge(process.caller.user(), QUESTION_BYTES)?;
+        let end = file.any().ask_ready(base.peers(), interest.events | ALWAYS, stay, done)?;
+        questions.0.try_push(Question { interest: index, answer, end: Some(end), _charge: charge })?;
     }
     Ok(())
 }

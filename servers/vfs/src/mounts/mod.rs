@@ -87,6 +87,8 @@ fn service_of(kind: &[u8]) -> Option<Served> {
         b"proc" | b"procfs" => ("procfs", Role::StatelessFileSystem, "proc", fs::TREE_PROC),
         b"sysfs" => ("procfs", Role::StatelessFileSystem, "sysfs", fs::TREE_SYS),
         b"devtmpfs" | b"devfs" => ("devfs", Role::StatelessFileSystem, "devtmpfs", 0),
+        // A driver too: requests that wait for input must not hold up others.
+        b"devpts" => ("tty", Role::Driver, "devpts", 0),
         _ => return None,
     };
     Some(Served { service, role, kind, tree })

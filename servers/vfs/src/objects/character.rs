@@ -13,13 +13,18 @@ use crate::{
     memory::buffer::UserBuffer,
     peers::{Peers, Service},
 };
-use abi::{Errno, chardev};
+use abi::{
+    Errno, chardev,
+    tty::{MINOR_MASTER, MINOR_SLAVE},
+};
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::mem::take;
 use sys::grant::{Access, GrantedBuffer, MagicGrant};
 
 /// At most so many bytes a request, so that other requests get in between.
 const CHUNK: u64 = 1 << 20;
+/// The same for pseudo-terminals, where each byte is looked at.
+const PTY_CHUNK: u64 = 16 << 10;
 /// Bytes of the program's memory that a device may reach in an ioctl.
 const ARGUMENT_BYTES: u64 = 256;
 
@@ -40,6 +45,15 @@ impl Character {
     /// One that has just been opened.
     pub fn new(node: NodeRef, service: Service, minor: u64) -> Character {
         Character { node, service, minor, watchers: Watchers::default() }
+    }
+
+    /// The service and the number of the pseudo-terminal whose master this is. `EIO`: it is a slave; `ENOTTY`: it is another device.
+    pub fn master(&self) -> Result<(Service, u64), Errno> {
+        match self.minor {
+            MINOR_SLAVE.. => Err(Errno::EIO),
+            MINOR_MASTER.. => Ok((self.service, self.minor - MINOR_MASTER)),
+            _ => Err(Errno::ENOTTY),
+        }
     }
 
     fn transfer(
@@ -147,7 +161,7 @@ async fn transfer(
     }
     loop {
         let piece = buffer.piece();
-        let bytes = piece.bytes.min(CHUNK);
+        let bytes = piece.bytes.min(if minor < MINOR_MASTER { CHUNK } else { PTY_CHUNK });
         let grant = MagicGrant::new(buffer.owner, piece.address, bytes, service.endpoint(), access)?;
         let message = match access {
             Access::Read => chardev::Write { minor, grant: grant.id(), bytes, flags, caller: who }.message(),

@@ -11,7 +11,7 @@ use crate::{
     devices::OWN_NAME,
     files::{
         Files,
-        mount::MS_NODEV,
+        mount::{MS_NODEV, Mount},
         vnode::{Description, NodeRef},
     },
     objects::{
@@ -26,7 +26,9 @@ use crate::{
         regular::Regular,
     },
     paths::{
+        self,
         change::make_node,
+        decimal,
         walk::{self, Found, Last},
     },
     peers::{Peers, Role},
@@ -37,8 +39,10 @@ use abi::{
     Errno, block, chardev,
     device::{Device, Kind},
     fs,
+    tty::MINOR_SLAVE,
 };
 use alloc::{rc::Rc, vec::Vec};
+use sys::fallible::copied;
 
 /// Flags that are not kept as status of the open file.
 const NOT_STATUS: u32 = O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC;
@@ -183,8 +187,8 @@ async fn open_node(
             Ok(file)
         }
         S_IFCHR | S_IFBLK if node.mount().has(MS_NODEV) => Err(Errno::EACCES),
-        S_IFCHR => match base.devices().numbered(Kind::Char, node.special_device())? {
-            device if device.service == OWN_NAME => File::new(closing, user, Null { node }, status, path),
+        S_IFCHR => match base.devices().character(node.special_device())? {
+            (OWN_NAME, _) => File::new(closing, user, Null { node }, status, path),
             device => File::new(
                 closing,
                 user,
@@ -216,20 +220,52 @@ fn open_fifo(pipes: &Pipes, caller: &Caller, node: NodeRef, flags: u32) -> Resul
     Ok(PipeEnd { pipe, node: Some(node), inode: 0, reads, writes })
 }
 
+/// Opens the device behind a node. The driver may say that the open file is another of its devices: /dev/ptmx makes one, and /dev/tty is
+/// the terminal of the session.
 async fn open_character(
     peers: &Peers,
     process: &Process,
-    device: Device<'_>,
+    (service, minor): (&str, u64),
     node: NodeRef,
     flags: u32,
 ) -> Result<Character, Errno> {
-    let service = peers.connect(device.service, Role::Driver)?;
-    let minor = device.minor.into();
+    let service = peers.connect(service, Role::Driver)?;
     let caller = &process.caller;
-    let (pid, group, session) = (caller.pid as u64, caller.group(), caller.session());
-    let request = chardev::Open { minor, flags: flags as u64, pid, group, session };
-    peers.ask_device(caller, service, request.message()).await?;
-    Ok(Character::new(node, service, minor))
+    let credentials = caller.credentials();
+    let request = chardev::Open {
+        minor,
+        flags: flags as u64,
+        caller: caller.pid as u64 | caller.group() << 32,
+        session: caller.session(),
+        ids: credentials.euid as u64 | (credentials.uid as u64) << 32,
+        node: if node.service() == service { node.number() } else { 0 },
+    };
+    let reply = peers.ask_device_once(caller, service, request.message(), 0).await?;
+    let other = reply.words[0] >> chardev::OPENED_MINOR_SHIFT;
+    Ok(Character::new(node, service, if other != 0 { other } else { minor }))
+}
+
+/// Opens the slave of a pseudo-terminal whose master is open (`TIOCGPTPEER`). Its node need not permit it. `EIO`: it is a slave itself.
+pub async fn open_slave(
+    base: &Base,
+    process: &Process,
+    master: Rc<OpenFile>,
+    flags: u32,
+) -> Result<Rc<OpenFile>, Errno> {
+    let character = master.object::<Character>().ok_or(Errno::ENOTTY)?;
+    let (service, number) = character.master()?;
+    let name = base.peers().name(service).ok_or(Errno::ENXIO)?;
+    let nodes = |mount: &Mount| mount.service() == service && mount.root().is_some();
+    let mount = base.files().mounts.find(nodes).ok_or(Errno::ENXIO)?;
+    let root = mount.root().ok_or(Errno::ENXIO)?;
+    let mut digits = [0; 24];
+    let file_name = decimal(number, &mut digits).as_bytes();
+    let node = base.files().lookup(&root, file_name).await?.ok_or(Errno::EIO)?;
+    let mut path = copied(mount.target())?;
+    paths::push(&mut path, file_name)?;
+    let minor = MINOR_SLAVE + number;
+    let slave = open_character(base.peers(), process, (name.as_str(), minor), node, flags).await?;
+    File::new(base.closing(), process.caller.user(), slave, status_of(flags), path)
 }
 
 async fn open_block(peers: &Peers, device: Device<'_>, node: NodeRef) -> Result<Block, Errno> {

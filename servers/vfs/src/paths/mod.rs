@@ -42,6 +42,19 @@ pub fn component(path: &[u8], at: usize) -> Result<Option<Component>, Errno> {
     Ok(Some(Component { name: start..start + length, last, slash: last && !behind.is_empty() }))
 }
 
+/// Writes a number as text.
+pub fn decimal(mut number: u64, digits: &mut [u8; 24]) -> &str {
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return core::str::from_utf8(&digits[at..]).expect("digits are text");
+        }
+    }
+}
+
 /// What is left to resolve when a link with this target takes the place of everything before `rest`.
 pub fn splice(target: &[u8], rest: &[u8]) -> Result<Vec<u8>, Errno> {
     if target.is_empty() {

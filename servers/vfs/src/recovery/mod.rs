@@ -28,8 +28,8 @@ use crate::{
         },
     },
     mounts,
-    objects::{self, Inheritance, OpenFile, epoll::epoll_of},
-    peers::Service,
+    objects::{self, Inheritance, OpenFile, character::Character, epoll::epoll_of},
+    peers::{Role, Service},
     pipes::{Pipe, ring::Ring},
     processes::{
         Place, Process,
@@ -41,7 +41,10 @@ use crate::{
     sockets::Socket,
     state::Vfs,
 };
-use abi::{Errno, fs};
+use abi::{
+    Errno, chardev,
+    fs::{self, Use},
+};
 use alloc::{collections::BTreeMap, rc::Rc, string::String, vec::Vec};
 use sys::grant::{Access, GrantedBuffer};
 
@@ -63,8 +66,8 @@ struct Restoration {
     lost: usize,
 }
 
-/// Restores a predecessor's state. Until [`finish`] has run, calls of programs wait.
-pub fn restore(vfs: &'static Vfs) {
+/// Restores a predecessor's state. Until [`finish`] has run, calls of programs wait. Returns the terminals that are open.
+pub fn restore(vfs: &'static Vfs) -> Vec<Use> {
     vfs.startup().recovered().postpone();
     let mut restoration = Restoration {
         vfs,
@@ -86,12 +89,16 @@ pub fn restore(vfs: &'static Vfs) {
     }
     vfs.base().store().settle();
     vfs.base().store().commit();
+    restoration.terminals()
 }
 
 /// The second step, and the work for pm that the predecessor had in progress.
-pub async fn finish(vfs: &'static Vfs) {
+pub async fn finish(vfs: &'static Vfs, terminals: Vec<Use>) {
     let base = vfs.base();
     resume_work(vfs);
+    if let Err(error) = claim_terminals(base, terminals).await {
+        sys::log!("the driver of terminals refuses the list of those that are open: {error}");
+    }
     for service in base.peers().file_systems() {
         if let Err(error) = claim_nodes(base, service).await {
             sys::log!("the file system in slot {} refuses the list of nodes in use: {error}", service.slot());
@@ -138,7 +145,34 @@ async fn claim_nodes(base: &Base, service: Service) -> Result<(), Errno> {
     base.peers().ask(service, fs::SetUses { grant: lent.id(), bytes: length }.message()).await.map(drop)
 }
 
+/// Tells the driver of terminals which are open: what programs closed, or were opening, when the predecessor died is not.
+async fn claim_terminals(base: &Base, terminals: Vec<Use>) -> Result<(), Errno> {
+    let Ok(service) = base.devices().terminals().and_then(|name| base.peers().connect(name, Role::Driver)) else {
+        return Ok(());
+    };
+    let bytes: Vec<u8> =
+        terminals.iter().flat_map(|open| [open.node.to_le_bytes(), open.count.to_le_bytes()].concat()).collect();
+    let length = bytes.len() as u64;
+    let lent = GrantedBuffer::new(bytes, service.endpoint(), Access::Read)?;
+    base.peers().ask(service, chardev::SetUses { grant: lent.id(), bytes: length }.message()).await.map(drop)
+}
+
 impl Restoration {
+    /// The terminals that are open, by minor.
+    fn terminals(&self) -> Vec<Use> {
+        let name = self.vfs.base().devices().terminals().unwrap_or_default();
+        let is_terminal = |service| {
+            let driver = self.vfs.base().peers().name(service);
+            driver.is_some_and(|driver| driver.as_str() == name)
+        };
+        let characters = self.files.values().filter_map(|file| file.object::<Character>());
+        let mut counts = BTreeMap::new();
+        for character in characters.filter(|character| is_terminal(character.service)) {
+            *counts.entry(character.minor).or_insert(0) += 1;
+        }
+        counts.into_iter().map(|(node, count)| Use { node, count }).collect()
+    }
+
     fn run(&mut self) {
         let store = self.vfs.base().store().clone();
         for peer in store.peers() {

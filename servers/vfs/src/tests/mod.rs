@@ -31,6 +31,7 @@ mod pipes;
 mod places;
 mod positions;
 mod proc;
+mod ptys;
 mod queues;
 mod requests;
 mod restart;

@@ -119,7 +119,7 @@ impl server::Service for Disk {
 /// What a terminal has been asked, and what it has to give.
 #[derive(Default)]
 pub struct Line {
-    /// Every request, in order.
+    /// Every request about a device, in order.
     pub asked: Vec<chardev::Request>,
     pub written: Vec<u8>,
     /// Each read gets one.
@@ -128,6 +128,10 @@ pub struct Line {
     pub error: Option<Errno>,
     /// Most bytes that one write takes, if it is limited.
     pub most: Option<u64>,
+    /// The reply to every open.
+    pub opened: u64,
+    /// What a restarted vfs has open, by minor.
+    pub uses: Vec<(u64, u64)>,
     waiting: Vec<Message>,
 }
 
@@ -168,6 +172,14 @@ impl Terminal {
         Ok(request.request)
     }
 
+    fn set_uses(line: &mut Line, from: Endpoint, request: chardev::SetUses) -> Result<u64, Errno> {
+        let mut bytes = std::vec![0; request.bytes as usize];
+        copy::from_grant(from, request.grant, 0, &mut bytes)?;
+        let mut words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+        line.uses = std::iter::from_fn(|| words.next().zip(words.next())).collect();
+        Ok(0)
+    }
+
     fn poll(line: &Line, request: chardev::Poll) -> Option<u64> {
         const POLLIN: u64 = 1;
         const POLLOUT: u64 = 4;
@@ -180,12 +192,13 @@ impl Terminal {
         use chardev::Request::*;
         match (request, line.error) {
             (Close(_), _) => Some(Ok(0)),
+            (SetUses(request), _) => Some(Terminal::set_uses(line, from, request)),
             (_, Some(error)) => Some(Err(error)),
             (Read(request), _) => Terminal::read(line, from, request),
             (Write(request), _) => Some(Terminal::write(line, from, request)),
             (Control(request), _) => Some(Terminal::control(from, request)),
             (Poll(request), _) => Terminal::poll(line, request).map(Ok),
-            _ => Some(Ok(0)),
+            _ => Some(Ok(line.opened)),
         }
     }
 }
@@ -201,8 +214,9 @@ impl server::Service for Terminal {
         let Some(request) = chardev::Request::decode(message) else {
             return SyncStep::Done(message.reply(Err(Errno::ENOSYS)));
         };
-        line.asked.push(request);
-        if let chardev::Request::Cancel(chardev::Cancel { tag }) = request {
+        // Each vfs says at its start what is open.
+        line.asked.extend(Some(request).filter(|request| !matches!(request, chardev::Request::SetUses(_))));
+        if let chardev::Request::Cancel(chardev::Cancel { tag, .. }) = request {
             let cancelled = line.waiting.extract_if(.., |waiting| waiting.tag() == tag).next();
             cancelled.into_iter().for_each(|waiting| reply(&waiting, Err(Errno::EINTR)));
             return SyncStep::Later;

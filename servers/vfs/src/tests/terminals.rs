@@ -35,7 +35,8 @@ fn the_driver_learns_who_opens_and_when_the_last_descriptor_is_closed() {
     let file = open(&world, O_RDWR | O_NONBLOCK);
     let copy = world.call(world.root, nr::DUP, &[file]).unwrap();
     let flags = O_RDWR | O_NONBLOCK;
-    assert_eq!(asked(&world), [Request::Open(chardev::Open { minor: MINOR, flags, pid: 1, group: 12, session: 11 })]);
+    let opening = chardev::Open { minor: MINOR, flags, caller: 1 | 12 << 32, session: 11, ids: 0, node: 0 };
+    assert_eq!(asked(&world), [Request::Open(opening)]);
     world.close(world.root, file).unwrap();
     assert_eq!(asked(&world), []);
     world.close(world.root, copy).unwrap();

@@ -34,7 +34,7 @@ const TMPFS: usize = 21;
 const DISK: usize = 22;
 const PROC: usize = 24;
 const ARGUMENTS: &str = "root=ext2,vda dev:vda=block,254,0,660,virtio_blk dev:vdb=block,254,1,660,virtio_blk \
-    dev:null=char,1,3,666,vfs dev:zero=char,1,5,666,tty dev:tty5=char,4,5,620,tty";
+    dev:null=char,1,3,666,vfs dev:zero=char,1,5,666,tty dev:tty5=char,4,5,620,tty dev:ptmx=char,5,2,666,tty";
 const DISK_BYTES: u64 = 4 << 20;
 
 /// See the head of the file.
