@@ -72,7 +72,7 @@ fn main(_: sys::Start) {
     runtime.before_sending(move |_| preserving.preserve());
     // Every mount shows the same directory, which is there already.
     let mount = |_: &MountRequest, _: Option<VolumeMemory>| Err(Errno::ENODEV);
-    let directory = RefCell::new(Server::mounted(DevPts::new(tty.clone(), sys::time::real_ns()), mount));
+    let directory = RefCell::new(Server::mounted([DevPts::new(tty.clone(), sys::time::real_ns())], mount));
     let trimming = tty.clone();
     let handle = |message: &Message| {
         if abi::fs::Request::decode(message).is_some() {
