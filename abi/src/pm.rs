@@ -36,6 +36,12 @@ protocol! {
     Identity = 13 { } -> { boot_low: u64, boot_high: u64, new_low: u64, new_high: u64 }
     /// procfs: returns the load averages of one, five and fifteen minutes, times 2,048.
     Loads = 14 { } -> { one: u64, five: u64, fifteen: u64 }
+    /// vfs: takes up to `count` pending signals of `mask` for a thread that reads a signalfd, and writes a `struct signalfd_siginfo` of each to
+    /// `address`. `call`: the number of its call, of which asking again gets the same answer. Word 0 of the reply: how many. `EAGAIN`: none is
+    /// pending; with `watch`, vfs is told of the next one (`vfs::SignalsPending`).
+    TakeSignals = 15 { process: Endpoint, call: u64, mask: u64, address: u64, count: u64, watch: bool }
+    /// vfs: which signals of `mask` are pending for a thread. If none is, vfs is told of the next one. Word 0 of the reply: the set.
+    AwaitSignals = 16 { process: Endpoint, mask: u64 }
 }
 
 /// System V segments of shared memory. Values of a record: bytes, creating process, process that attached or detached last, attaches,

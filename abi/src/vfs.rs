@@ -7,8 +7,8 @@ protocol! {
     /// Files. From pm unless noted.
     pub "vfs" = 3;
     /// A new process or thread: descriptors, working directory, root, umask, ids are copied from `parent`, or shared
-    /// (`flags`: `FORK_FILES`, `FORK_FS`). `parent` NONE: the first program: root directory, descriptors 0 to 2 on /dev/console.
-    Fork = 1 { parent: Endpoint, child: Endpoint, pid: u64, flags: u64 }
+    /// (`flags`: `FORK_FILES`, `FORK_FS`). `identity`: pid (low half), and how many processes had it before (31 bits). `parent` NONE: the first program: root directory, descriptors 0 to 2 on /dev/console.
+    Fork = 1 { parent: Endpoint, child: Endpoint, identity: u64, flags: u64 }
     /// The process or thread has ended: closes its unshared descriptors and cancels its call in progress.
     Exit = 2 { process: Endpoint }
     /// Finds and checks the program at the path in the grant (relative to the process's directory) and loads its image into vm, interpreters included.
@@ -48,6 +48,16 @@ protocol! {
     ProcessFiles = 17 { process: Endpoint } -> { umask: u64, table_size: u64 }
     /// procfs: returns how many open files and vnodes there are, and how large the tables are.
     Usage = 18 { } -> { files: u64, files_max: u64, nodes: u64, user_pipe_bytes: u64, user_interests: u64 }
+    /// Gives a thread a descriptor for the process with this identity (`Fork`), for its call to pm with this number: asked again for the same
+    /// call, it is the same descriptor. `flags`: `PIDFD_NONBLOCK`. It is also written to `address`, unless that is 0. Word 0 of the reply: the descriptor.
+    OpenPidFd = 19 { process: Endpoint, call: u64, identity: u64, flags: u64, address: u64 }
+    /// Returns the process that a descriptor of a thread means. `EBADF`: it means none.
+    PidFd = 20 { process: Endpoint, descriptor: i64 } -> { identity: u64, nonblocking: bool }
+    /// Gives a thread a descriptor for the open file of another one's (pidfd_getfd(2)), for its call to pm with this number. Word 0 of the
+    /// reply: the descriptor.
+    CopyDescriptor = 21 { process: Endpoint, call: u64, from: Endpoint, descriptor: i64 }
+    /// A signal that vfs has asked about (`pm::TakeSignals`, `pm::AwaitSignals`) is pending for this thread. It is told once.
+    SignalsPending = 22 { process: Endpoint }
 }
 
 /// `Text`: /proc/mounts.
@@ -63,6 +73,9 @@ pub const TEXT_SOCKETS: u64 = 3;
 pub const FORK_FILES: u64 = 1;
 /// `Fork`: directory, root and umask are shared (CLONE_FS).
 pub const FORK_FS: u64 = 2;
+
+/// `OpenPidFd`: waits for it do not block (PIDFD_NONBLOCK).
+pub const PIDFD_NONBLOCK: u64 = 1;
 
 /// Event: an exec is ready to be committed or has failed.
 pub const EVENT_EXEC: u64 = 1;

@@ -1,6 +1,7 @@
 /* The cost of single system calls: getppid, a futex with inheritance that nobody waits for, one byte to and from the memory devices, a
  * poll of a pipe that is empty, a counter that is added to and read, and the same seen by an epoll, alone and beside idle descriptors;
  * sockets that are made, connected and closed; a descriptor that is sent; then messages of 64 bytes there and back between two processes. */
+#include <signal.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -77,6 +79,25 @@ static void bench_eventfd(void)
         check(write(fd, &value, 8) == 8 && read(fd, &value, 8) == 8, "eventfd");
     report("eventfd_write_read", start, ticks(), ROUNDS);
     close(fd);
+}
+
+/* A signal to itself, and the read that takes it. */
+static void bench_signalfd(void)
+{
+    struct signalfd_siginfo info;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    int fd = signalfd(-1, &set, 0);
+    check(fd >= 0, "signalfd");
+    pid_t self = getpid();
+    uint64_t start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        check(kill(self, SIGUSR1) == 0 && read(fd, &info, sizeof info) == sizeof info, "signalfd");
+    report("signalfd_kill_read", start, ticks(), ROUNDS);
+    close(fd);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 static int registered(int epoll)
@@ -211,6 +232,7 @@ int main(void)
     bench_device("read_zero", "/dev/zero", 0);
     bench_poll_idle();
     bench_eventfd();
+    bench_signalfd();
     bench_epoll();
     bench_making_sockets();
     bench_connecting();

@@ -2,7 +2,7 @@
 //!
 //! A request over which a server has died is sent again: its successor knows nothing of the first try.
 
-use crate::system::{End, FileEvent, MemoryUse, NewMemory, SegmentUse, System, ThreadUse};
+use crate::system::{End, FileEvent, Identity, MemoryUse, NewMemory, Requester, SegmentUse, System, ThreadUse};
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Message, tty, vfs, vm};
 use core::fmt;
@@ -183,8 +183,8 @@ impl System for Native {
         }
     }
 
-    fn vfs_fork(&mut self, parent: Endpoint, child: Endpoint, pid: u32, flags: u64) -> Result<()> {
-        ask(Endpoint::VFS, &vfs::Fork { parent, child, pid: pid as u64, flags }.message()).map(drop)
+    fn vfs_fork(&mut self, parent: Endpoint, child: Endpoint, identity: Identity, flags: u64) -> Result<()> {
+        ask(Endpoint::VFS, &vfs::Fork { parent, child, identity: identity.to_word(), flags }.message()).map(drop)
     }
 
     fn vfs_exit(&mut self, process: Endpoint) {
@@ -215,6 +215,10 @@ impl System for Native {
         tell(Endpoint::VFS, &vfs::Unmasked { process }.message());
     }
 
+    fn vfs_signals_pending(&mut self, process: Endpoint) {
+        tell(Endpoint::VFS, &vfs::SignalsPending { process }.message());
+    }
+
     fn vfs_set_ids(&mut self, process: Endpoint, effective: u64, real: u64, groups: &[u32]) {
         let count = groups.len() as u64;
         let request = |grant| vfs::SetIds { process, effective, real, grant, groups: count }.message();
@@ -234,6 +238,24 @@ impl System for Native {
     fn vfs_set_session(&mut self, process: Endpoint, session: u32, group: u32, leader: bool) {
         let (session, group) = (session as u64, group as u64);
         tell(Endpoint::VFS, &vfs::SetSession { process, session, group, leader }.message());
+    }
+
+    fn vfs_open_pidfd(&mut self, to: &Requester, identity: Identity, flags: u64, address: u64) -> Result<u64> {
+        let Requester { thread: process, call } = *to;
+        let request = vfs::OpenPidFd { process, call, identity: identity.to_word(), flags, address };
+        ask(Endpoint::VFS, &request.message())?.result()
+    }
+
+    fn vfs_pidfd(&mut self, process: Endpoint, descriptor: i32) -> Result<(Identity, bool)> {
+        let request = vfs::PidFd { process, descriptor: descriptor.into() };
+        let reply = ask(Endpoint::VFS, &request.message())?;
+        vfs::PidFd::results(&reply).map(|(identity, nonblocking)| (Identity::from_word(identity), nonblocking))
+    }
+
+    fn vfs_copy_descriptor(&mut self, to: &Requester, from: Endpoint, descriptor: i32) -> Result<u64> {
+        let Requester { thread: process, call } = *to;
+        let request = vfs::CopyDescriptor { process, call, from, descriptor: descriptor.into() };
+        ask(Endpoint::VFS, &request.message())?.result()
     }
 
     fn vfs_next_event(&mut self) -> Option<FileEvent> {

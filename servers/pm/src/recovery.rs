@@ -165,6 +165,9 @@ impl<S: System> Pm<S> {
                     let _ = self.programs.execute_again(t);
                 }
             }
+            for t in self.programs.threads_of(p) {
+                self.programs.tell_watchers_again(t);
+            }
             self.repeat_signals(p);
             if self.programs.table[p].is_alive() {
                 self.serve_waits(p);

@@ -34,6 +34,36 @@ pub struct FileEvent {
     pub values: [u64; 4],
 }
 
+/// A process as others may refer to it: no later process with the same id has the same identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The id.
+    pub pid: u32,
+    /// How many had it before, modulo 2^31.
+    pub generation: u32,
+}
+
+impl Identity {
+    /// As `abi::vfs` has it.
+    pub fn to_word(self) -> u64 {
+        self.pid as u64 | (self.generation as u64) << 32
+    }
+
+    /// From a message of vfs.
+    pub fn from_word(word: u64) -> Identity {
+        Identity { pid: word as u32, generation: (word >> 32) as u32 }
+    }
+}
+
+/// A thread for which vfs does something that must not be done twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requester {
+    /// The thread.
+    pub thread: Endpoint,
+    /// The number of the call that it waits in.
+    pub call: u64,
+}
+
 /// What one thread has used, and what it is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUse {
@@ -145,7 +175,7 @@ pub trait System {
     fn memory(&mut self) -> MemoryUse;
 
     /// `vfs::Fork`.
-    fn vfs_fork(&mut self, parent: Endpoint, child: Endpoint, pid: u32, flags: u64) -> Result<(), Errno>;
+    fn vfs_fork(&mut self, parent: Endpoint, child: Endpoint, identity: Identity, flags: u64) -> Result<(), Errno>;
     /// `vfs::Exit`.
     fn vfs_exit(&mut self, thread: Endpoint);
     /// `vfs::Exec` of the program at `path`.
@@ -157,6 +187,8 @@ pub trait System {
     /// `vfs::Cancel`. `ENOENT`: vfs has no call of this thread.
     fn vfs_cancel(&mut self, thread: Endpoint, error: Errno) -> Result<(), Errno>;
 
+    /// `vfs::SignalsPending`.
+    fn vfs_signals_pending(&mut self, thread: Endpoint);
     /// Tells vfs that the mask of a thread is its own again, or will be: its call returns.
     fn vfs_unmasked(&mut self, thread: Endpoint);
     /// `vfs::SetIds`.
@@ -165,6 +197,12 @@ pub trait System {
     fn vfs_set_limits(&mut self, thread: Endpoint, descriptors: u64, file_bytes: u64);
     /// `vfs::SetSession`.
     fn vfs_set_session(&mut self, thread: Endpoint, session: u32, group: u32, leader: bool);
+    /// `vfs::OpenPidFd` for the call of a thread with this number. Returns the descriptor.
+    fn vfs_open_pidfd(&mut self, to: &Requester, identity: Identity, flags: u64, address: u64) -> Result<u64, Errno>;
+    /// `vfs::PidFd`: the process that a descriptor means, and whether waits for it do not block.
+    fn vfs_pidfd(&mut self, thread: Endpoint, descriptor: i32) -> Result<(Identity, bool), Errno>;
+    /// `vfs::CopyDescriptor`. Returns the new one.
+    fn vfs_copy_descriptor(&mut self, to: &Requester, from: Endpoint, descriptor: i32) -> Result<u64, Errno>;
     /// `vfs::NextEvent`; `None`: no more.
     fn vfs_next_event(&mut self) -> Option<FileEvent>;
     /// `vfs::SyncAll`.

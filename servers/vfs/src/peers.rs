@@ -29,6 +29,9 @@ const STALL_NS: u64 = 120_000_000_000;
 /// Errors from here on are Skink's own.
 const FIRST_OWN_ERROR: i32 = 512;
 
+/// pm, of which vfs asks signals. It is above vfs, which never blocks on it.
+pub const PROCESS_MANAGER: Service = Service::at(abi::endpoint::slot::PM);
+
 /// A service that vfs asks, by its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service {
@@ -144,6 +147,19 @@ impl Peers {
         let slot = Cell::new(Some(record.slot as usize));
         self.connections.borrow_mut().push(Connection { name, peer, role, slot });
         Ok(())
+    }
+
+    /// Connects to pm, as to a driver: its requests may come again. `ENXIO`.
+    pub fn connect_process_manager(&self) -> Result<(), Errno> {
+        if self.peer(PROCESS_MANAGER).is_ok() {
+            return Ok(());
+        }
+        self.connect("pm", Role::Driver).map(drop)
+    }
+
+    /// Runs a task beside the calls.
+    pub fn run(&self, task: impl Future<Output = ()> + 'static) {
+        self.runtime.spawn(task);
     }
 
     /// The name of a service.

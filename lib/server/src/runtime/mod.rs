@@ -121,7 +121,8 @@ impl Runtime {
             hook(&inner.answers.borrow());
         }
         let mut answers = inner.answers.borrow_mut();
-        if !answers.is_empty() {
+        if !answers.is_empty() && inner.waiting.get() != Waiting::None {
+            inner.reply_to_peers(&mut answers);
             self.send_requests();
         }
         if answers.len() > 1 || answers.last().is_some_and(|(to, message)| is_tagged(*to, message)) {
@@ -232,6 +233,19 @@ impl Runtime {
 }
 
 impl Inner {
+    /// Sends the replies to services that wait for them, before requests to the same ones: a service that waits for a reply takes whatever
+    /// comes from its server.
+    fn reply_to_peers(&self, answers: &mut Vec<(Endpoint, Message)>) {
+        answers.retain(|(to, message)| {
+            let waits = to.is_service() && !is_tagged(*to, message);
+            if waits {
+                // An error means that the client has died.
+                let _ = ipc::send_nonblocking(*to, message);
+            }
+            !waits
+        });
+    }
+
     /// Sends the replies that `REPLYREC` does not send.
     #[cold]
     #[expect(clippy::disallowed_methods, reason = "the room is there")]

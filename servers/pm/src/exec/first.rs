@@ -4,7 +4,7 @@ use crate::pm::Step;
 use crate::programs::Programs;
 use crate::state::arguments::{Arguments, Execution, List};
 use crate::state::index::ThreadIndex;
-use crate::system::System;
+use crate::system::{Identity, System};
 use abi::{Endpoint, Errno};
 use alloc::rc::Rc;
 use sys::fallible;
@@ -25,8 +25,9 @@ impl<S: System> Programs<S> {
         }
         let endpoint = self.system.fork(Endpoint::NONE)?;
         let t = ThreadIndex::of(endpoint).ok_or(Errno::EAGAIN)?;
+        let identity = Identity { pid: FIRST_PID, generation: 0 };
         self.system.vm_fork(Endpoint::NONE, endpoint, false, FIRST_PID)?;
-        self.system.vfs_fork(Endpoint::NONE, endpoint, FIRST_PID, 0)?;
+        self.system.vfs_fork(Endpoint::NONE, endpoint, identity, 0)?;
         let p = self.table.allocate_process()?;
         let started_ns = self.system.time_ns().0;
         self.table.enter_first_process(p, FIRST_PID, started_ns);

@@ -25,6 +25,9 @@ impl<S: System> Pm<S> {
             }
             nr::WAIT4 => self.programs.wait4(t, a),
             nr::WAITID => self.programs.waitid(t, a),
+            nr::PIDFD_OPEN => self.programs.pidfd_open(t, a[0] as i32, a[1]).into(),
+            nr::PIDFD_GETFD => self.programs.pidfd_getfd(t, a).into(),
+            nr::PIDFD_SEND_SIGNAL => self.pidfd_send_signal(t, a).into(),
 
             nr::RT_SIGACTION => self.rt_sigaction(t, a).into(),
             nr::RT_SIGPROCMASK => self.programs.rt_sigprocmask(t, a).into(),

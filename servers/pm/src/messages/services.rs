@@ -2,6 +2,7 @@
 
 use crate::pm::Pm;
 use crate::state::services::Service;
+use crate::state::signal::Set;
 use crate::system::System;
 use abi::endpoint::slot;
 use abi::pm::{Identity, Loads, Request, Setting, WhoIs};
@@ -26,6 +27,8 @@ impl<S: System> Pm<S> {
                 self.random.mix_in([stir.first, stir.second, stir.third, stir.fourth]);
                 Ok(0)
             }
+            Request::TakeSignals(ask) => self.take_signals(&ask),
+            Request::AwaitSignals(ask) => self.await_signals(ask.process, Set(ask.mask)),
             Request::ProcessText(ask) => self.programs.text(message.source, ask.pid, ask.what, ask.grant, ask.bytes),
             Request::MachineName(ask) => self.show_machine_name(message.source, &ask),
             Request::SetMachineName(ask) => self.change_machine_name(message.source, ask.grant, ask.bytes, ask.which),
@@ -68,6 +71,7 @@ impl<S: System> Pm<S> {
             }
             Request::Identity(_) | Request::Loads(_) => &["procfs"],
             Request::Stir(_) => &["devfs"],
+            Request::TakeSignals(_) | Request::AwaitSignals(_) => return source.slot() == slot::VFS,
             // Whoever implements a routed call must know its callers.
             Request::WhoIs(_) => return true,
         };

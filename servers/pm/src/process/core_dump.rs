@@ -10,7 +10,7 @@ use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits;
 use crate::state::signal::{SigInfo, Signal};
 use crate::state::wait::Ending;
-use crate::system::System;
+use crate::system::{Identity, System};
 use abi::core_dump::{self, CoreHead, MAX_COPY};
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, layout};
@@ -147,8 +147,9 @@ impl<S: System> Pm<S> {
         process.core_dump = CoreDump::Writing { of };
         process.exit_signal = None;
         process.control.dumpable = false;
-        let pid = process.pid();
-        let made = self.equip_writer(t, endpoint, pid).and_then(|()| {
+        let identity = process.identity();
+        let pid = identity.pid;
+        let made = self.equip_writer(t, endpoint, identity).and_then(|()| {
             self.programs.table[writer].ready = true;
             match self.programs.begin_exec(writer, execution) {
                 Step::Done(Err(error)) => Err(error),
@@ -161,10 +162,10 @@ impl<S: System> Pm<S> {
         })
     }
 
-    fn equip_writer(&mut self, t: ThreadIndex, endpoint: Endpoint, pid: u32) -> Result<()> {
+    fn equip_writer(&mut self, t: ThreadIndex, endpoint: Endpoint, identity: Identity) -> Result<()> {
         let dumped = self.programs.table[t].endpoint();
-        self.programs.system.vm_fork(Endpoint::NONE, endpoint, false, pid)?;
-        self.programs.system.vfs_fork(dumped, endpoint, pid, 0)
+        self.programs.system.vm_fork(Endpoint::NONE, endpoint, false, identity.pid)?;
+        self.programs.system.vfs_fork(dumped, endpoint, identity, 0)
     }
 
     /// A process has ended: what follows for a dump that it had a part in.

@@ -21,6 +21,7 @@ mod flag {
     pub const SIGHAND: u64 = 0x800;
     pub const PIDFD: u64 = 0x1000;
     pub const VFORK: u64 = 0x4000;
+    pub const DETACHED: u64 = 0x40_0000;
     pub const PARENT: u64 = 0x8000;
     pub const THREAD: u64 = 0x1_0000;
     pub const SETTLS: u64 = 0x8_0000;
@@ -50,6 +51,8 @@ struct Request {
     parent_tid: u64,
     child_tid: u64,
     thread_local: u64,
+    /// Where the descriptor of the child goes.
+    pidfd: u64,
 }
 
 impl Request {
@@ -64,7 +67,9 @@ impl Request {
             || needs(flag::SIGHAND, flag::VM)
             || (self.has(flag::CLEAR_SIGHAND) && self.has(flag::SIGHAND))
             || self.exit_signal > 64;
-        if nonsense || self.has(flag::NAMESPACES | flag::PIDFD) {
+        // As Linux 6.1: a pidfd is of a process.
+        let of_thread = self.has(flag::PIDFD) && self.has(flag::THREAD | flag::DETACHED);
+        if nonsense || of_thread || self.has(flag::NAMESPACES) {
             return Err(Errno::EINVAL);
         }
         Ok(())
@@ -88,7 +93,7 @@ impl<S: System> Programs<S> {
         let given = &mut known.as_flattened_mut()[..bytes.min(CLONE_ARGS_KNOWN_BYTES) as usize];
         self.system.read(self.table[t].endpoint(), address, given)?;
         self.check_zero(t, address, CLONE_ARGS_KNOWN_BYTES..bytes)?;
-        let [flags, _, child_tid, parent_tid, exit_signal, stack, stack_bytes, thread_local, tids, tid_count, _] =
+        let [flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_bytes, thread_local, tids, tid_count, _] =
             known.map(u64::from_le_bytes);
         // Nobody chooses the ids of a child.
         if flags & (flag::EXIT_SIGNAL | flag::UNKNOWN) != 0
@@ -98,7 +103,7 @@ impl<S: System> Programs<S> {
             return Err(Errno::EINVAL);
         }
         let stack = stack.wrapping_add(stack_bytes);
-        Ok(Request { flags, exit_signal, stack, parent_tid, child_tid, thread_local })
+        Ok(Request { flags, exit_signal, stack, parent_tid, child_tid, thread_local, pidfd })
     }
 
     /// Checks that the end of a structure, which a later Linux knows, is zero. `E2BIG`.
@@ -159,9 +164,9 @@ impl<S: System> Programs<S> {
     /// Memory, files, registers and ids in memory for a new thread.
     fn equip(&mut self, parent: Endpoint, child: ThreadIndex, request: &Request) -> Result<(), Errno> {
         let endpoint = self.table[child].endpoint();
-        let pid = self.table[self.table.process_of(child)].pid();
-        self.system.vm_fork(parent, endpoint, request.has(flag::VM), pid)?;
-        self.system.vfs_fork(parent, endpoint, pid, request.vfs_flags())?;
+        let identity = self.table[self.table.process_of(child)].identity();
+        self.system.vm_fork(parent, endpoint, request.has(flag::VM), identity.pid)?;
+        self.system.vfs_fork(parent, endpoint, identity, request.vfs_flags())?;
         if request.stack != 0 || request.has(flag::SETTLS) {
             let mut registers = Registers::ZERO;
             self.system.registers(endpoint, &mut registers)?;
@@ -189,6 +194,19 @@ impl<S: System> Programs<S> {
         }
         Ok(())
     }
+
+    /// The descriptor of a new process for its parent (`CLONE_PIDFD`): the last thing that can fail, since nobody closes it again.
+    fn open_pidfd_of_child(&mut self, t: ThreadIndex, child: ThreadIndex, request: &Request) -> Result<(), Errno> {
+        if !request.has(flag::PIDFD) {
+            return Ok(());
+        }
+        if request.pidfd == 0 {
+            return Err(Errno::EFAULT);
+        }
+        let identity = self.table[self.table.process_of(child)].identity();
+        let to = self.table.requester(t);
+        self.system.vfs_open_pidfd(&to, identity, 0, request.pidfd).map(drop)
+    }
 }
 
 impl<S: System> Pm<S> {
@@ -200,6 +218,8 @@ impl<S: System> Pm<S> {
                 let flags = flag::VM | flag::VFORK;
                 Ok(Request { flags, exit_signal: Signal::CHLD.number() as u64, ..Request::default() })
             }
+            // Both would have the same address.
+            nr::CLONE if a[0] & flag::PIDFD != 0 && a[0] & flag::PARENT_SETTID != 0 => Err(Errno::EINVAL),
             nr::CLONE => Ok(Request {
                 flags: a[0] & 0xffff_ffff & !flag::EXIT_SIGNAL,
                 exit_signal: a[0] & flag::EXIT_SIGNAL,
@@ -207,6 +227,7 @@ impl<S: System> Pm<S> {
                 parent_tid: a[2],
                 child_tid: a[3],
                 thread_local: a[4],
+                pidfd: a[2],
             }),
             _ => self.programs.clone3_request(t, a[0], a[1]),
         };
@@ -232,7 +253,9 @@ impl<S: System> Pm<S> {
                 return Err(error);
             }
         };
-        if let Err(error) = self.programs.equip(parent_endpoint, child, request) {
+        let equipped = self.programs.equip(parent_endpoint, child, request);
+        let equipped = equipped.and_then(|()| self.programs.open_pidfd_of_child(t, child, request));
+        if let Err(error) = equipped {
             self.undo(child, request);
             return Err(error);
         }

@@ -1,5 +1,6 @@
 //! The life of processes and threads: `fork`, `exit`, `wait`; their groups and sessions (`jobs`), ids, scheduling and small
-//! attributes; `futexes` that a dying thread releases; `list` for procfs and rs.
+//! attributes; `futexes` that a dying thread releases; `list` for procfs and rs; `pidfds`, descriptors
+//! that mean a process.
 
 mod attributes;
 mod control;
@@ -11,5 +12,6 @@ mod ids;
 mod io_priority;
 mod jobs;
 mod list;
+mod pidfds;
 mod scheduling;
 mod wait;

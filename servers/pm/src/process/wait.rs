@@ -16,6 +16,7 @@ const WAITID_OPTIONS: u64 = WAIT4_OPTIONS | wait::EXITED | wait::NO_WAIT;
 const P_ALL: u64 = 0;
 const P_PID: u64 = 1;
 const P_PGID: u64 = 2;
+const P_PIDFD: u64 = 3;
 
 impl<S: System> Programs<S> {
     /// `wait4(pid, status, options, usage)`.
@@ -45,16 +46,25 @@ impl<S: System> Programs<S> {
             return Errno::EINVAL.into();
         }
         let id = a[1] as u32;
+        let mut may_block = true;
         let own_group = self.table[self.table.process_of(t)].group();
         let selector = match a[0] {
             P_ALL => Selector::Any,
             P_PID if id as i32 > 0 => Selector::Pid(id),
             P_PGID if id == 0 => Selector::Group(own_group),
             P_PGID if id as i32 > 0 => Selector::Group(id),
+            P_PIDFD if id as i32 >= 0 => match self.system.vfs_pidfd(self.table[t].endpoint(), id as i32) {
+                Ok((identity, nonblocking)) => {
+                    may_block = !nonblocking;
+                    Selector::Exactly(identity)
+                }
+                Err(error) => return error.into(),
+            },
             _ => return Errno::EINVAL.into(),
         };
         let wait = Wait { selector, options };
-        self.begin_wait(t, WaitCall { wait, is_waitid: true, status: a[2], usage: a[4] })
+        let call = WaitCall { wait, is_waitid: true, status: a[2], usage: a[4] };
+        if may_block { self.begin_wait(t, call) } else { self.try_wait(t, &call).unwrap_or(Err(Errno::EAGAIN)).into() }
     }
 
     fn begin_wait(&mut self, t: ThreadIndex, call: WaitCall) -> Step {

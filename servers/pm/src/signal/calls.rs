@@ -224,6 +224,27 @@ impl<S: System> Pm<S> {
         self.signal_checked(p, target, Some(thread), self.user_info(p, signal, code::TKILL))
     }
 
+    /// `pidfd_send_signal(pidfd, signal, info, flags)`.
+    pub fn pidfd_send_signal(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+        if a[3] & 0xffff_ffff != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let p = self.programs.table.process_of(t);
+        let (identity, _) = self.programs.system.vfs_pidfd(self.programs.table[t].endpoint(), a[0] as i32)?;
+        let target = self.programs.table.process_by_identity(identity);
+        let info = match a[2] {
+            0 => self.user_info(p, optional_signal(a[1])?, code::USER),
+            info => {
+                let [named] = self.programs.read_words(t, info)?;
+                if named as u32 != a[1] as u32 {
+                    return Err(Errno::EINVAL);
+                }
+                self.programs.given_info(t, a[1], info, target == Some(p))?
+            }
+        };
+        self.signal_checked(p, target.ok_or(Errno::ESRCH)?, None, info)
+    }
+
     /// `rt_sigqueueinfo(pid, signal, info)`.
     pub fn rt_sigqueueinfo(&mut self, t: ThreadIndex, pid: i32, signal: u64, info: u64) -> Result<u64> {
         let p = self.programs.table.process_of(t);

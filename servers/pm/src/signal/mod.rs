@@ -4,4 +4,5 @@
 mod calls;
 mod deliver;
 mod send;
+mod signalfds;
 mod wait;

@@ -85,6 +85,7 @@ impl<S: System> Pm<S> {
             return Ok(false);
         }
         self.programs.table.add_signal(p, t, info)?;
+        self.programs.tell_watchers(p, t, info.signal);
         Ok(true)
     }
 
@@ -93,6 +94,7 @@ impl<S: System> Pm<S> {
         self.cancel_opposites(p, info.signal);
         if !self.programs.table.is_timer_pending(entry) && !self.programs.is_discarded(p, t, info.signal) {
             self.programs.table.add_timer_signal(p, t, entry, info);
+            self.programs.tell_watchers(p, t, info.signal);
             self.act_on(p, t, info.signal);
         }
     }

@@ -13,6 +13,9 @@ pub const PID_LIMIT: u32 = limits::PIDS;
 /// Where the search continues after the highest id.
 const FIRST_AFTER_WRAP: u32 = limits::PIDS_MIN - 1;
 
+/// Generations are below this.
+const GENERATIONS: u32 = 1 << 31;
+
 /// Who is meant by an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
@@ -32,9 +35,11 @@ struct Entry {
     uses: u16,
     /// A process of the group with this id.
     member: Option<ProcessIndex>,
+    /// How often it was allocated, modulo [`GENERATIONS`].
+    generation: u32,
 }
 
-const FREE: Entry = Entry { holder: Holder::Nobody, uses: 0, member: None };
+const FREE: Entry = Entry { holder: Holder::Nobody, uses: 0, member: None, generation: 0 };
 
 /// All ids.
 pub struct Pids {
@@ -59,6 +64,8 @@ impl Pids {
             .find(|&pid| self.entries[pid as usize].uses == 0)?;
         self.last = found;
         self.claim(found, holder);
+        let entry = &mut self.entries[found as usize];
+        entry.generation = (entry.generation + 1) % GENERATIONS;
         Some(found)
     }
 
@@ -72,6 +79,11 @@ impl Pids {
         let allowed = limits::PIDS_MIN..=PID_LIMIT;
         self.bound = u32::try_from(bound).ok().filter(|bound| allowed.contains(bound)).ok_or(Errno::EINVAL)?;
         Ok(())
+    }
+
+    /// How often an id was allocated: no two holders of it have the same number.
+    pub fn generation(&self, pid: u32) -> u32 {
+        self.entries[pid as usize].generation
     }
 
     /// Gives `pid` to `holder`, whatever held it before.
@@ -90,7 +102,7 @@ impl Pids {
     pub fn begin_recount(&mut self) {
         for entry in &mut self.entries {
             if !matches!(entry.holder, Holder::Service(_)) {
-                *entry = FREE;
+                *entry = Entry { generation: entry.generation, ..FREE };
             }
         }
     }
@@ -173,6 +185,18 @@ mod tests {
         assert_eq!((pids.holder(service), pids.holder(other)), (A, Holder::Nobody));
         pids.last = service - 1;
         assert_eq!(pids.allocate(A), Some(other));
+    }
+
+    #[test]
+    fn who_gets_an_id_again_has_another_generation() {
+        let mut pids = Pids::new();
+        let pid = pids.allocate(Holder::Process(ProcessIndex::at(0))).unwrap();
+        let first = pids.generation(pid);
+        pids.release(pid);
+        pids.begin_recount();
+        pids.last = pid - 1;
+        assert_eq!(pids.allocate(A), Some(pid));
+        assert_ne!(pids.generation(pid), first);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::intervals::Intervals;
 use super::limits::Limits;
 use super::signal::{Action, Pending, Signal, action::Actions};
 use super::wait::{Child, Ending};
+use crate::system::Identity;
 use abi::Endpoint;
 use alloc::rc::Rc;
 use core::ops::Range;
@@ -32,6 +33,8 @@ pub struct Process {
     pub(super) life: Life,
     /// Its id.
     pub(super) pid: u32,
+    /// How many had this id before it.
+    pub(super) generation: u32,
     /// The process that gets its SIGCHLD; `None` for the first process.
     pub(super) parent: Option<ProcessIndex>,
     /// First of its children: those that have something to report to a wait, then the others, each oldest first.
@@ -64,6 +67,8 @@ pub struct Process {
     pub actions: Actions,
     /// Signals for any of its threads.
     pub pending: Pending,
+    /// A thread of it may wait by a signalfd.
+    pub watched: bool,
     /// The signal its end is told by; `None`: none.
     pub exit_signal: Option<Signal>,
     /// The signal that stopped it; `None`: not stopped.
@@ -114,6 +119,7 @@ impl Process {
         Process {
             life: Life::Free,
             pid: 0,
+            generation: 0,
             parent: None,
             first_child: None,
             last_child: None,
@@ -130,6 +136,7 @@ impl Process {
             credentials: Credentials::default(),
             actions: [Action::default(); 64],
             pending: Pending::default(),
+            watched: false,
             exit_signal: None,
             stopped: None,
             ending: None,
@@ -162,6 +169,11 @@ impl Process {
     /// Its id.
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Its id, and which process it is of those that have had it.
+    pub fn identity(&self) -> Identity {
+        Identity { pid: self.pid, generation: self.generation }
     }
 
     /// The process that gets its SIGCHLD; `None` for the first process.
@@ -238,6 +250,7 @@ impl Process {
         self.continue_unreported = false;
         self.executed = false;
         self.core_dump = CoreDump::None;
+        self.watched = false;
         self.ended_run_ns = 0;
         self.children_run_ns = 0;
     }
@@ -255,6 +268,7 @@ impl Process {
         };
         Child {
             pid: self.pid,
+            generation: self.generation,
             group: self.group,
             ordinary: self.exit_signal == Some(Signal::CHLD),
             ending,

@@ -6,6 +6,7 @@ use super::scheduling::{PRIORITIES, queue_of};
 use super::signal::{Disposition, Signal};
 use super::table::Table;
 use super::wait::{Event, Selector, Wait};
+use crate::system::Identity;
 use abi::Errno;
 use abi::call::REAL_TIME;
 use abi::linux::nr;
@@ -58,7 +59,9 @@ impl Table {
             wait.event(&seen).filter(|_| wait.concerns(&seen)).map(|event| (child, event))
         };
         match wait.selector {
-            Selector::Pid(pid) => self.child_by_pid(parent, pid).and_then(event),
+            Selector::Pid(pid) | Selector::Exactly(Identity { pid, .. }) => {
+                self.child_by_pid(parent, pid).and_then(event)
+            }
             _ => self.children_of(parent).take_while(|child| self.has_news(*child)).find_map(event),
         }
     }
@@ -67,7 +70,9 @@ impl Table {
     pub fn has_child(&self, parent: ProcessIndex, wait: &Wait) -> bool {
         let concerns = |child: ProcessIndex| wait.concerns(&self[child].as_child());
         match wait.selector {
-            Selector::Pid(pid) => self.child_by_pid(parent, pid).is_some_and(concerns),
+            Selector::Pid(pid) | Selector::Exactly(Identity { pid, .. }) => {
+                self.child_by_pid(parent, pid).is_some_and(concerns)
+            }
             Selector::Any => self.children_of(parent).any(concerns),
             Selector::Group(group) => {
                 self.members_of(group).any(|member| self[member].parent == Some(parent) && concerns(member))

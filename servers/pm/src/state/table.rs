@@ -14,6 +14,7 @@ use super::signal::pending::Entries;
 use super::signal::{Set, Signal};
 use super::thread::Thread;
 use super::wait::Ending;
+use crate::system::{Identity, Requester};
 use abi::{Endpoint, Errno};
 use alloc::{boxed::Box, vec::Vec};
 use core::ops::{Index, IndexMut};
@@ -99,6 +100,11 @@ impl Table {
     #[inline]
     pub fn process_of(&self, thread: ThreadIndex) -> ProcessIndex {
         self[thread].process
+    }
+
+    /// The thread and its call in progress, for what vfs does once for that.
+    pub fn requester(&self, thread: ThreadIndex) -> Requester {
+        Requester { thread: self[thread].endpoint, call: self[thread].serial }
     }
 
     /// All entries in use, zombies included.
@@ -194,10 +200,12 @@ impl Table {
             self.free.push_reserved(child);
             return Err(Errno::EAGAIN);
         };
+        let generation = self.pids.generation(pid);
         let (entry, origin) = self.process_pair(child, parent);
         entry.inherit(origin);
         entry.life = Life::Alive;
         entry.pid = pid;
+        entry.generation = generation;
         entry.started_ns = started_ns;
         let (group, session) = (entry.group, entry.session);
         let family = origin.parent.filter(|_| of_grandparent).unwrap_or(parent);
@@ -475,6 +483,14 @@ impl Table {
             Holder::Process(process) => Some(process),
             Holder::Thread(thread) => Some(self[thread].process),
             Holder::Service(_) | Holder::Nobody => None,
+        }
+    }
+
+    /// The process with this identity; zombies included.
+    pub fn process_by_identity(&self, identity: Identity) -> Option<ProcessIndex> {
+        match self.pids.holder(identity.pid) {
+            Holder::Process(process) => Some(process).filter(|process| self[*process].identity() == identity),
+            _ => None,
         }
     }
 

@@ -6,7 +6,7 @@ use super::messages::Wanted;
 use super::scheduling::Scheduling;
 use super::semaphores::Operation;
 use super::signal::frame::{AltStack, Trap};
-use super::signal::{Pending, Set};
+use super::signal::{Pending, Set, SigInfo};
 use super::wait::Wait;
 use abi::{Endpoint, Errno};
 use alloc::{rc::Rc, vec::Vec};
@@ -88,6 +88,19 @@ pub struct SignalWait {
     pub deadline_ns: Option<u64>,
 }
 
+/// The signals that a call has taken out of the queues, for a request of vfs that comes again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TakenSignals {
+    /// The call's number.
+    pub call: u64,
+    /// How many have been written to its buffer.
+    pub count: u64,
+    /// One that is out of its queue and not written yet.
+    pub unwritten: Option<SigInfo>,
+    /// No more are taken.
+    pub ended: bool,
+}
+
 /// A wait for semaphores of a set.
 #[derive(Clone, Debug)]
 pub struct SemaphoreWait {
@@ -156,6 +169,10 @@ pub struct Thread {
     pub restore_mask: Option<Set>,
     /// Signals for this thread alone.
     pub pending: Pending,
+    /// Signals of whose arrival vfs is to be told, once: the thread waits for them by a signalfd.
+    pub watched: Set,
+    /// What its call that reads a signalfd has taken.
+    pub taken: TakenSignals,
     /// Alternate signal stack.
     pub stack: AltStack,
     /// Last exception, for signal frames.
@@ -209,6 +226,8 @@ impl Thread {
             blocked: Set::EMPTY,
             restore_mask: None,
             pending: Pending::default(),
+            watched: Set::EMPTY,
+            taken: TakenSignals::default(),
             stack: AltStack::NONE,
             trap: Trap::default(),
             clear_tid: 0,

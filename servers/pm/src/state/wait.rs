@@ -2,6 +2,7 @@
 
 use super::signal::Signal;
 use super::signal::info::code;
+use crate::system::Identity;
 
 /// WNOHANG.
 pub const NO_HANG: u64 = 1;
@@ -27,6 +28,8 @@ pub enum Selector {
     Any,
     /// The one with this pid.
     Pid(u32),
+    /// This one and no later one with its pid.
+    Exactly(Identity),
     /// Those of this process group.
     Group(u32),
 }
@@ -82,6 +85,8 @@ impl Event {
 pub struct Child {
     /// Its pid.
     pub pid: u32,
+    /// How many had the pid before it.
+    pub generation: u32,
     /// Its process group.
     pub group: u32,
     /// Its end is told by SIGCHLD.
@@ -110,6 +115,7 @@ impl Wait {
         kind && match self.selector {
             Selector::Any => true,
             Selector::Pid(pid) => pid == child.pid,
+            Selector::Exactly(identity) => identity == Identity { pid: child.pid, generation: child.generation },
             Selector::Group(group) => group == child.group,
         }
     }
@@ -131,7 +137,7 @@ mod tests {
     use super::*;
 
     const CHILD: Child =
-        Child { pid: 7, group: 5, ordinary: true, ending: None, stop_to_report: None, continue_to_report: false };
+        Child { pid: 7, generation: 3, group: 5, ordinary: true, ending: None, stop_to_report: None, continue_to_report: false };
 
     fn wait(selector: Selector, options: u64) -> Wait {
         Wait { selector, options }
@@ -143,6 +149,8 @@ mod tests {
             (Selector::Any, true),
             (Selector::Pid(7), true),
             (Selector::Pid(8), false),
+            (Selector::Exactly(Identity { pid: 7, generation: 3 }), true),
+            (Selector::Exactly(Identity { pid: 7, generation: 4 }), false),
             (Selector::Group(5), true),
             (Selector::Group(7), false),
         ] {

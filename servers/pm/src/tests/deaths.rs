@@ -12,6 +12,7 @@ const BUFFER: u64 = MEMORY.start + 0x100;
 const SIGTERM: u64 = 15;
 
 type Outcome = Option<Result<u64, Errno>>;
+type Reply = Result<u64, Errno>;
 
 /// A world whose pm may die, and what every program has asked last.
 struct Mortal {
@@ -82,6 +83,16 @@ impl Mortal {
             self.asked.insert(thread.0, report);
             self.deliver(&report);
         }
+    }
+
+    /// A request of vfs, which it makes again when pm dies over it.
+    fn request(&mut self, request: Message) -> Reply {
+        let message = Message { source: Endpoint::VFS, ..request };
+        let answer = std::cell::Cell::new(None);
+        while answer.get().is_none() {
+            self.live(&|world| answer.set(world.pm.handle(&message).done().map(|reply| reply.result())));
+        }
+        answer.get().expect("it was answered")
     }
 
     fn fork(&mut self, parent: Endpoint) -> (u64, Endpoint) {
@@ -160,6 +171,50 @@ fn a_segment_is_attached_once_and_removed_once() {
         assert_eq!(m.call(init, nr::SHMCTL, &[id, 0, 0]), Some(Err(Errno::EINVAL)));
         assert!(m.world.pm.programs.system.segments.is_empty());
         assert_eq!(m.world.pm.segments.used().0, 0);
+    });
+}
+
+#[test]
+fn a_child_with_a_descriptor_is_the_one_that_the_descriptor_means() {
+    const CLONE_PIDFD: u64 = 0x1000;
+    at_every_step(|m| {
+        let init = m.world.init;
+        let pid = m.call(init, nr::CLONE, &[CLONE_PIDFD | 17, 0, BUFFER, 0, 0]).expect("answered").expect("made");
+        let child = m.thread_of(pid);
+        let system = &m.world.pm.programs.system;
+        assert_eq!((system.threads.len(), system.pidfds.len()), (2, 1), "one child, one descriptor");
+        let descriptor = u64::from(m.world.read(init, BUFFER) as u32);
+        assert_eq!(m.call(init, nr::PIDFD_SEND_SIGNAL, &[descriptor, 9, 0, 0]), Some(Ok(0)));
+        assert!(!m.world.is_there(child));
+        assert_eq!(m.call(init, nr::WAITID, &[3, descriptor, BUFFER, 4, 0]), Some(Ok(0)));
+    });
+}
+
+#[test]
+fn a_signal_is_read_once_by_descriptor_and_vfs_is_told_that_it_came() {
+    const USR1: u64 = 10;
+    const MASK: u64 = 1 << (USR1 - 1) | 1 << 39;
+    at_every_step(|m| {
+        let (pid, child) = m.fork(m.world.init);
+        m.world.write(child, MEMORY.start, &[MASK]);
+        assert_eq!(m.call(child, nr::RT_SIGPROCMASK, &[2, MEMORY.start, 0, 8]), Some(Ok(0)));
+        let init = m.world.init;
+        let mut read = 0;
+        for round in 0..4 {
+            let ask = abi::pm::TakeSignals { process: child, call: 100 + round, mask: MASK, address: BUFFER, count: 2, watch: true };
+            assert_eq!(m.request(ask.message()), Err(Errno::EAGAIN));
+            m.world.told();
+            for signal in [USR1, 40] {
+                assert_eq!(m.call(init, nr::KILL, &[pid, signal]), Some(Ok(0)));
+            }
+            let told = m.world.told();
+            assert!(told.contains(&super::Told::SignalsPending(child)));
+            read += m.request(ask.message()).expect("two signals");
+            let numbers = [BUFFER, BUFFER + 128].map(|at| m.world.read(child, at) as u32);
+            assert_eq!(numbers, [10, 40]);
+        }
+        // A kill over which pm dies may send a real-time signal twice.
+        assert!(read == 8, "{read}");
     });
 }
 

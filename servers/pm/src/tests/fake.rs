@@ -1,7 +1,7 @@
 //! What pm is connected to in tests: threads with registers and a stretch of memory, a clock that tests move, and a record of what pm
 //! asked for. `world` drives pm on top of it.
 
-use crate::system::{End, FileEvent, MemoryUse, NewMemory, SegmentUse, System, ThreadUse};
+use crate::system::{End, FileEvent, Identity, MemoryUse, NewMemory, Requester, SegmentUse, System, ThreadUse};
 use abi::info::state;
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, vm};
@@ -63,9 +63,12 @@ pub enum Told {
     MemoryEnded(Endpoint),
     NewMemory { process: Endpoint, image: u64, interpreter: u64, stack_bytes: u64 },
     Files { parent: Endpoint, child: Endpoint, pid: u32, flags: u64 },
+    PidFd { to: Requester, identity: Identity, flags: u64, address: u64 },
+    Copied { to: Requester, from: Endpoint, descriptor: i32 },
     FilesEnded(Endpoint),
     Committed(Endpoint),
     Unmasked(Endpoint),
+    SignalsPending(Endpoint),
     Ids { thread: Endpoint, effective: u64, real: u64, groups: Vec<u32> },
     Limits { thread: Endpoint, descriptors: u64, file_bytes: u64 },
     Session { thread: Endpoint, session: u32, group: u32, leader: bool },
@@ -78,6 +81,7 @@ pub enum Told {
 pub enum Request {
     MemoryFork,
     FilesFork,
+    PidFd,
     BeginExec,
     Exec,
     ExecText,
@@ -115,6 +119,8 @@ pub struct Fake {
     /// pm dies when it asks for this many things more.
     pub dies_in: Option<u64>,
     pub deaths: u64,
+    /// Descriptors for processes, whoever has them.
+    pub pidfds: Vec<(Requester, Identity, u64)>,
     /// The event that was fetched last: a successor gets it again.
     pub last_event: Option<FileEvent>,
 }
@@ -378,11 +384,35 @@ impl System for Fake {
     fn memory(&mut self) -> MemoryUse {
         MemoryUse { total: 1 << 28, free: 1 << 27 }
     }
-    fn vfs_fork(&mut self, parent: Endpoint, child: Endpoint, pid: u32, flags: u64) -> Result<()> {
+    fn vfs_fork(&mut self, parent: Endpoint, child: Endpoint, identity: Identity, flags: u64) -> Result<()> {
         self.enter();
         self.try_request(Request::FilesFork)?;
-        self.tell(Told::Files { parent, child, pid, flags });
+        self.tell(Told::Files { parent, child, pid: identity.pid, flags });
         Ok(())
+    }
+    fn vfs_open_pidfd(&mut self, to: &Requester, identity: Identity, flags: u64, address: u64) -> Result<u64> {
+        self.enter();
+        self.try_request(Request::PidFd)?;
+        // As vfs: the same descriptor for the same call.
+        let known = self.pidfds.iter().position(|(of, ..)| of == to && to.call != 0);
+        let descriptor = known.unwrap_or(self.pidfds.len());
+        self.pidfds.truncate(descriptor);
+        self.pidfds.push((*to, identity, flags));
+        if address != 0 {
+            self.write(to.thread, address, &(descriptor as u32).to_le_bytes())?;
+        }
+        self.tell(Told::PidFd { to: *to, identity, flags, address });
+        Ok(descriptor as u64)
+    }
+    fn vfs_pidfd(&mut self, _: Endpoint, descriptor: i32) -> Result<(Identity, bool)> {
+        self.enter();
+        let (_, identity, flags) = self.pidfds.get(descriptor as usize).ok_or(Errno::EBADF)?;
+        Ok((*identity, flags & abi::vfs::PIDFD_NONBLOCK != 0))
+    }
+    fn vfs_copy_descriptor(&mut self, to: &Requester, from: Endpoint, descriptor: i32) -> Result<u64> {
+        self.enter();
+        self.tell(Told::Copied { to: *to, from, descriptor });
+        Ok(70)
     }
     fn vfs_exit(&mut self, thread: Endpoint) {
         self.enter();
@@ -411,6 +441,10 @@ impl System for Fake {
     }
     fn vfs_unmasked(&mut self, thread: Endpoint) {
         self.tell(Told::Unmasked(thread));
+    }
+    fn vfs_signals_pending(&mut self, thread: Endpoint) {
+        self.enter();
+        self.tell(Told::SignalsPending(thread));
     }
     fn vfs_set_ids(&mut self, thread: Endpoint, effective: u64, real: u64, groups: &[u32]) {
         self.tell(Told::Ids { thread, effective, real, groups: groups.to_vec() });

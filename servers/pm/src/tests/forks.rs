@@ -143,7 +143,7 @@ fn clone3_has_all_arguments_in_a_structure() {
         [CLEAR_SIGHAND | SIGHAND | VM, 0, 0, 0, CHLD, 0, 0, 0],
         [0x2_0000_0000, 0, 0, 0, CHLD, 0, 0, 0],
         [0x80, 0, 0, 0, CHLD, 0, 0, 0],
-        [0x1000, 0, 0, 0, CHLD, 0, 0, 0],
+        [0x1000 | THREAD | SIGHAND | VM, 0, 0, 0, 0, 0, 0, 0],
     ] {
         assert_eq!(clone3(&mut world, parent, words), failed(Errno::EINVAL), "{words:?}");
     }

@@ -229,7 +229,9 @@ fn waitid_chooses_by_pid_group_or_any() {
         (2, group, DONE),
         (2, own, failed(Errno::ECHILD)),
         (2, 1 << 31, failed(Errno::EINVAL)),
-        (3, 0, failed(Errno::EINVAL)),
+        (3, 0, failed(Errno::EBADF)),
+        (3, 1 << 31, failed(Errno::EINVAL)),
+        (4, 0, failed(Errno::EINVAL)),
     ] {
         assert_eq!(f.waitid(kind, id, options), answer, "{kind} {id:#x}");
     }

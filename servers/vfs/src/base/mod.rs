@@ -6,7 +6,7 @@ pub mod closing;
 pub mod leases;
 
 use crate::{
-    callers::{Call, Caller, Callers},
+    callers::{Call, Caller, Callers, lives::Lives},
     devices::Devices,
     events::notices::{Notices, SIGPIPE},
     files::{Files, mount::Shared},
@@ -40,6 +40,7 @@ pub struct Base {
     runtime: Runtime,
     store: Rc<Store>,
     callers: Rc<Callers>,
+    lives: Rc<Lives>,
     peers: Rc<Peers>,
     files: Rc<Files>,
     mappings: Mappings,
@@ -74,6 +75,7 @@ impl Base {
             runtime,
             store: store.clone(),
             callers: Rc::default(),
+            lives: Rc::default(),
             mappings: Mappings::new(peers.clone(), files.clone()),
             peers,
             files,
@@ -105,6 +107,11 @@ impl Base {
     /// Threads of programs.
     pub fn callers(&self) -> &Rc<Callers> {
         &self.callers
+    }
+
+    /// Processes that descriptors mean.
+    pub fn lives(&self) -> &Rc<Lives> {
+        &self.lives
     }
 
     /// File systems and drivers.

@@ -3,7 +3,9 @@
 //! A thread has at most one call in progress, because it waits for the answer. Descriptors and directories, which several threads may
 //! share, are in `processes`; what serves a call below the paths needs only this.
 
+pub mod lives;
 pub mod permission;
+pub mod signals;
 
 use crate::{
     events::{Event, Watchers},
@@ -21,8 +23,10 @@ use core::{
     pin::{Pin, pin},
     task::Poll,
 };
+use lives::Identity;
 use permission::Credentials;
 use server::{OWN_TAG, Sleep};
+use signals::Signals;
 use sys::fallible::collect;
 
 /// The object that the call in progress waits for.
@@ -57,6 +61,8 @@ pub struct Caller {
     event: Rc<Event>,
     /// pm has restored the signal mask after the call's wait.
     unmasked: Event,
+    /// What is known of its pending signals.
+    signals: Signals,
     /// The error a signal ends the call with.
     cancelled: Cell<Option<Errno>>,
     /// `Exit` has come: only handlers that have not ended yet hold this.
@@ -78,6 +84,7 @@ impl Caller {
             recalled: RefCell::default(),
             event: Rc::default(),
             unmasked: Event::default(),
+            signals: Signals::default(),
             cancelled: Cell::new(None),
             gone: Cell::new(false),
         }
@@ -98,6 +105,12 @@ impl Caller {
         if !self.gone.get() {
             self.record.update(change);
         }
+    }
+
+    /// Its process, as no later one with the same pid is.
+    pub fn identity(&self) -> Identity {
+        let record = self.record.get();
+        Identity { pid: record.pid, generation: record.generation }
     }
 
     /// Its ids.
@@ -191,6 +204,16 @@ impl Caller {
     /// Fires when pm has restored the signal mask after the call's wait, or the thread has ended.
     pub fn unmasked(&self) -> &Event {
         &self.unmasked
+    }
+
+    /// What is known of its pending signals.
+    pub fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
+    /// The number of its call in progress; 0: there is none.
+    pub fn call_number(&self) -> u64 {
+        self.record.store().call_of(self.endpoint)
     }
 
     /// The call in progress ends with this error as soon as it would wait.

@@ -16,7 +16,7 @@ use crate::{
     keep::records::Note,
     memory as user,
     objects::{
-        File, O_CLOEXEC, O_RDWR, OpenFile,
+        Asking, File, O_CLOEXEC, O_RDWR, OpenFile,
         epoll::{EVENT_BYTES, Epoll, EpollFile, Event, Owner, epoll_of, flag},
     },
     processes::Process,
@@ -119,7 +119,7 @@ fn wait(call: &Call, deadline_ns: Option<u64>, mask: Option<u64>) -> Result<Flow
         let count = wait.collect()?;
         if count > 0 {
             // For the next wait: a device is not to wait for a time at which nothing else is ready.
-            wait.epoll.ask(wait.base.peers(), true);
+            wait.epoll.ask(&wait.asking(), true);
         }
         if count > 0 || deadline_ns == Some(0) && !wait.epoll.has_devices() {
             return done(Ok(count));
@@ -129,6 +129,10 @@ fn wait(call: &Call, deadline_ns: Option<u64>, mask: Option<u64>) -> Result<Flow
 }
 
 impl Wait {
+    fn asking(&self) -> Asking<'_> {
+        Asking { peers: self.base.peers(), caller: &self.caller }
+    }
+
     /// Reports events.
     fn collect(&self) -> Result<u64, Errno> {
         let store = |first: usize, bytes: &[u8]| {
@@ -152,7 +156,7 @@ impl Wait {
 
     async fn look_until_ready(&self) -> Result<u64, Errno> {
         let blocking = self.deadline_ns != Some(0);
-        self.epoll.ask(self.base.peers(), blocking);
+        self.epoll.ask(&self.asking(), blocking);
         loop {
             let count = self.collect()?;
             if count > 0 || !blocking && !self.epoll.is_asking() {
@@ -165,7 +169,7 @@ impl Wait {
                 return self.collect();
             }
             if blocking {
-                self.epoll.ask(self.base.peers(), true);
+                self.epoll.ask(&self.asking(), true);
             }
         }
     }

@@ -17,11 +17,13 @@ pub mod mmap;
 mod mounts;
 mod names;
 mod open;
+mod pidfds;
 mod poll;
 mod queues;
 mod repeated;
 pub mod services;
 mod shown;
+mod signalfds;
 mod sockets;
 mod splice;
 mod timers;
@@ -60,7 +62,7 @@ const fn change(number: u32, changes: Changes, handler: Handler) -> Entry {
     Entry { number, changes, handler }
 }
 
-const FAMILIES: [&[Entry]; 15] = [
+const FAMILIES: [&[Entry]; 16] = [
     data::CALLS,
     splice::CALLS,
     descriptors::CALLS,
@@ -75,6 +77,7 @@ const FAMILIES: [&[Entry]; 15] = [
     sockets::CALLS,
     timers::CALLS,
     eventfds::CALLS,
+    signalfds::CALLS,
     epoll::CALLS,
 ];
 

@@ -10,7 +10,7 @@ use crate::{
     events::poll::{self, Interest, POLLERR, POLLHUP, POLLNVAL, Sets},
     keep::records::Note,
     memory as user,
-    objects::{End, OpenFile},
+    objects::{Asking, End, OpenFile},
     processes::Process,
 };
 use abi::{Errno, linux::nr};
@@ -257,7 +257,8 @@ async fn wait_ready(
         let mut sleep = wakes_at.map(|at_ns| base.runtime().sleep_until(at_ns));
         let slept = process.caller.wait_or_sleep(sleep.as_mut()).await.map_err(no_restart);
         result = slept.map(|over| over && wakes_at == deadline_ns);
-        files(process, interests).for_each(|file| file.any().ask_again(base.peers()));
+        let by = Asking { peers: base.peers(), caller: &process.caller };
+        files(process, interests).for_each(|file| file.any().ask_again(&by));
     }
     watch(process, interests, false);
     result.map(drop)
@@ -308,7 +309,8 @@ fn ask_devices(
         });
         questions.0.try_make_room(1)?;
         let charge = base.charge(process.caller.user(), QUESTION_BYTES)?;
-        let end = file.any().ask_ready(base.peers(), interest.events | ALWAYS, stay, done)?;
+        let by = Asking { peers: base.peers(), caller: &process.caller };
+        let end = file.any().ask_ready(&by, interest.events | ALWAYS, stay, done)?;
         questions.0.try_push(Question { interest: index, answer, end: Some(end), _charge: charge })?;
     }
     Ok(())

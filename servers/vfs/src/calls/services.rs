@@ -1,9 +1,9 @@
 //! What pm and procfs ask (`abi::vfs`): lives of processes, signals, ids, and what /proc shows. Answered at once, but for events.
 
-use super::shown;
+use super::{pidfds, shown};
 use crate::{
     base::Base,
-    callers::{Call, Caller, permission::Credentials, save_groups},
+    callers::{Call, Caller, lives::Identity, permission::Credentials, save_groups},
     exec,
     keep::{
         ROOT, Text,
@@ -27,6 +27,7 @@ pub fn service_request(vfs: &'static Vfs, message: &Message) -> Message {
     let Some(request) = Request::decode(message) else { return message.reply(Err(Errno::ENOSYS)) };
     let result = match request {
         Request::NextEvent(_) if is_pm(message) => return next_event(base, message),
+        Request::PidFd(request) if is_pm(message) => return pidfds::describe(processes, message, &request),
         Request::Text(request) => shown::text(base, message.source, &request),
         Request::DescriptorPath(request) => shown::path(processes, message.source, &request),
         Request::Descriptors(request) => shown::descriptors(processes, message.source, &request),
@@ -63,6 +64,7 @@ fn pm_request(vfs: &'static Vfs, pm: Endpoint, request: Request) -> Result<u64, 
             let process = processes.get(request.process)?;
             cancel(base, &process, Errno(request.error.saturating_abs()))?;
         }
+        Request::SignalsPending(request) => processes.get(request.process)?.caller.signals().arrived(),
         Request::Unmasked(request) => processes.get(request.process)?.caller.unmasked().fire(),
         Request::SetIds(request) => {
             let process = processes.get(request.process)?;
@@ -73,6 +75,8 @@ fn pm_request(vfs: &'static Vfs, pm: Endpoint, request: Request) -> Result<u64, 
             process.caller.set_session(request.session, request.group);
         }
         Request::SetLimits(request) => set_limits(processes, &request)?,
+        Request::OpenPidFd(request) => return pidfds::open(base, processes, &request),
+        Request::CopyDescriptor(request) => return pidfds::copy_descriptor(base, processes, &request),
         Request::SyncAll(request) => mounts::begin_sync(base, request.unmount),
         _ => return Err(Errno::ENOSYS),
     }
@@ -115,9 +119,11 @@ fn fork(base: &Base, processes: &Processes, request: &vfs::Fork) -> Result<(), E
 
 fn first_process(base: &Base, request: &vfs::Fork) -> Result<Process, Errno> {
     let files = FileTable::new(base.closing(), ROOT, Descriptors::default())?;
+    let Identity { pid, generation } = Identity::from_word(request.identity);
     let record = ThreadRecord {
         endpoint: request.child,
-        pid: request.pid as u32,
+        pid,
+        generation,
         table: files.record(),
         directories: NOWHERE,
         first: true,
@@ -142,9 +148,11 @@ fn child_process(base: &Base, parent: &Process, request: &vfs::Fork) -> Result<P
         shared => shared,
     };
     let groups = copied(&parent.caller.credentials().groups)?;
+    let Identity { pid, generation } = Identity::from_word(request.identity);
     let record = ThreadRecord {
         endpoint: request.child,
-        pid: request.pid as u32,
+        pid,
+        generation,
         table: files.record(),
         directories: directories.as_ref().map_or(NOWHERE, |directories| directories.record()),
         groups: save_groups(base.store(), &groups, user)?,
@@ -166,18 +174,26 @@ fn exit(base: &Base, processes: &Processes, endpoint: Endpoint) -> Result<(), Er
 fn end(base: &Base, processes: &Processes, process: &Process) {
     process.caller.set_gone();
     process.caller.unmasked().fire();
+    process.caller.signals().arrived();
     match process.caller.set_call(Call::None) {
         Call::Pipe(pipe) => drop(pipe.cancel(process.caller.endpoint)),
         Call::Waiting => process.caller.interrupt(Errno::EINTR),
         Call::None | Call::Signalled(_) => {}
     }
     base.notices().forget(process.caller.endpoint);
+    let identity = process.caller.identity();
+    base.lives().thread_ended(identity, || has_thread(processes, identity));
     process.close_images();
     let table = process.files();
     if !is_shared(processes, &table) {
         table.close_all();
     }
     process.drop_directories();
+}
+
+/// Whether a process has a thread.
+pub(super) fn has_thread(processes: &Processes, identity: Identity) -> bool {
+    processes.any(|process| process.caller.identity() == identity)
 }
 
 /// Whether a thread besides the one that has just ended uses this table.

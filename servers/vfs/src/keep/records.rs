@@ -31,6 +31,8 @@ fn halves(low: u32, high: u32) -> u64 {
 pub struct ThreadRecord {
     pub endpoint: Endpoint,
     pub pid: u32,
+    /// How many processes had the pid before: 31 bits.
+    pub generation: u32,
     pub table: u16,
     /// `NOWHERE` before there is a root.
     pub directories: u16,
@@ -51,7 +53,8 @@ impl Record for ThreadRecord {
 
     fn store(&self, words: &mut [u64]) {
         words[0] = halves(self.endpoint.0, self.pid);
-        words[1] = self.table as u64 | (self.directories as u64) << 16 | (self.first as u64) << 32;
+        let bits = self.first as u64 | (self.generation as u64) << 1;
+        words[1] = self.table as u64 | (self.directories as u64) << 16 | bits << 32;
         words[2] = halves(self.session, self.group);
         words[3] = halves(self.ids[0], self.ids[1]);
         words[4] = halves(self.ids[2], self.ids[3]);
@@ -64,6 +67,7 @@ impl Record for ThreadRecord {
         ThreadRecord {
             endpoint: Endpoint(half(0, 0)),
             pid: half(0, 32),
+            generation: half(1, 33),
             table: words[1] as u16,
             directories: (words[1] >> 16) as u16,
             first: words[1] >> 32 & 1 != 0,

@@ -1,6 +1,6 @@
 //! Character devices: requests go to the driver, data straight between it and the program through a magic grant.
 
-use super::{Done, End, Inheritance, Kind, Object, OpenFile, Operation, no_position};
+use super::{Asking, Done, End, Inheritance, Kind, Object, OpenFile, Operation, no_position};
 use crate::{
     base::{
         Base, Flow,
@@ -11,7 +11,7 @@ use crate::{
     files::vnode::NodeRef,
     keep::records::{Note, ObjectRecord},
     memory::buffer::UserBuffer,
-    peers::{Peers, Service},
+    peers::Service,
 };
 use abi::{
     Errno, chardev,
@@ -117,9 +117,9 @@ impl Object for Character {
         true
     }
 
-    fn ask_ready(&self, peers: &Peers, events: u32, stay: bool, done: Done) -> Result<End, Errno> {
+    fn ask_ready(&self, by: &Asking, events: u32, stay: bool, done: Done) -> Result<End, Errno> {
         let request = chardev::Poll { minor: self.minor, events: events as u64, now: !stay };
-        let end = peers.ask_meanwhile(self.service, request.message(), done)?;
+        let end = by.peers.ask_meanwhile(self.service, request.message(), done)?;
         Ok(Box::new(end))
     }
 

@@ -14,16 +14,21 @@ pub mod garbage;
 pub mod messages;
 pub mod null;
 pub mod path;
+pub mod pidfd;
 pub mod pipe;
 pub mod queue;
 pub mod regular;
 pub mod rights;
+pub mod signalfd;
 pub mod socket;
 pub mod timer;
 
 use crate::{
     base::{Base, Flow, closing::Closing},
-    callers::Caller,
+    callers::{
+        Caller,
+        lives::{Identity, Life},
+    },
     events::{Watchers, poll::POLLNVAL},
     files::{stat::Summary, vnode::NodeRef},
     keep::{
@@ -59,6 +64,15 @@ pub struct Operation<'a> {
     pub caller: &'a Rc<Caller>,
     /// The open file.
     pub file: &'a Rc<OpenFile>,
+}
+
+/// Who asks what devices are ready for.
+#[derive(Clone, Copy)]
+pub struct Asking<'a> {
+    /// The services.
+    pub peers: &'a Rc<Peers>,
+    /// For whom: signals are pending for a thread.
+    pub caller: &'a Rc<Caller>,
 }
 
 /// Ends a question to a device early.
@@ -115,12 +129,12 @@ pub trait Object: Any + Debug {
     }
 
     /// Asks the device what it is ready for: now, or with `stay` when it is. `done` gets the events.
-    fn ask_ready(&self, _: &Peers, _events: u32, _stay: bool, _done: Done) -> Result<End, Errno> {
+    fn ask_ready(&self, _: &Asking, _events: u32, _stay: bool, _done: Done) -> Result<End, Errno> {
         Err(Errno::EINVAL)
     }
 
     /// Asks the devices below it once more that have to be, for one who waits until they are ready.
-    fn ask_again(&self, _: &Peers) {}
+    fn ask_again(&self, _: &Asking) {}
 
     /// Whether a device below it has not answered yet what it is ready for now.
     fn is_asking(&self) -> bool {
@@ -157,6 +171,8 @@ pub trait Inheritance {
     fn timer(&mut self, place: u16) -> Option<Kept<TimerRecord>>;
     /// The socket at this place.
     fn socket(&mut self, place: u16) -> Option<Rc<Socket>>;
+    /// The life of a process that a descriptor means.
+    fn life(&mut self, identity: Identity) -> Rc<Life>;
     /// Reserves an inode number that a predecessor has given out.
     fn has_inode(&mut self, inode: u64);
     /// What new open files need.
@@ -184,7 +200,7 @@ fn restore_as<K: Kind>(
 }
 
 /// All kinds, by the number that records have.
-const KINDS: [(u8, Restore); 12] = [
+const KINDS: [(u8, Restore); 14] = [
     (regular::Regular::NUMBER, restore_as::<regular::Regular>),
     (directory::Directory::NUMBER, restore_as::<directory::Directory>),
     (null::Null::NUMBER, restore_as::<null::Null>),
@@ -197,6 +213,8 @@ const KINDS: [(u8, Restore); 12] = [
     (socket::SocketFile::NUMBER, restore_as::<socket::SocketFile>),
     (eventfd::EventCounter::NUMBER, restore_as::<eventfd::EventCounter>),
     (epoll::EpollFile::NUMBER, restore_as::<epoll::EpollFile>),
+    (pidfd::PidFd::NUMBER, restore_as::<pidfd::PidFd>),
+    (signalfd::SignalFile::NUMBER, restore_as::<signalfd::SignalFile>),
 ];
 
 /// An open file as a predecessor has left it. `None`: the record makes no sense.

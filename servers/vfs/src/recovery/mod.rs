@@ -11,6 +11,7 @@ mod sockets;
 mod tests;
 
 use crate::{
+    callers::lives::{Identity, Life},
     base::{Base, closing::Closing},
     callers::Caller,
     calls::mmap::serve_vm,
@@ -45,7 +46,7 @@ use abi::{
     Errno, chardev,
     fs::{self, Use},
 };
-use alloc::{collections::BTreeMap, rc::Rc, string::String, vec::Vec};
+use alloc::{collections::{BTreeMap, BTreeSet}, rc::Rc, string::String, vec::Vec};
 use sys::grant::{Access, GrantedBuffer};
 
 /// A restoration in progress.
@@ -188,6 +189,8 @@ impl Restoration {
             }
         }
         self.restore_ancillaries();
+        let living: BTreeSet<Identity> = self.vfs.processes().all().iter().map(|one| one.caller.identity()).collect();
+        self.vfs.base().lives().settle(|identity| living.contains(identity));
         self.connect_datagrams();
         let locks: Vec<(u16, LockRecord)> = store.locks().collect();
         locks.iter().for_each(|(place, lock)| self.restore_lock(*place, lock));
@@ -428,6 +431,11 @@ impl Inheritance for Restoration {
 
     fn socket(&mut self, place: u16) -> Option<Rc<Socket>> {
         self.restore_socket(place)
+    }
+
+    /// Taken for one that lives, until all threads are known.
+    fn life(&mut self, identity: Identity) -> Rc<Life> {
+        self.vfs.base().lives().of(identity, || true)
     }
 
     fn has_inode(&mut self, inode: u64) {

@@ -124,7 +124,7 @@ fn open_file(vfs: &'static Vfs, node: u64, path: &[u8]) -> i32 {
 fn turns() -> Vec<fn(&'static Vfs)> {
     let mut turns: Vec<fn(&'static Vfs)> = Vec::new();
     turns.push(mount);
-    turns.push(|vfs| from_pm(vfs, vfs::Fork { parent: Endpoint::NONE, child: INIT, pid: 1, flags: 0 }.message()));
+    turns.push(|vfs| from_pm(vfs, vfs::Fork { parent: Endpoint::NONE, child: INIT, identity: 1, flags: 0 }.message()));
     turns.push(|vfs| start_at_root(vfs.base(), &process(vfs, INIT)).expect("room"));
     turns.push(|vfs| {
         let _ = open_file(vfs, 11, b"/etc/passwd");
@@ -137,7 +137,7 @@ fn turns() -> Vec<fn(&'static Vfs)> {
     });
     turns.push(|vfs| call(vfs, INIT, nr::DUP2, &[0, 40]));
     turns.push(|vfs| call(vfs, INIT, nr::PIPE, &[0]));
-    turns.push(|vfs| from_pm(vfs, vfs::Fork { parent: INIT, child: CHILD, pid: 2, flags: 0 }.message()));
+    turns.push(|vfs| from_pm(vfs, vfs::Fork { parent: INIT, child: CHILD, identity: 2, flags: 0 }.message()));
     turns.push(|vfs| call(vfs, CHILD, nr::WRITE, &[3, 0, 9000]));
     turns.push(|vfs| call(vfs, INIT, nr::READ, &[2, 0, 5000]));
     turns.push(|vfs| {

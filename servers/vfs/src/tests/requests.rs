@@ -28,7 +28,7 @@ fn mounts(world: &World, offset: u64, bytes: u64) -> String {
 }
 
 fn fork(world: &World, parent: Endpoint, child: Endpoint) -> Result<u64> {
-    world.call_as_pm(vfs::Fork { parent, child, pid: child.slot() as u64, flags: 0 }.message())
+    world.call_as_pm(vfs::Fork { parent, child, identity: child.slot() as u64, flags: 0 }.message())
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl World {
         let memory = Arc::new(Mutex::new(Memory::default()));
         let line = Arc::new(Mutex::new(Line::default()));
         let mut machine = Machine::default();
-        let names = [("ext2", EXT2), ("tmpfs", TMPFS), ("virtio_blk", DISK), ("tty", slot::TTY), ("procfs", PROC)];
+        let names = [("ext2", EXT2), ("tmpfs", TMPFS), ("virtio_blk", DISK), ("tty", slot::TTY), ("procfs", PROC), ("pm", slot::PM)];
         let names = names.map(|(name, slot)| (name, Endpoint::new(slot, 1))).to_vec();
         let stalled = Arc::new(Mutex::new(Vec::new()));
         let shared = stalled.clone();
@@ -115,7 +115,7 @@ impl World {
     /// The first program gets its directories with its first exec, though that fails.
     fn begin(&self) {
         self.machine.add_program(self.root, MEMORY);
-        let fork = vfs::Fork { parent: Endpoint::NONE, child: self.root, pid: 1, flags: 0 };
+        let fork = vfs::Fork { parent: Endpoint::NONE, child: self.root, identity: 1, flags: 0 };
         assert_eq!(self.call_as_pm(fork.message()), Ok(0));
         assert_eq!(self.exec(self.root, "/none").0, Err(Errno::ENOENT));
     }
@@ -221,7 +221,7 @@ impl World {
         self.programs.set(slot + 1);
         let child = Endpoint::new(slot, 1);
         self.machine.add_program(child, MEMORY);
-        let fork = vfs::Fork { parent, child, pid: slot as u64, flags };
+        let fork = vfs::Fork { parent, child, identity: slot as u64, flags };
         assert_eq!(self.call_as_pm(fork.message()), Ok(0));
         child
     }

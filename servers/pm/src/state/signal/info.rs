@@ -33,6 +33,16 @@ pub mod code {
     pub const TRAP_TRACE: i32 = 2;
 }
 
+/// What the union of a `siginfo_t` holds.
+enum Layout {
+    Kill,
+    Queued,
+    Timer,
+    Poll,
+    Fault,
+    Child,
+}
+
 /// One `siginfo_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SigInfo {
@@ -113,6 +123,60 @@ impl SigInfo {
         let int = |at: usize| i32::from_le_bytes(core::array::from_fn(|i| bytes[at + i]));
         let fields = core::array::from_fn(|n| u64::from_le_bytes(core::array::from_fn(|i| bytes[16 + 8 * n + i])));
         SigInfo { signal, errno: int(4), code: int(8), fields }
+    }
+
+    /// As a read of a signalfd shows it: `struct signalfd_siginfo`.
+    pub fn to_signalfd_bytes(self) -> [u8; INFO_BYTES] {
+        let mut bytes = [0; INFO_BYTES];
+        let mut put = |at: usize, value: u64, length: usize| {
+            bytes[at..at + length].copy_from_slice(&value.to_le_bytes()[..length]);
+        };
+        let [first, second, third, fourth] = self.fields;
+        put(0, self.signal.number() as u64, 4);
+        put(4, self.errno as u64, 4);
+        put(8, self.code as u64, 4);
+        match self.layout() {
+            Layout::Kill => put(12, first, 8),
+            Layout::Queued => {
+                put(12, first, 8);
+                put(44, second, 4);
+                put(48, second, 8);
+            }
+            Layout::Timer => {
+                put(24, first, 4);
+                put(32, first >> 32, 4);
+                put(44, second, 4);
+                put(48, second, 8);
+            }
+            Layout::Poll => {
+                put(28, first, 4);
+                put(20, second, 4);
+            }
+            Layout::Fault => put(72, first, 8),
+            Layout::Child => {
+                put(12, first, 8);
+                put(40, second, 4);
+                put(56, third, 8);
+                put(64, fourth, 8);
+            }
+        }
+        bytes
+    }
+
+    /// Which fields the union has: as Linux finds out by signal and code.
+    fn layout(&self) -> Layout {
+        const FAULTS: [Signal; 5] = [Signal::ILL, Signal::FPE, Signal::SEGV, Signal::BUS, Signal::TRAP];
+        const LAST_POLL_CODE: i32 = 6;
+        match self.code {
+            code::TIMER => Layout::Timer,
+            code::IO => Layout::Poll,
+            ..0 => Layout::Queued,
+            code::USER | code::KERNEL.. => Layout::Kill,
+            _ if FAULTS.contains(&self.signal) => Layout::Fault,
+            _ if self.signal == Signal::CHLD => Layout::Child,
+            1..=LAST_POLL_CODE => Layout::Poll,
+            _ => Layout::Kill,
+        }
     }
 
     /// As programs see it.

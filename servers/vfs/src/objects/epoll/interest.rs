@@ -4,8 +4,7 @@ use super::{Epoll, Key, epoll_of};
 use crate::{
     events::{Watch, poll::POLLERR},
     keep::{Kept, records::InterestRecord},
-    objects::{End, OpenFile, timer::TimerFile},
-    peers::Peers,
+    objects::{Asking, End, OpenFile, signalfd::SignalFile, timer::TimerFile},
 };
 use abi::{Errno, Message};
 use alloc::{
@@ -107,7 +106,9 @@ impl Interest {
     ) -> Result<Rc<Interest>, Errno> {
         let nested = epoll_of(target).is_some();
         let device = !nested && target.any().has_device();
-        let charge = device.then(|| record.store().charge_device_interest(record.get().user)).transpose()?;
+        // A question about signals is no request of its own.
+        let is_charged = device && target.object::<SignalFile>().is_none();
+        let charge = is_charged.then(|| record.store().charge_device_interest(record.get().user)).transpose()?;
         Ok(Rc::new(Interest {
             record,
             target: Rc::downgrade(target),
@@ -241,10 +242,10 @@ impl Interest {
     }
 
     /// Asks its device, or those of its epoll, unless they are asked.
-    pub(super) fn ask(self: &Rc<Self>, peers: &Peers, stay: bool) {
+    pub(super) fn ask(self: &Rc<Self>, by: &Asking, stay: bool) {
         let Some(target) = self.target() else { return };
         if let Some(epoll) = epoll_of(&target) {
-            return epoll.ask(peers, stay);
+            return epoll.ask(by, stay);
         }
         let events = self.wanted() & !self.reported.get();
         if events == 0 || !matches!(*self.question.borrow(), Question::Open) {
@@ -258,11 +259,17 @@ impl Interest {
                 this.answered(number, reply.map_or(POLLERR, |reply| reply.words[0] as u32));
             }
         };
-        let end = target.any().ask_ready(peers, events, stay, Box::new(done));
-        let failed = end.is_err();
-        self.question.replace(Question::Asked { number, stays: stay, end: end.ok() });
-        if failed {
-            self.answered(number, POLLERR);
+        // The answer may come at once.
+        self.question.replace(Question::Asked { number, stays: stay, end: None });
+        match target.any().ask_ready(by, events, stay, Box::new(done)) {
+            Ok(begun) => {
+                if let Question::Asked { number: asked, end, .. } = &mut *self.question.borrow_mut()
+                    && *asked == number
+                {
+                    *end = Some(begun);
+                }
+            }
+            Err(_) => self.answered(number, POLLERR),
         }
     }
 

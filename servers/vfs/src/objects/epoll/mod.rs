@@ -11,7 +11,7 @@
 mod collect;
 mod interest;
 
-use super::{Done, End, Inheritance, Kind, Object, OpenFile, Seek};
+use super::{Asking, Done, End, Inheritance, Kind, Object, OpenFile, Seek};
 use crate::{
     events::{
         Watchers,
@@ -22,7 +22,6 @@ use crate::{
         Kept, Store,
         records::{InterestRecord, ObjectRecord},
     },
-    peers::Peers,
 };
 use abi::{Errno, Message};
 use alloc::{
@@ -186,10 +185,10 @@ impl Epoll {
     }
 
     /// Asks each device that has no request outstanding: for now, or with `stay` when it is ready.
-    pub fn ask(&self, peers: &Peers, stay: bool) {
+    pub fn ask(&self, by: &Asking, stay: bool) {
         let asking = self.asking.borrow();
         for interest in asking.iter() {
-            interest.ask(peers, stay);
+            interest.ask(by, stay);
         }
     }
 
@@ -288,14 +287,14 @@ impl Object for EpollFile {
     }
 
     /// The answers come as changes of the epoll.
-    fn ask_ready(&self, peers: &Peers, _: u32, stay: bool, done: Done) -> Result<End, Errno> {
-        self.0.ask(peers, stay);
+    fn ask_ready(&self, by: &Asking, _: u32, stay: bool, done: Done) -> Result<End, Errno> {
+        self.0.ask(by, stay);
         done(Ok(Message::default()));
         Ok(Box::new(|| ()))
     }
 
-    fn ask_again(&self, peers: &Peers) {
-        self.0.ask(peers, true);
+    fn ask_again(&self, by: &Asking) {
+        self.0.ask(by, true);
     }
 
     fn is_asking(&self) -> bool {

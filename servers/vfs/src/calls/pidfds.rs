@@ -1,0 +1,80 @@
+//! What pm asks of descriptors that mean processes: it has their calls, and vfs the descriptors.
+//!
+//! A request that makes a descriptor names the call of the program for which it is made, under which the result is noted. So it comes to one
+//! descriptor when pm or vfs dies and the request is made again.
+
+use super::services::has_thread;
+use crate::{
+    base::Base,
+    callers::lives::Identity,
+    keep::{Store, records::Note},
+    memory as user,
+    objects::{File, O_NONBLOCK, O_RDWR, OpenFile, pidfd::PidFd},
+    processes::{Process, Processes},
+};
+use abi::{Endpoint, Errno, Message, Word, vfs};
+use alloc::rc::Rc;
+use sys::fallible::copied;
+
+/// The descriptor that was made for a call.
+fn made(store: &Store, thread: Endpoint, call: u64) -> Option<u64> {
+    match store.noted(thread, call) {
+        Some(Note::Result(word)) => Result::from_word(word).ok(),
+        _ => None,
+    }
+}
+
+/// Gives a thread a descriptor that closes on exec, and notes it under its call to pm.
+fn give(base: &Base, process: &Process, call: u64, file: Rc<OpenFile>) -> Result<u64, Errno> {
+    let descriptor = process.insert(file, true)?;
+    base.store().begin_call(process.caller.endpoint, call);
+    process.caller.note(Note::Result(descriptor));
+    Ok(descriptor)
+}
+
+/// `OpenPidFd`. If pm has died and made the child once more, the descriptor means the new one.
+pub(super) fn open(base: &Base, processes: &Processes, request: &vfs::OpenPidFd) -> Result<u64, Errno> {
+    let process = processes.get(request.process)?;
+    let identity = Identity::from_word(request.identity);
+    if let Some(descriptor) = made(base.store(), request.process, request.call) {
+        let file = process.file(descriptor as i32);
+        if file.is_ok_and(|file| file.object::<PidFd>().is_some_and(|known| known.identity() == identity)) {
+            return Ok(descriptor);
+        }
+        // EBADF: another thread has closed it.
+        let _ = process.files().close(descriptor as i32);
+    }
+    let pidfd = PidFd::new(base.lives().of(identity, || has_thread(processes, identity)));
+    let nonblock = if request.flags & vfs::PIDFD_NONBLOCK != 0 { O_NONBLOCK } else { 0 };
+    let path = copied(b"anon_inode:[pidfd]")?;
+    let file = File::new(base.closing(), process.caller.user(), pidfd, nonblock | O_RDWR, path)?;
+    let descriptor = give(base, &process, request.call, file)?;
+    if request.address != 0 {
+        let number = (descriptor as u32).to_le_bytes();
+        user::store(request.process, request.address, &number).inspect_err(|_| {
+            // It has just been given.
+            let _ = process.files().close(descriptor as i32);
+        })?;
+    }
+    Ok(descriptor)
+}
+
+/// `PidFd`.
+pub(super) fn describe(processes: &Processes, message: &Message, request: &vfs::PidFd) -> Message {
+    let file = processes.get(request.process).and_then(|process| process.file(request.descriptor as i32));
+    let known = file.ok().and_then(|file| Some((file.object::<PidFd>()?.identity(), file.nonblocking())));
+    match known {
+        Some((identity, nonblocking)) => vfs::PidFd::reply(message, 0, identity.to_word(), nonblocking),
+        None => message.reply(Err(Errno::EBADF)),
+    }
+}
+
+/// `CopyDescriptor`. `EBADF`: the other thread has no such descriptor.
+pub(super) fn copy_descriptor(base: &Base, processes: &Processes, request: &vfs::CopyDescriptor) -> Result<u64, Errno> {
+    if let Some(descriptor) = made(base.store(), request.process, request.call) {
+        return Ok(descriptor);
+    }
+    let file = processes.get(request.from)?.file(request.descriptor as i32)?;
+    let process = processes.get(request.process)?;
+    give(base, &process, request.call, file)
+}
