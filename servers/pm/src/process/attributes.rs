@@ -112,7 +112,7 @@ impl<S: System> Programs<S> {
             let theirs = target.credentials.user.real;
             outcome = if !root && theirs != user.effective && theirs != user.real {
                 Err(Errno::EPERM)
-            } else if !root && nice < target.nice {
+            } else if !root && nice < target.nice && (20 - nice) as u64 > target.limits.soft(limits::NICE) {
                 Err(Errno::EACCES)
             } else {
                 self.set_nice(index, nice);

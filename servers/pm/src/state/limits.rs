@@ -1,5 +1,5 @@
 //! Resource limits (getrlimit(2)): the table, its defaults, and the rule for changing an entry.
-//! pm enforces NPROC, CORE, CPU (through its timers), STACK (at exec), SIGPENDING and RTPRIO, and tells vfs NOFILE and FSIZE; the rest is kept for
+//! pm enforces NPROC, CORE, NICE, CPU (through its timers), STACK (at exec), SIGPENDING and RTPRIO, and tells vfs NOFILE and FSIZE; the rest is kept for
 //! programs to read.
 
 use abi::Errno;
@@ -28,7 +28,8 @@ const NOFILE_MAX: u64 = abi::limits::DESCRIPTORS;
 pub const CORE: usize = 4;
 const MEMLOCK: usize = 8;
 const MSGQUEUE: usize = 12;
-const NICE: usize = 13;
+/// RLIMIT_NICE: 20 minus the best niceness that a process without rights may be given.
+pub const NICE: usize = 13;
 /// RLIMIT_RTPRIO: best real-time priority that a process without rights may take.
 pub const RTPRIO: usize = 14;
 

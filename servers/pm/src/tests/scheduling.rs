@@ -413,3 +413,16 @@ fn timers_of_a_real_time_process_carry_its_best_priority() {
     world.call(child, nr::TIMER_SETTIME, &[0, 0, BUFFER, 0]);
     assert_eq!(world.pm.programs.system.alarm_queue, REAL_TIME + 3);
 }
+
+#[test]
+fn a_user_raises_a_priority_as_far_as_rlimit_nice_of_the_process_allows() {
+    const NICE: u64 = 13;
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    world.write(child, MEMORY.start, &[25, 25]);
+    assert_eq!(world.call(child, nr::SETRLIMIT, &[NICE, MEMORY.start]), DONE);
+    assert_eq!(world.call(child, nr::SETUID, &[1000]), DONE);
+    let set = |world: &mut World, nice: i64| world.call(child, nr::SETPRIORITY, &[0, 0, nice as u64]);
+    assert_eq!([10, 3, -5].map(|nice| set(&mut world, nice)), [DONE; 3]);
+    assert_eq!(set(&mut world, -6), failed(Errno::EACCES));
+}
