@@ -103,6 +103,13 @@ pub const OWNER_PROCESS: u64 = 1;
 /// `EVENT_OWNER`: every process of a group (F_OWNER_PGRP).
 pub const OWNER_GROUP: u64 = 2;
 
+/// Inotify instances of one user: /proc/sys/fs/inotify/max_user_instances.
+pub const INOTIFY_USER_INSTANCES: u64 = 128;
+/// Watches of one user: /proc/sys/fs/inotify/max_user_watches.
+pub const INOTIFY_USER_WATCHES: u64 = 4096;
+/// Events that an instance holds: /proc/sys/fs/inotify/max_queued_events.
+pub const INOTIFY_QUEUED_EVENTS: u64 = 16384;
+
 /// Seconds from the begin of the break of a lease to its end by force: /proc/sys/fs/lease-break-time.
 pub const LEASE_BREAK_S: u64 = 45;
 

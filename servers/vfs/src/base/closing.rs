@@ -2,13 +2,13 @@
 
 use crate::{
     events::Event,
-    files::{mount::Shared, vnode::NodeRef},
+    files::{mount::Shared, vnode::NodeRef, watches::Watches},
     keep::Store,
     peers::Service,
     pipes::{Pipe, ancillary::Ancillary},
 };
 use abi::Errno;
-use alloc::{collections::VecDeque, rc::Rc};
+use alloc::{collections::VecDeque, rc::Rc, vec::Vec};
 use core::cell::{Cell, RefCell};
 use sys::fallible::TryQueue;
 
@@ -21,12 +21,14 @@ pub enum Closed {
     Connection { incoming: Rc<Pipe>, outgoing: Rc<Pipe>, ends: (bool, bool), refused: bool },
     /// A character device is told.
     Device { service: Service, minor: u64 },
+    /// Those who watch the file, or its directory, are told.
+    Watched { node: NodeRef, path: Vec<u8>, mask: u32 },
     /// The locks and the lease of the open file with this number are released.
     Locks { node: NodeRef, number: u64 },
 }
 
-/// Notes that one open file leaves at most: two pipes of a socket, and its locks.
-const NOTES: usize = 3;
+/// Notes that one open file leaves at most: two pipes of a socket, its locks, and the end for those who watch.
+const NOTES: usize = 4;
 /// Room for notes that [`Closing::trim`] leaves beyond what open files need.
 const SPARE_NOTES: usize = 1024;
 
@@ -43,11 +45,12 @@ pub struct Closing {
     files: Cell<usize>,
     next_number: Cell<u64>,
     shared: Rc<Shared>,
+    watches: Rc<Watches>,
 }
 
 impl Closing {
     /// Nothing has ended. Numbers begin above `first_number`, which no predecessor has reached.
-    pub fn new(store: Rc<Store>, first_number: u64, shared: Rc<Shared>) -> Closing {
+    pub fn new(store: Rc<Store>, first_number: u64, shared: Rc<Shared>, watches: Rc<Watches>) -> Closing {
         Closing {
             store,
             notes: RefCell::default(),
@@ -56,12 +59,19 @@ impl Closing {
             files: Cell::new(0),
             next_number: Cell::new(first_number),
             shared,
+            watches,
         }
     }
 
     /// Preserved memory.
     pub fn store(&self) -> &Rc<Store> {
         &self.store
+    }
+
+    /// Watches of files.
+    #[inline]
+    pub fn watches(&self) -> &Rc<Watches> {
+        &self.watches
     }
 
     /// Makes room for what one more open file leaves to do. `ENOMEM`.

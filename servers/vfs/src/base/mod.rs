@@ -9,7 +9,7 @@ use crate::{
     callers::{Call, Caller, Callers, lives::Lives},
     devices::Devices,
     events::notices::{Notices, SIGPIPE},
-    files::{Files, mount::Shared},
+    files::{Files, mount::Shared, watches::Watches},
     keep::{
         Kept, Store,
         records::{AncillaryRecord, Note, PipeRecord, SignalRecord},
@@ -69,7 +69,8 @@ impl Base {
         let first_number = (generation as u64) << 40;
         let shared = Rc::new(Shared::new(first_number + 1));
         let peers = Rc::new(Peers::new(runtime.clone(), store.clone()));
-        let files = Rc::new(Files::new(peers.clone()));
+        let watches = Watches::new(store.clone(), first_number);
+        let files = Rc::new(Files::new(peers.clone(), watches.clone()));
         Base {
             devices,
             runtime,
@@ -81,7 +82,7 @@ impl Base {
             files,
             pipes: Pipes::new(store.clone()),
             notices: Notices::default(),
-            closing: Rc::new(Closing::new(store, first_number, shared.clone())),
+            closing: Rc::new(Closing::new(store, first_number, shared.clone(), watches)),
             shared,
             call_memory: Shares::new(Quota::new(CALL_BYTES, USER_CALL_BYTES, RESERVED_CALL_BYTES)),
         }
@@ -235,6 +236,10 @@ impl Base {
                 outgoing.close(self, false, ends.1);
             }
             Closed::Device { service, minor } => self.peers.tell(service, chardev::Close { minor }.message()),
+            Closed::Watched { node, path, mask } => {
+                self.files.watches().happened(&node, &path, mask);
+                self.files.watches().end_if_gone(&node);
+            }
             Closed::Locks { node, number } => {
                 node.locks().release_file(&self.store, node.record(), number);
                 node.leases().forget(number);

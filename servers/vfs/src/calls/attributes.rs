@@ -14,6 +14,7 @@ use crate::{
         leases::Access,
         stat::{STATFS_BYTES, Stat},
         vnode::NodeRef,
+        watches::flag,
     },
     memory as user,
     objects::{O_WRONLY, OpenFile, pipe::PipeEnd, regular::Regular},
@@ -21,8 +22,8 @@ use crate::{
     processes::{AT_FDCWD, Process},
 };
 use abi::{Errno, fs, linux::nr};
-use alloc::rc::Rc;
-use sys::fallible::filled;
+use alloc::{rc::Rc, vec::Vec};
+use sys::fallible::{copied, filled};
 
 /// Flags of the stat family that change nothing here.
 const AT_STAT_IGNORED: u32 = 0x800 | 0x6000;
@@ -41,8 +42,8 @@ pub const TIME_NOW: u64 = u64::MAX - 1;
 
 /// The file that a call is about, once it is found: pipes have no node.
 pub enum Subject {
-    /// A file.
-    Node(NodeRef),
+    /// A file, and the path it was found by.
+    Node(NodeRef, Vec<u8>),
     /// An open file.
     File(Rc<OpenFile>),
 }
@@ -50,8 +51,20 @@ pub enum Subject {
 impl Subject {
     fn node(&self) -> Result<NodeRef, Errno> {
         match self {
-            Subject::Node(node) => Ok(node.clone()),
+            Subject::Node(node, _) => Ok(node.clone()),
             Subject::File(file) => file.node().cloned().ok_or(Errno::EINVAL),
+        }
+    }
+
+    /// Tells those who watch the file, or its directory.
+    fn happened(&self, files: &Files, mask: u32) {
+        match self {
+            Subject::Node(node, path) => files.watches().happened(node, path, mask),
+            Subject::File(file) => {
+                if let Some(node) = file.node() {
+                    files.watches().happened(node, &file.path(), mask);
+                }
+            }
         }
     }
 }
@@ -157,7 +170,8 @@ fn utime(call: &Call) -> Result<Flow, Errno> {
 async fn find(files: &Files, process: &Process, target: Target) -> Result<Subject, Errno> {
     if target.path.is_empty() && target.flags & AT_EMPTY_PATH != 0 {
         if target.directory == AT_FDCWD {
-            return Ok(Subject::Node(walk::place(process, target.directory)?.node));
+            let place = walk::place(process, target.directory)?;
+            return Ok(Subject::Node(place.node, copied(&place.path)?));
         }
         return process.file(target.directory).map(Subject::File);
     }
@@ -165,13 +179,13 @@ async fn find(files: &Files, process: &Process, target: Target) -> Result<Subjec
     let found = walk::resolve(files, process, target.directory, target.path, last).await?;
     match found.pipe {
         Some(pipe) => Ok(Subject::File(pipe)),
-        None => found.node.map(Subject::Node).ok_or(Errno::ENOENT),
+        None => found.node.map(|node| Subject::Node(node, found.canonical)).ok_or(Errno::ENOENT),
     }
 }
 
 async fn stat_subject(files: &Files, subject: &Subject) -> Result<Stat, Errno> {
     match subject {
-        Subject::Node(node) => files.stat(node).await,
+        Subject::Node(node, _) => files.stat(node).await,
         Subject::File(file) => match file.node() {
             Some(node) => files.stat(node).await,
             None => file.any().summary().map(|summary| Stat::of_object(&summary)),
@@ -237,7 +251,8 @@ async fn access(files: &Files, process: Rc<Process>, target: Target, mode: u32) 
 
 /// chmod and its relatives.
 async fn chmod(files: &Files, process: Rc<Process>, target: Target, mode: u32) -> Result<u64, Errno> {
-    let node = find(files, &process, target).await?.node()?;
+    let subject = find(files, &process, target).await?;
+    let node = subject.node()?;
     if node.is_link() {
         return Err(Errno::EOPNOTSUPP);
     }
@@ -245,22 +260,26 @@ async fn chmod(files: &Files, process: Rc<Process>, target: Target, mode: u32) -
     let credentials = process.caller.credentials();
     permission::check_owner(&credentials, node.attributes())?;
     files.set_mode(&node, permission::chmod_bits(&credentials, node.attributes(), mode)).await?;
+    subject.happened(files, flag::ATTRIB);
     Ok(0)
 }
 
 /// chown and its relatives; all ones leaves an id.
 async fn chown(files: &Files, process: Rc<Process>, target: Target, uid: u32, gid: u32) -> Result<u64, Errno> {
-    let node = find(files, &process, target).await?.node()?;
+    let subject = find(files, &process, target).await?;
+    let node = subject.node()?;
     writable(&node)?;
     let (uid, gid) = ((uid != u32::MAX).then_some(uid), (gid != u32::MAX).then_some(gid));
     permission::check_chown(&process.caller.credentials(), node.attributes(), uid, gid)?;
     files.set_owner(&node, uid, gid).await?;
+    subject.happened(files, flag::ATTRIB);
     Ok(0)
 }
 
 /// utimensat and its relatives, with times as `fs::SetTimes` has them.
 async fn set_times_of(files: &Files, process: Rc<Process>, target: Target, times: [u64; 2]) -> Result<u64, Errno> {
-    let node = find(files, &process, target).await?.node()?;
+    let subject = find(files, &process, target).await?;
+    let node = subject.node()?;
     writable(&node)?;
     let credentials = process.caller.credentials();
     match times {
@@ -269,6 +288,11 @@ async fn set_times_of(files: &Files, process: Rc<Process>, target: Target, times
         _ => permission::check_owner(&credentials, node.attributes())?,
     }
     files.set_times(&node, times[0], times[1]).await?;
+    subject.happened(files, match times {
+        [TIME_OMIT, _] => flag::MODIFY,
+        [_, TIME_OMIT] => flag::ACCESS,
+        _ => flag::ATTRIB,
+    });
     Ok(0)
 }
 
@@ -277,7 +301,8 @@ async fn truncate(base: &Base, process: Rc<Process>, target: Target, size: u64) 
     if size > i64::MAX as u64 {
         return Err(Errno::EINVAL);
     }
-    let node = find(base.files(), &process, target).await?.node()?;
+    let subject = find(base.files(), &process, target).await?;
+    let node = subject.node()?;
     if node.is_directory() {
         return Err(Errno::EISDIR);
     }
@@ -291,7 +316,9 @@ async fn truncate(base: &Base, process: Rc<Process>, target: Target, size: u64) 
     if open.node.leases().has_any() {
         base.break_leases(&process.caller, &open.node, Access::Write, Wait::Yes).await?;
     }
-    resize(base, &process, &open.node, size).await
+    let resized = resize(base, &process, &open.node, size).await?;
+    subject.happened(base.files(), flag::MODIFY);
+    Ok(resized)
 }
 
 /// ftruncate.
@@ -300,7 +327,9 @@ async fn ftruncate(base: &Base, process: Rc<Process>, descriptor: i32, size: u64
     file.usable()?;
     match file.object::<Regular>() {
         Some(Regular { node, .. }) if file.writes() && size <= i64::MAX as u64 => {
-            resize(base, &process, node, size).await
+            let resized = resize(base, &process, node, size).await?;
+            base.files().watches().happened(node, &file.path(), flag::MODIFY);
+            Ok(resized)
         }
         _ => Err(Errno::EINVAL),
     }
@@ -342,6 +371,7 @@ async fn allocate_call(
         base.mappings().clear(node, offset, bytes, kind == FALLOC_FL_ZERO_RANGE).await?;
         drop_set_ids(base, &process, node).await?;
     }
+    base.files().watches().happened(node, &file.path(), flag::MODIFY);
     Ok(0)
 }
 

@@ -6,7 +6,7 @@ use super::{Entry, call, call::Call, done, task};
 use crate::{
     base::{Base, Flow},
     callers::permission::{S_IFBLK, S_IFDIR, S_IFREG},
-    files::stat,
+    files::{Files, stat, watches::flag},
     mappings::Mappings,
     memory as user,
     memory::buffer::UserBuffer,
@@ -35,8 +35,8 @@ pub(super) const CALLS: &[Entry] = &[
     call(nr::PWRITE64, |c| c.position(3).and_then(|at| write(c.base(), c.process, c.int(0), c.buffer(1)?, at))),
     call(nr::PREADV, |c| c.position(3).and_then(|at| read(c.base(), c.process, c.int(0), c.vector(1)?, at))),
     call(nr::PWRITEV, |c| c.position(3).and_then(|at| write(c.base(), c.process, c.int(0), c.vector(1)?, at))),
-    call(nr::GETDENTS64, |c| task(read_directory(c.peers(), c.process(), c.int(0), c.words[1], c.words[2], false))),
-    call(nr::GETDENTS, |c| task(read_directory(c.peers(), c.process(), c.int(0), c.words[1], c.words[2], true))),
+    call(nr::GETDENTS64, |c| task(read_directory(c.files(), c.peers(), c.process(), (c.int(0), c.words[1], c.words[2]), false))),
+    call(nr::GETDENTS, |c| task(read_directory(c.files(), c.peers(), c.process(), (c.int(0), c.words[1], c.words[2]), true))),
     call(nr::PREADV2, |c| read(c.base(), c.process, c.int(0), c.vector(1)?, position_and_flags(c)?)),
     call(nr::PWRITEV2, |c| write(c.base(), c.process, c.int(0), c.vector(1)?, position_and_flags(c)?)),
     call(nr::FSYNC, |c| sync_file(c.mappings(), c.process, c.int(0))),
@@ -86,13 +86,13 @@ fn write(
 
 /// getdents64; with `old` getdents.
 async fn read_directory(
+    files: &Files,
     peers: &Peers,
     process: Rc<Process>,
-    descriptor: i32,
-    address: u64,
-    bytes: u64,
+    (descriptor, address, bytes): (i32, u64, u64),
     old: bool,
 ) -> Result<u64, Errno> {
+    let watches = files.watches();
     let file = process.file(descriptor)?;
     file.usable()?;
     let node = &file.object::<Directory>().ok_or(Errno::ENOTDIR)?.node;
@@ -109,6 +109,7 @@ async fn read_directory(
         let next = fs::GetDents::results(&reply)?;
         let moved = length_of(&reply, bytes)?;
         file.set_position(next);
+        watches.happened(node, &file.path(), flag::ACCESS);
         return Ok(moved);
     }
     let room = GrantedBuffer::new(filled(0, bytes as usize)?, service.endpoint(), Access::Write)?;
@@ -119,6 +120,7 @@ async fn read_directory(
     stat::make_old_dirents(&mut records);
     user::store(process.caller.endpoint, address, &records)?;
     file.set_position(fs::GetDents::results(&reply)?);
+    watches.happened(node, &file.path(), flag::ACCESS);
     Ok(records.len() as u64)
 }
 

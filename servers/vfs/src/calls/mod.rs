@@ -10,6 +10,7 @@ mod data;
 mod descriptors;
 mod epoll;
 mod eventfds;
+mod inotify;
 mod leases;
 mod locks;
 mod memory_file;
@@ -62,7 +63,7 @@ const fn change(number: u32, changes: Changes, handler: Handler) -> Entry {
     Entry { number, changes, handler }
 }
 
-const FAMILIES: [&[Entry]; 16] = [
+const FAMILIES: [&[Entry]; 17] = [
     data::CALLS,
     splice::CALLS,
     descriptors::CALLS,
@@ -78,6 +79,7 @@ const FAMILIES: [&[Entry]; 16] = [
     timers::CALLS,
     eventfds::CALLS,
     signalfds::CALLS,
+    inotify::CALLS,
     epoll::CALLS,
 ];
 

@@ -238,8 +238,9 @@ async fn rename_path(
     }
     may_rename(&process, &old, &new, &node)?;
     files.rename(&process.caller, (&old.parent, names.0), (&new.parent, names.1), &node, new.node.as_ref()).await?;
-    if node.is_directory() {
-        move_paths(processes, |path| path::renamed(path, &old.canonical, &new.canonical));
+    // The path of an open file matters to those who watch its directory.
+    if node.is_directory() || files.watches().any() {
+        move_paths(files, processes, |path| path::renamed(path, &old.canonical, &new.canonical));
     }
     Ok(0)
 }
@@ -266,13 +267,14 @@ async fn exchange(
         if node.is_directory() { path::renamed(path, &from.canonical, &to.canonical) } else { None }
     };
     // Neither is above the other, so that a path is concerned at most once.
-    move_paths(processes, |path| moved(path, &node, old, new).or_else(|| moved(path, &other, new, old)));
+    move_paths(files, processes, |path| moved(path, &node, old, new).or_else(|| moved(path, &other, new, old)));
     Ok(0)
 }
 
 /// Corrects the paths that processes and open directories remember, after directories were renamed; `renamed` returns the new path of
 /// what is concerned.
-fn move_paths(processes: &Processes, renamed: impl Fn(&[u8]) -> Option<Vec<u8>>) {
+fn move_paths(files: &Files, processes: &Processes, renamed: impl Fn(&[u8]) -> Option<Vec<u8>>) {
+    files.watches().move_paths(&renamed);
     for process in processes.all() {
         for (_, file) in process.files().descriptors().iter() {
             let moved = renamed(&file.path());

@@ -8,8 +8,9 @@ use super::{
 };
 use crate::{
     base::{Base, Flow},
+    files::watches::flag,
     memory as user,
-    objects::{O_CLOEXEC, O_CREAT, O_TMPFILE, O_TRUNC, O_WRONLY},
+    objects::{O_CLOEXEC, O_CREAT, O_PATH, O_TMPFILE, O_TRUNC, O_WRONLY},
     open::{How, open_file},
     paths::walk::restriction::{BENEATH, IN_ROOT},
     processes::Process,
@@ -79,5 +80,8 @@ fn check_zero(who: Endpoint, address: u64, range: Range<u64>) -> Result<(), Errn
 async fn open(base: &'static Base, process: Rc<Process>, (directory, path): Side, how: How) -> Result<u64, Errno> {
     process.files().check_room(process.caller.descriptor_limit())?;
     let file = open_file(base, &process, directory, path, how).await?;
+    if let (true, Some(node)) = (how.flags & O_PATH == 0, file.node()) {
+        base.files().watches().happened(node, &file.path(), flag::OPEN);
+    }
     process.insert(file, how.flags & O_CLOEXEC != 0)
 }

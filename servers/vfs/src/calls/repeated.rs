@@ -33,6 +33,8 @@ pub(super) fn repeat(vfs: &'static Vfs, call: &Call, number: u32) -> Flow {
     Flow::task(async move {
         let call = Call::new(vfs, &process, &words);
         if let Some(reply) = recall(call.peers(), &process.caller).await {
+            // Nobody has told those who watch.
+            call.files().watches().lost_events();
             if changes == Changes::All {
                 take_over(call.files(), &reply);
                 return Ok(0);

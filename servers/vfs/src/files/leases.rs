@@ -165,6 +165,11 @@ impl FileLeases {
         self.count(access).update(|count| count - 1);
     }
 
+    /// Whether the file is open.
+    pub fn is_open(&self) -> bool {
+        self.readers.get() + self.writers.get() != 0
+    }
+
     /// Whether there are any.
     #[inline]
     pub fn has_any(&self) -> bool {

@@ -8,6 +8,7 @@ mod nodes;
 pub mod pages;
 pub mod stat;
 pub mod vnode;
+pub mod watches;
 
 use crate::peers::Peers;
 use abi::{Endpoint, fs};
@@ -16,6 +17,7 @@ use core::cell::RefCell;
 use mount::{Mount, Mounts};
 use names::Names;
 use vnode::NodeRef;
+use watches::Watches;
 
 /// An odd number that spreads the bits of a hash (2^64 by the golden ratio).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -26,12 +28,19 @@ pub struct Files {
     /// The file systems in the tree.
     pub mounts: Mounts,
     names: RefCell<Names<NodeRef>>,
+    watches: Rc<Watches>,
 }
 
 impl Files {
     /// Nothing is mounted.
-    pub fn new(peers: Rc<Peers>) -> Files {
-        Files { peers, mounts: Mounts::default(), names: RefCell::default() }
+    pub fn new(peers: Rc<Peers>, watches: Rc<Watches>) -> Files {
+        Files { peers, mounts: Mounts::default(), names: RefCell::default(), watches }
+    }
+
+    /// Watches of files.
+    #[inline]
+    pub fn watches(&self) -> &Rc<Watches> {
+        &self.watches
     }
 
     /// Reports the ended uses of vnodes to the file system, and has vm forget their pages.

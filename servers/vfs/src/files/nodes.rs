@@ -87,6 +87,7 @@ impl Files {
             directory.add_link();
         }
         self.learn(directory, name, Some(node.clone()));
+        self.watches.created(directory, name, node.is_directory());
         Ok(node)
     }
 
@@ -105,6 +106,7 @@ impl Files {
         self.peers.ask_once(caller, directory.service(), request.message()).await?;
         directory.mount().mark_dirty();
         self.unlearn(directory, name);
+        self.watches.created(directory, name, false);
         Ok(())
     }
 
@@ -128,6 +130,7 @@ impl Files {
         directory.mount().mark_dirty();
         node.add_link();
         self.unlearn(directory, name);
+        self.watches.linked(directory, name, node);
         Ok(())
     }
 
@@ -145,6 +148,7 @@ impl Files {
             self.unlearn(node, b"..");
         }
         self.learn(directory, name, None);
+        self.watches.unlinked(directory, name, node);
         Ok(())
     }
 
@@ -187,6 +191,7 @@ impl Files {
         self.learn(from.0, from.1, None);
         self.learn(to.0, to.1, Some(node.clone()));
         self.unlearn(node, b"..");
+        self.watches.moved(from, to, node, replaced);
         Ok(())
     }
 
@@ -210,6 +215,8 @@ impl Files {
         self.learn(second.0, second.1, Some(node.clone()));
         self.unlearn(node, b"..");
         self.unlearn(other, b"..");
+        self.watches.moved(first, second, node, None);
+        self.watches.moved(second, first, other, None);
         Ok(())
     }
 

@@ -103,6 +103,16 @@ impl Store {
         places.map(|place| (place, self.interests.table.get(&self.recover, place)))
     }
 
+    /// All watches, those of instances that have ended among them.
+    pub fn watches(&self) -> impl Iterator<Item = (u32, WatchRecord)> + '_ {
+        self.watches.table.entries(&self.recover).filter_map(|(place, entry)| Some((place as u32, entry.record()?)))
+    }
+
+    /// All events of inotify instances, those of instances that have ended among them.
+    pub fn file_events(&self) -> impl Iterator<Item = (u32, FileEventRecord)> + '_ {
+        self.file_events.table.entries(&self.recover).filter_map(|(place, entry)| Some((place as u32, entry.record()?)))
+    }
+
     /// A socket.
     pub fn socket(&self, place: u16) -> Option<SocketRecord> {
         get(&self.sockets.table, &self.recover, place)
@@ -186,6 +196,18 @@ impl Store {
         self.interests.pool.claim(place as usize, user);
     }
 
+    /// After a restart: a watch is in use, with its path.
+    pub fn claim_watch(&self, place: u32, record: &WatchRecord) {
+        self.watches.pool.claim(place as usize, record.user);
+        self.claim_text(record.path, record.user);
+    }
+
+    /// After a restart: an event is in use, with its name.
+    pub fn claim_file_event(&self, place: u32, record: &FileEventRecord) {
+        self.file_events.pool.claim(place as usize, record.user);
+        self.claim_text(record.name, record.user);
+    }
+
     /// After a restart: a socket is in use, with its addresses.
     pub fn claim_socket(&self, place: u16, record: &SocketRecord) {
         self.sockets.pool.claim(place as usize, record.user);
@@ -203,7 +225,7 @@ impl Store {
         self.texts.settle();
     }
 
-    fn pools(&self) -> [&Pool; 15] {
+    fn pools(&self) -> [&Pool; 17] {
         [
             &self.tables.pool,
             &self.lists.pool,
@@ -220,6 +242,8 @@ impl Store {
             &self.interests.pool,
             &self.sockets.pool,
             &self.ancillaries.pool,
+            &self.watches.pool,
+            &self.file_events.pool,
         ]
     }
 }
@@ -227,7 +251,7 @@ impl Store {
 #[cfg(test)]
 impl Store {
     /// Free places of every table.
-    pub fn in_use(&self) -> [usize; 15] {
+    pub fn in_use(&self) -> [usize; 17] {
         self.pools().map(|pool| pool.room(self.turn()))
     }
 }

@@ -5,6 +5,7 @@ use abi::Errno;
 use alloc::rc::Rc;
 use core::{cell::Cell, fmt};
 use recover::records::{Record, Table};
+use server::quota::Share;
 
 /// A kind of record that is in use as [`Kept`].
 pub trait Home: Record {
@@ -121,6 +122,40 @@ impl Store {
         Ok(Kept::new(self, place as u32, record))
     }
 
+    /// Makes a watch. `ENOSPC`: the user has his share, or no room.
+    pub fn new_watch(self: &Rc<Self>, record: WatchRecord) -> Result<Kept<WatchRecord>, Errno> {
+        let place = self.watches.pool.take(record.user, self.turn()).ok_or(Errno::ENOSPC)?;
+        let kept = Kept::new(self, place as u32, record);
+        kept.set(record);
+        Ok(kept)
+    }
+
+    /// Removes a watch whose instance goes on.
+    pub fn clear_watch(&self, place: u32) {
+        self.watches.table.clear(&self.recover, place as usize);
+    }
+
+    /// Makes a place for an event, which is none yet. `ENOSPC`: the user has his share, or no room.
+    pub fn new_file_event(self: &Rc<Self>, record: FileEventRecord) -> Result<Kept<FileEventRecord>, Errno> {
+        let place = self.file_events.pool.take(record.user, self.turn()).ok_or(Errno::ENOSPC)?;
+        Ok(Kept::new(self, place as u32, record))
+    }
+
+    /// Removes an event that its instance has given.
+    pub fn clear_file_event(&self, place: u32) {
+        self.file_events.table.clear(&self.recover, place as usize);
+    }
+
+    /// Charges a user for an inotify instance. `EMFILE`.
+    pub fn charge_instance(&self, user: u32) -> Result<Share, Errno> {
+        self.instances.take(user, 1).map_err(|refusal| refusal.errno(Errno::EMFILE, Errno::EMFILE))
+    }
+
+    /// Charges a user for the inotify instance that a predecessor had.
+    pub fn restore_instance(&self, user: u32) -> Option<Share> {
+        self.instances.restore(user, 1).ok()
+    }
+
     /// Makes directories of a process. `ENOMEM`: no room.
     pub fn new_directories(self: &Rc<Self>, record: DirectoriesRecord) -> Result<Kept<DirectoriesRecord>, Errno> {
         Ok(Kept::new(self, take(self, &self.directories, &record, ROOT, Errno::ENOMEM)?, record))
@@ -157,6 +192,29 @@ impl Home for InterestRecord {
 
     fn release(&self, store: &Store, place: u32) {
         store.release(&store.interests, place as usize);
+    }
+}
+
+/// A watch or an event of an instance that has ended needs no change: no other instance has its number.
+impl Home for WatchRecord {
+    fn table(store: &Store) -> &Table<Self> {
+        &store.watches.table
+    }
+
+    fn release(&self, store: &Store, place: u32) {
+        store.release(&store.watches, place as usize);
+        store.release_text(self.path);
+    }
+}
+
+impl Home for FileEventRecord {
+    fn table(store: &Store) -> &Table<Self> {
+        &store.file_events.table
+    }
+
+    fn release(&self, store: &Store, place: u32) {
+        store.release(&store.file_events, place as usize);
+        store.release_text(self.name);
     }
 }
 

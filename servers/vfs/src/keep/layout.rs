@@ -11,7 +11,7 @@ use super::{
     records::*,
     text::Texts,
 };
-use abi::{endpoint::SLOTS, limits};
+use abi::{endpoint::SLOTS, limits, vfs::INOTIFY_USER_INSTANCES};
 use alloc::{boxed::Box, vec::Vec};
 use core::cell::{Cell, RefCell};
 use recover::records::{Area, Cells, Found, Record, Recover, Table};
@@ -54,6 +54,12 @@ const DEVICE_INTERESTS: usize = 128;
 const SOCKETS: usize = scaled(8192, 64);
 /// What goes with bytes and messages of sockets: up to `CARRIED` open files each.
 const ANCILLARIES: usize = scaled(16_384, 64);
+/// Watches of inotify instances; each keeps a file in use.
+const WATCHES: usize = scaled(8192, 64);
+/// Events that they have not given yet.
+const FILE_EVENTS: usize = scaled(65_536, 256);
+/// Inotify instances: `max_user_instances` for one user.
+const INSTANCES: usize = 2 * INOTIFY_USER_INSTANCES as usize;
 pub(super) const PEERS: usize = 32;
 
 /// How much of the tables is used: it grows with the machine's memory, so that a full table cannot exhaust that.
@@ -198,6 +204,10 @@ pub struct Store {
     pub(super) device_interests: Shares,
     pub(super) sockets: Places<SocketRecord>,
     pub(super) ancillaries: Places<AncillaryRecord>,
+    pub(super) watches: Places<WatchRecord>,
+    pub(super) file_events: Places<FileEventRecord>,
+    /// Inotify instances, by user.
+    pub(super) instances: Shares,
     pub(super) peers: Table<PeerRecord>,
     pub(super) global: Table<GlobalRecord>,
     pub(super) texts: Texts,
@@ -244,6 +254,9 @@ impl Store {
             device_interests: quota(DEVICE_INTERESTS),
             sockets: Places::lay_out_shared(&recover, SOCKETS, SOCKETS),
             ancillaries: Places::lay_out_shared(&recover, ANCILLARIES, ANCILLARIES),
+            watches: Places::lay_out_shared(&recover, WATCHES, WATCHES),
+            file_events: Places::lay_out_shared(&recover, FILE_EVENTS, FILE_EVENTS),
+            instances: quota(INSTANCES),
             peers: Table::lay_out(&recover, PEERS),
             global: Table::lay_out(&recover, 1),
             texts: Texts::lay_out(&recover, 2 * sizes.files),

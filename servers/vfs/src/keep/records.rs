@@ -935,3 +935,84 @@ impl Record for SocketRecord {
         }
     }
 }
+
+/// A watch of an inotify instance: for which events of which file. It counts while the open file with the instance's number exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct WatchRecord {
+    /// Number of the instance's open file.
+    pub instance: u64,
+    /// The watch descriptor.
+    pub descriptor: u32,
+    /// `IN_*`.
+    pub mask: u32,
+    pub node: NodeRecord,
+    /// Of a directory.
+    pub path: Text,
+    /// Real uid of the one to whom it is charged.
+    pub user: u32,
+}
+
+impl Record for WatchRecord {
+    const WORDS: usize = 5;
+
+    fn store(&self, words: &mut [u64]) {
+        words[0] = self.instance;
+        words[1] = halves(self.descriptor, self.mask);
+        words[2] = self.node.mount as u64;
+        words[3] = self.node.node;
+        words[4] = halves(self.path.to_word() as u32, self.user);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        WatchRecord {
+            instance: words[0],
+            descriptor: words[1] as u32,
+            mask: (words[1] >> 32) as u32,
+            node: NodeRecord { mount: words[2] as u16, node: words[3] },
+            path: Text::from_word(words[4] & 0xffff_ffff),
+            user: (words[4] >> 32) as u32,
+        }
+    }
+}
+
+/// An event that an inotify instance has not given yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct FileEventRecord {
+    /// Number of the instance's open file.
+    pub instance: u64,
+    /// Events are given in this order.
+    pub sequence: u64,
+    pub descriptor: u32,
+    pub mask: u32,
+    pub cookie: u32,
+    /// Of a file in a watched directory.
+    pub name: Text,
+    /// Real uid of the one to whom it is charged.
+    pub user: u32,
+}
+
+impl Record for FileEventRecord {
+    const WORDS: usize = 5;
+
+    fn store(&self, words: &mut [u64]) {
+        words[0] = self.instance;
+        words[1] = self.sequence;
+        words[2] = halves(self.descriptor, self.mask);
+        words[3] = halves(self.cookie, self.name.to_word() as u32);
+        words[4] = self.user as u64;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        FileEventRecord {
+            instance: words[0],
+            sequence: words[1],
+            descriptor: words[2] as u32,
+            mask: (words[2] >> 32) as u32,
+            cookie: words[3] as u32,
+            name: Text::from_word(words[3] >> 32),
+            user: words[4] as u32,
+        }
+    }
+}

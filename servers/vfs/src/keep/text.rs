@@ -35,6 +35,11 @@ impl Text {
         Text(word as u32)
     }
 
+    /// Its length.
+    pub fn bytes(self) -> usize {
+        self.length()
+    }
+
     fn length(self) -> usize {
         (self.0 % LENGTHS) as usize
     }

@@ -290,10 +290,12 @@ pub async fn unmount_call(base: &Base, process: Rc<Process>, target: Vec<u8>) ->
     base.mappings().release_maps(&mount).await;
     let root = mount.root().ok_or(Errno::EINVAL)?;
     // Two: the mount's own and ours.
-    let busy = mount.covers().is_none() || mount.node_count() > 1 || Rc::strong_count(&root) > 2;
-    if busy {
+    let (watched, watches_of_root) = base.files().watches().holds(&mount, &root);
+    let in_use = mount.node_count() - watched > 1 || Rc::strong_count(&root) > 2 + watches_of_root;
+    if mount.covers().is_none() || in_use {
         return Err(Errno::EBUSY);
     }
+    base.files().watches().unmounted(&mount);
     base.files().put_dropped(&mount);
     if process.caller.recalled(fs::Unmount::LABEL).is_none() {
         let request = fs::Unmount { node: root.number(), force: false };

@@ -5,7 +5,7 @@
 use super::{Object, OpenFile};
 use crate::{
     base::closing::{Closed, Closing},
-    files::{leases::FileOwner, vnode::NodeRef},
+    files::{leases::FileOwner, vnode::NodeRef, watches::flag},
     keep::{
         Kept, Text,
         records::{FileRecord, NodeRecord},
@@ -278,6 +278,13 @@ impl OpenFile {
 impl<O: ?Sized + Object> Drop for File<O> {
     fn drop(&mut self) {
         self.object.close(&self.closing);
+        if self.closing.watches().any()
+            && let (false, Some(node)) = (self.flags.get() & O_PATH != 0, self.object.node())
+        {
+            let writes = matches!(self.flags.get() & O_ACCMODE, O_WRONLY | O_RDWR);
+            let mask = if writes { flag::CLOSE_WRITE } else { flag::CLOSE_NOWRITE };
+            self.closing.add(Closed::Watched { node: node.clone(), path: self.path.take(), mask });
+        }
         if let (true, Some(node)) = (self.locked.get(), self.object.node()) {
             self.closing.add(Closed::Locks { node: node.clone(), number: self.record.get().number });
         }

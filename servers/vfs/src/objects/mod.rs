@@ -11,6 +11,7 @@ pub mod epoll;
 pub mod eventfd;
 mod file;
 pub mod garbage;
+pub mod inotify;
 pub mod messages;
 pub mod null;
 pub mod path;
@@ -200,7 +201,7 @@ fn restore_as<K: Kind>(
 }
 
 /// All kinds, by the number that records have.
-const KINDS: [(u8, Restore); 14] = [
+const KINDS: [(u8, Restore); 15] = [
     (regular::Regular::NUMBER, restore_as::<regular::Regular>),
     (directory::Directory::NUMBER, restore_as::<directory::Directory>),
     (null::Null::NUMBER, restore_as::<null::Null>),
@@ -215,6 +216,7 @@ const KINDS: [(u8, Restore); 14] = [
     (epoll::EpollFile::NUMBER, restore_as::<epoll::EpollFile>),
     (pidfd::PidFd::NUMBER, restore_as::<pidfd::PidFd>),
     (signalfd::SignalFile::NUMBER, restore_as::<signalfd::SignalFile>),
+    (inotify::InotifyFile::NUMBER, restore_as::<inotify::InotifyFile>),
 ];
 
 /// An open file as a predecessor has left it. `None`: the record makes no sense.

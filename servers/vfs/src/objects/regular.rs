@@ -10,7 +10,7 @@ use crate::{
     base::{Base, Flow},
     callers::{Caller, permission::after_write},
     events::poll::ALWAYS_READY,
-    files::{leases::Access, pages, vnode::NodeRef},
+    files::{leases::Access, pages, vnode::NodeRef, watches::flag},
     keep::records::{Note, ObjectRecord},
     mappings::BUFFER_BYTES,
     memory as user,
@@ -143,6 +143,9 @@ async fn read(
     if at.is_none() {
         file.end_transfer(expected, start + buffer.moved());
     }
+    if buffer.moved() > 0 {
+        base.files().watches().happened(&node, &file.path(), flag::ACCESS);
+    }
     result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
 }
 
@@ -198,6 +201,9 @@ async fn write(
     // Last, in the turn that answers the call: until then it is done again from its start.
     if at.is_none() {
         file.end_transfer(expected, end);
+    }
+    if buffer.moved() > 0 {
+        base.files().watches().happened(&node, &file.path(), flag::MODIFY);
     }
     written?;
     result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))

@@ -13,6 +13,7 @@ use crate::{
         Files,
         mount::{MS_NODEV, Mount},
         vnode::{Description, NodeRef},
+        watches::flag,
     },
     objects::{
         File, O_ACCMODE, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_NONBLOCK,
@@ -116,6 +117,9 @@ pub async fn open_file(
     }
     if flags & O_TRUNC != 0 && !created && !was_emptied(&process.caller) {
         base.files().set_size(&process.caller, &file.node, 0).await?;
+    }
+    if flags & O_TRUNC != 0 && !created {
+        base.files().watches().happened(&file.node, &found.canonical, flag::MODIFY);
     }
     File::new(base.closing(), process.caller.user(), file, status_of(flags), found.canonical)
 }

@@ -20,16 +20,17 @@ use crate::{
         leases::FileOwner,
         mount::{Mount, NewMount},
         vnode::NodeRef,
+        watches::Inotify,
     },
     keep::{
         Kept, ROOT,
         records::{
-            BLOCK, LIST, LockRecord, MountRecord, NO_PLACE, NOWHERE, NodeRecord, OwnerRecord, TableRecord,
+            BLOCK, FileEventRecord, LIST, LockRecord, MountRecord, NO_PLACE, NOWHERE, NodeRecord, OwnerRecord, TableRecord,
             ThreadRecord, TimerRecord,
         },
     },
     mounts,
-    objects::{self, Inheritance, OpenFile, character::Character, epoll::epoll_of},
+    objects::{self, Inheritance, OpenFile, character::Character, epoll::epoll_of, inotify::InotifyFile},
     peers::{Role, Service},
     pipes::{Pipe, ring::Ring},
     processes::{
@@ -197,6 +198,7 @@ impl Restoration {
         let owners: Vec<(u16, OwnerRecord)> = store.owners().collect();
         owners.into_iter().for_each(|(place, owner)| self.restore_owner(place, owner));
         self.restore_interests();
+        self.restore_watches();
     }
 
     /// Restores the registrations of epolls. Those of open files that have ended are none.
@@ -209,6 +211,30 @@ impl Restoration {
             let kept = Kept::new(&store, place, record);
             let restored = epoll_of(epoll).is_some_and(|epoll| epoll.restore(kept, target).is_ok());
             self.lost += !restored as usize;
+        }
+    }
+
+    /// Restores the watches of inotify instances, and their events in order. Those of instances that have ended are none.
+    fn restore_watches(&mut self) {
+        let store = self.vfs.base().store().clone();
+        let instances: BTreeMap<u64, Rc<Inotify>> = self.files.values().filter_map(instance_of).collect();
+        instances.iter().for_each(|(number, instance)| instance.set_number(*number));
+        for (place, record) in store.watches() {
+            let Some(instance) = instances.get(&record.instance) else { continue };
+            store.claim_watch(place, &record);
+            let restored = self.node(record.node).ok_or(Errno::EIO).and_then(|node| {
+                self.vfs.base().files().watches().restore(instance, Kept::new(&store, place, record), node)
+            });
+            self.lost += restored.is_err() as usize;
+        }
+        let mut events: BTreeMap<u64, Vec<Kept<FileEventRecord>>> = BTreeMap::new();
+        for (place, record) in store.file_events().filter(|(_, record)| instances.contains_key(&record.instance)) {
+            store.claim_file_event(place, &record);
+            events.entry(record.instance).or_default().push(Kept::new(&store, place, record));
+        }
+        for (number, mut events) in events {
+            events.sort_by_key(|event| event.get().sequence);
+            self.lost += instances[&number].restore_events(events).is_err() as usize;
         }
     }
 
@@ -398,6 +424,11 @@ impl Restoration {
         }
         file.set_owner(owner);
     }
+}
+
+/// The inotify instance of an open file, with the file's number.
+fn instance_of(file: &Rc<OpenFile>) -> Option<(u64, Rc<Inotify>)> {
+    Some((file.number(), file.object::<InotifyFile>()?.0.clone()))
 }
 
 impl Inheritance for Restoration {

@@ -16,6 +16,7 @@ mod epoll_deaths;
 mod epoll_nested;
 mod eventfds;
 mod exec;
+mod inotify;
 mod leases;
 mod limits;
 mod locks;

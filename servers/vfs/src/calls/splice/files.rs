@@ -8,7 +8,7 @@ use crate::{
     base::{Base, Flow},
     callers::{Caller, permission::S_IFDIR},
     calls::{call::Call, task},
-    files::vnode::NodeRef,
+    files::{vnode::NodeRef, watches::flag},
     keep::records::Note,
     memory as user,
     objects::{
@@ -189,6 +189,7 @@ async fn store_at(
         return Err(Errno::EFBIG);
     }
     let moved = base.mappings().write_from(node, start, data, caller.credentials().ids()).await?;
+    base.files().watches().happened(node, &file.path(), flag::MODIFY);
     written(base, caller, file, node).await?;
     Ok(moved)
 }
@@ -320,6 +321,7 @@ impl Mover {
             }
         }
         if moved > 0 {
+            self.base.files().watches().happened(&target, &self.files[1].path(), flag::MODIFY);
             result = written(self.base, &self.caller, &self.files[1], &target).await;
         }
         from.end(from_expected, from_start + moved)?;
