@@ -1,16 +1,17 @@
 /* The cost of single system calls: getppid, a futex with inheritance that nobody waits for, one byte to and from the memory devices, a
- * poll of a pipe that is empty, a counter that is added to and read, and the same seen by an epoll, alone and beside idle descriptors;
- * sockets that are made, connected and closed; a descriptor that is sent; then messages of 64 bytes there and back between two processes. */
-#include <signal.h>
+ * poll of a pipe that is empty, a counter that is added to and read, a signal that is read, and the counter seen by an epoll, alone and
+ * beside idle descriptors; sockets that are made, connected and closed; a descriptor that is sent; then messages of 64 bytes there and back
+ * between two processes. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>

@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
@@ -248,6 +250,50 @@ static void fill_epolls(void)
 }
 
 static void epolls(void) { crowd(fill_epolls); }
+
+/* Instances with watches of everything near, and events that nobody reads. */
+static void fill_watches(void)
+{
+    char path[64];
+    int instance, found = 0;
+    while ((instance = inotify_init1(IN_NONBLOCK)) >= 0 && found++ < 200) {
+        inotify_add_watch(instance, "/tmp", IN_ALL_EVENTS);
+        inotify_add_watch(instance, "/proc/self", IN_ALL_EVENTS);
+        for (int at = 0; at < 20; at++) {
+            snprintf(path, sizeof path, "/tmp/attack.%u.%d", user, at);
+            close(open(path, O_CREAT | O_RDWR, 0600));
+            inotify_add_watch(instance, path, IN_ALL_EVENTS);
+            if (rand() % 4 == 0)
+                unlink(path);
+        }
+    }
+}
+
+static void watches(void) { crowd(fill_watches); }
+
+/* Descriptors of all processes and of signals, which every other polls and waits for. */
+static void fill_lives(void)
+{
+    sigset_t set;
+    int epoll = epoll_create1(0), fd;
+    struct epoll_event event = { .events = EPOLLIN }, found[16];
+    sigfillset(&set);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    for (int pid = 1; (fd = rand() % 2 ? signalfd(-1, &set, SFD_NONBLOCK) : (int)syscall(SYS_pidfd_open, pid, 0)) >= 0
+         || (errno == ESRCH && pid < 30000); pid++) {
+        struct signalfd_siginfo info[4];
+        if (fd < 0)
+            continue;
+        epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+        (void)!read(fd, info, sizeof info);
+        syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0);
+        kill(getpid(), SIGRTMIN + rand() % 8);
+    }
+    epoll_wait(epoll, found, 16, 100);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void lives(void) { crowd(fill_lives); }
 
 static char leased[40];
 
@@ -519,6 +565,7 @@ static const struct attack {
     { "files", files },         { "sockets", sockets }, { "queues", queues },       { "semaphores", semaphores },
     { "memory", memory },       { "tables", tables },   { "regions", regions },     { "processes", processes },
     { "futexes", futexes },     { "sleepers", sleepers }, { "locks", locks },       { "names", names },   { "calls", calls },
+    { "watches", watches },     { "lives", lives },
     { "listeners", listeners }, { "epolls", epolls },   { "leases", leases },       { "letters", letters },
     { "areas", areas },         { "splices", splices },
     { "rights", rights },         { "terminals", terminals },

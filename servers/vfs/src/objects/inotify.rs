@@ -1,6 +1,6 @@
 //! Inotify instances as open files (inotify(7)): a read gives events.
 
-use super::{FIONREAD, Inheritance, Kind, Object, OpenFile, Operation, done, no_position};
+use super::{FIONREAD, Inheritance, Kind, Object, OpenFile, Operation, Seek, done, no_position};
 use crate::{
     base::Flow,
     callers::Caller,
@@ -58,6 +58,11 @@ impl Object for InotifyFile {
             return Err(Errno::EAGAIN);
         }
         Ok(Flow::task(wait_and_give(on.caller.clone(), on.file.clone(), take(buffer))))
+    }
+
+    /// Accepted and without effect, as on Linux.
+    fn seek(&self, _: &Seek) -> Result<u64, Errno> {
+        Ok(0)
     }
 
     /// It is open for reading alone.
