@@ -51,12 +51,12 @@ impl Control {
     pub fn fetch(process: &Process, processes: &Processes, address: u64, bytes: u64) -> Result<Control, Errno> {
         match bytes {
             0 => Ok(Control::default()),
-            ..=SHORT_BYTES => {
+            1..=SHORT_BYTES => {
                 let mut short = [0; SHORT];
                 user::fetch(process.caller.endpoint, address, &mut short[..bytes as usize])?;
                 Control::parse(process, processes, &short[..bytes as usize])
             }
-            ..=MAX_BYTES => {
+            _ if bytes <= MAX_BYTES => {
                 let mut long = filled(0, bytes as usize)?;
                 user::fetch(process.caller.endpoint, address, &mut long)?;
                 Control::parse(process, processes, &long)
