@@ -61,6 +61,17 @@ protocol! {
     /// Copies between two files of one file system, or within one if the ranges are apart. `ids` as of `Write`. Word 0 of the reply: bytes
     /// copied (0: end of the source); then the new size of the target. `EXDEV`.
     CopyRange = 24 { from: u64, from_position: u64, to: u64, to_position: u64, bytes: u64, ids: u64 } -> { size: u64 }
+    /// Reads an extended attribute: the grant holds its name, and gets the value behind it. Word 0 of the reply: length of the value.
+    /// `ENODATA`, `EOPNOTSUPP`.
+    GetXattr = 25 { node: u64, grant: GrantId, name_bytes: u64 }
+    /// Sets an extended attribute: the grant holds its name, then the value. `flags`: Linux XATTR_CREATE = 1, XATTR_REPLACE = 2; `ids` as
+    /// of `Write`. `EEXIST`, `ENODATA`, `ENOSPC`, `EOPNOTSUPP`.
+    SetXattr = 26 { node: u64, grant: GrantId, name_bytes: u64, value_bytes: u64, flags: u64, ids: u64 }
+    /// Removes the extended attribute whose name the grant holds. `ENODATA`, `EOPNOTSUPP`.
+    RemoveXattr = 27 { node: u64, grant: GrantId, bytes: u64 }
+    /// Fills the grant with the names of all extended attributes, each with a NUL behind it. Word 0 of the reply: their length. `ERANGE`: they
+    /// are longer than `bytes`; `EOPNOTSUPP`.
+    ListXattr = 28 { node: u64, grant: GrantId, bytes: u64 }
 }
 
 /// `Mount`: names appear and vanish without a request, so vfs must not cache them (procfs, devfs).

@@ -158,7 +158,7 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Returns the goal for block `index`: after the block allocated last, after the block before it if that is a
     /// direct one, or in the group of the inode.
-    fn goal(&mut self, number: u32, index: u64) -> Result<u32, Errno> {
+    pub(crate) fn goal(&mut self, number: u32, index: u64) -> Result<u32, Errno> {
         let inode = self.inode(number)?;
         if inode.goal != 0 {
             return Ok(inode.goal);

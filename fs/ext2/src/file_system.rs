@@ -1,10 +1,12 @@
 //! `FileSystem` for ext2: checks what holds for every request, then calls the module that does it.
 
+use alloc::vec::Vec;
+
 use fs::Errno;
 use fs::device::BlockDevice;
 use fs::file_system::{
     Allocation, Attributes, Caller, DataSink, DataSource, EntrySink, FileSystem, NewTimes, NodeId, S_IFBLK, S_IFCHR,
-    S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK, S_ISGID, S_ISUID, S_IXGRP, Statistics,
+    S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK, S_ISGID, S_ISUID, S_IXGRP, Statistics, XattrMode,
 };
 use fs::flights::Arrival;
 
@@ -218,6 +220,35 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         inode.modified = times.modified.unwrap_or(inode.modified);
         inode.changed = now;
         Ok(())
+    }
+
+    fn xattr(&mut self, node: NodeId, name: &[u8]) -> Result<Vec<u8>, Errno> {
+        let number = self.number(node)?;
+        self.xattr_of(number, name)
+    }
+
+    fn xattr_names(&mut self, node: NodeId) -> Result<Vec<u8>, Errno> {
+        let number = self.number(node)?;
+        self.xattr_names_of(number)
+    }
+
+    fn set_xattr(
+        &mut self,
+        node: NodeId,
+        name: &[u8],
+        value: &[u8],
+        mode: XattrMode,
+        caller: Caller,
+    ) -> Result<(), Errno> {
+        self.begin_change()?;
+        let number = self.number(node)?;
+        self.set_xattr_of(number, name, value, mode, caller)
+    }
+
+    fn remove_xattr(&mut self, node: NodeId, name: &[u8]) -> Result<(), Errno> {
+        self.begin_change()?;
+        let number = self.number(node)?;
+        self.remove_xattr_of(number, name)
     }
 
     fn statistics(&self) -> Statistics {

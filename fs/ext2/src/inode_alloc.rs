@@ -13,9 +13,7 @@ use crate::block_free::Pauses;
 use crate::bytes::{put_u32, u32_at};
 use crate::inode::Inode;
 use crate::volume::Ext2;
-
-/// Magic number of a block of extended attributes.
-const ATTRIBUTE_MAGIC: u32 = 0xea02_0000;
+use crate::xattr_list::{MAGIC, REFERENCES};
 
 /// Blocks of the largest file that is freed within the request that removes its last name or user.
 const BLOCKS_AT_ONCE: u32 = 512;
@@ -172,20 +170,20 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Decrements the reference count of a block of extended attributes, which inodes may share, and frees
     /// the block after the last reference.
-    fn release_attributes(&mut self, block: u32) -> Result<(), Errno> {
+    pub(crate) fn release_attributes(&mut self, block: u32) -> Result<(), Errno> {
         if block == 0 {
             return Ok(());
         }
         self.groups.locate(block)?;
-        let bytes = self.cache.modify(block.into(), 0..8, Order::Content)?;
-        if u32_at(bytes, 0) != ATTRIBUTE_MAGIC {
+        let bytes = self.cache.modify(block.into(), 0..REFERENCES + 4, Order::Content)?;
+        if u32_at(bytes, 0) != MAGIC {
             return Err(Errno::EUCLEAN);
         }
-        match u32_at(bytes, 4) {
+        match u32_at(bytes, REFERENCES) {
             0 => Err(Errno::EUCLEAN),
             1 => self.free_block(block),
             users => {
-                put_u32(bytes, 4, users - 1);
+                put_u32(bytes, REFERENCES, users - 1);
                 Ok(())
             }
         }

@@ -7,6 +7,7 @@
 //! | `syncing`, `window` | the order of writes; what the disk does not know yet |
 //! | `block_alloc`, `inode_alloc` | allocating and freeing blocks and inodes |
 //! | `block_map`, `block_free`, `file`, `hole` | from positions in a file to blocks; reading, writing, truncating, punching holes |
+//! | `xattr`, `xattr_list` | extended attributes, and their format |
 //! | `directory`, `naming`, `rename`, `exchange` | directories and the operations on names |
 //! | `file_system` | the trait |
 //! | `process` | the service |
@@ -46,5 +47,7 @@ mod syncing;
 mod users;
 mod volume;
 mod window;
+mod xattr;
+mod xattr_list;
 
 pub use volume::{Ext2, Memo, Options};

@@ -28,6 +28,7 @@ const REVISION_DYNAMIC: u32 = 1;
 const FIRST_INODE_OLD: u32 = 11;
 const INODE_SIZE_OLD: u16 = 128;
 
+const COMPAT_EXT_ATTR: u32 = 0x8;
 const INCOMPAT_FILETYPE: u32 = 0x2;
 const RO_SPARSE_SUPER: u32 = 0x1;
 const RO_LARGE_FILE: u32 = 0x2;
@@ -86,6 +87,7 @@ pub struct Superblock {
     pub reserved_descriptor_blocks: u32,
     state: u16,
     dynamic: bool,
+    compat: u32,
     ro_compat: u32,
     incompat: u32,
 }
@@ -142,6 +144,7 @@ impl Superblock {
             reserved_descriptor_blocks: if_dynamic(u16_at(bytes, 206).into()),
             state: u16_at(bytes, 58),
             dynamic,
+            compat: if_dynamic(u32_at(bytes, 92)),
             ro_compat,
             incompat: if_dynamic(u32_at(bytes, 96)),
         })
@@ -220,6 +223,20 @@ impl Superblock {
         Ok(())
     }
 
+    /// Whether inodes may have extended attributes.
+    pub fn has_xattrs(&self) -> bool {
+        self.compat & COMPAT_EXT_ATTR != 0
+    }
+
+    /// Allows extended attributes. `EOPNOTSUPP`: the format cannot have them.
+    pub fn allow_xattrs(&mut self) -> Result<(), Errno> {
+        if !self.dynamic {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        self.compat |= COMPAT_EXT_ATTR;
+        Ok(())
+    }
+
     /// Whether it was unmounted properly and holds no known error.
     pub fn is_clean(&self) -> bool {
         self.state & (STATE_CLEAN | STATE_ERRORS) == STATE_CLEAN
@@ -244,6 +261,7 @@ impl Superblock {
         put_u16(bytes, 52, self.mount_count);
         put_u16(bytes, 58, self.state);
         if self.dynamic {
+            put_u32(bytes, 92, self.compat);
             put_u32(bytes, 100, self.ro_compat);
         }
     }

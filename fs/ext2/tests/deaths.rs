@@ -11,8 +11,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use abi::fs::{
-    ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, CopyRange, Create, GetDents, Link, Lookup, Mount,
-    Put, RENAME_EXCHANGE, Read, Rename, SetUses, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, CopyRange, Create, GetDents, GetXattr, Link, Lookup,
+    Mount, Put, RENAME_EXCHANGE, Read, RemoveXattr, Rename, SetUses, SetXattr, Symlink, Sync, Truncate, Unlink,
+    Unmount, Write,
 };
 use abi::{Errno, Message};
 use common::grants::{Buffer, Fake, GRANT, VFS};
@@ -283,6 +284,33 @@ fn names_are_swapped_once() {
         let exchange = Rename { old_directory, new_directory, grant: GRANT, old_bytes, new_bytes, flags };
         world.done(&model, "exchange", names.concat().as_bytes(), exchange.message());
     }
+}
+
+#[test]
+fn attributes_are_set_and_removed_once() {
+    let (mut world, mut model, root) = mounted();
+    let file = world.make(&mut model, (0, root), "file", 0o100_644);
+    let set = |name: &str, value: &str, flags| {
+        let (name_bytes, value_bytes) = (name.len() as u64, value.len() as u64);
+        SetXattr { node: file.1, grant: GRANT, name_bytes, value_bytes, flags, ids: 0 }.message()
+    };
+    let (create, replace) = (1, 2);
+    for (name, value, flags) in
+        [("user.a", "one", create), ("user.b", "two", create), ("user.a", "longer value", replace), ("user.b", "", 0)]
+    {
+        world.done(&model, "set attribute", format!("{name}{value}").as_bytes(), set(name, value, flags));
+    }
+    for name in ["user.b", "user.a"] {
+        let remove = RemoveXattr { node: file.1, grant: GRANT, bytes: name.len() as u64 };
+        world.done(&model, "remove attribute", name.as_bytes(), remove.message());
+        let get = GetXattr { node: file.1, grant: GRANT, name_bytes: 6 }.message();
+        let value = world.survive("get attribute", (b"user.a-room for the value-", get), &model).result();
+        assert_eq!(value, if name == "user.b" { Ok(12) } else { Err(Errno::ENODATA) });
+    }
+    world.done(&model, "set attribute", b"user.clast", set("user.c", "last", create));
+    world.done(&model, "put", b"", Put { node: file.1, count: 1 }.message());
+    world.unlink(&mut model, (0, root), "file");
+    world.done(&model, "unmount", b"", Unmount { node: root, force: false }.message());
 }
 
 #[test]

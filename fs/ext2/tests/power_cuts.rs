@@ -11,7 +11,7 @@ use common::{ROOT_USER, Random, Scratch, check, is_marked_clean, list, memory, o
 use ext2::{Ext2, Options};
 use fs::Errno;
 use fs::device::{BlockDevice, SECTOR_SIZE};
-use fs::file_system::{Allocation, FileSystem, NodeId};
+use fs::file_system::{Allocation, FileSystem, NodeId, XattrMode};
 
 const ROOT: NodeId = 2;
 
@@ -149,6 +149,34 @@ fn a_file_renamed_over_another_is_the_old_or_the_new_at_each_cut() {
         disk.at_each_cut(before, |mut volume| {
             let file = content(&mut volume, ROOT, "file").expect("the name is there");
             assert!(file == old || file == new, "{} bytes", file.len());
+        });
+    }
+}
+
+#[test]
+fn attributes_are_the_old_or_the_new_ones_at_each_cut() {
+    for arguments in [["-b", "1024", "-I", "128"], ["-b", "4096", "-I", "256"]] {
+        let disk = Disk::new(&arguments);
+        let mut volume = disk.mount();
+        let file = make(&mut volume, ROOT, "file", b"text");
+        let set = |volume: &mut Ext2<Disk>, node, value: &[u8]| {
+            for name in [&b"user.one"[..], b"user.two"] {
+                volume.set_xattr(node, name, value, XattrMode::Any, ROOT_USER).unwrap();
+            }
+        };
+        set(&mut volume, file, &[1; 400]);
+        let before = changed(&disk, &mut volume, |volume| {
+            set(volume, file, &[2; 300]);
+            // What was freed must not be another's before the disk knows.
+            for number in 0..20 {
+                let other = make(volume, ROOT, &format!("other{number}"), &[3; 3000]);
+                set(volume, other, &[4; 100]);
+            }
+        });
+        disk.at_each_cut(before, |mut volume| {
+            let node = volume.lookup(ROOT, b"file").unwrap();
+            let values = [&b"user.one"[..], b"user.two"].map(|name| volume.xattr(node, name).unwrap());
+            assert!(values == [[1; 400]; 2].map(Vec::from) || values == [[2; 300]; 2].map(Vec::from), "{values:?}");
         });
     }
 }

@@ -7,7 +7,8 @@ use common::model::{Content, Model, Name};
 use common::{ROOT_USER, Random, Scratch, amount, check, is_marked_clean, mount, read_all, write};
 use ext2::Ext2;
 use fs::Errno;
-use fs::file_system::{Allocation, Caller, FileSystem, NodeId};
+use fs::file_system::{Allocation, Caller, FileSystem, NodeId, XattrMode};
+use std::collections::BTreeMap;
 
 struct Run {
     random: Random,
@@ -15,6 +16,8 @@ struct Run {
     model: Model,
     /// The node of the volume for each node of the model.
     nodes: Vec<NodeId>,
+    /// The extended attributes of nodes of the model, by their names.
+    xattrs: BTreeMap<(usize, String), Vec<u8>>,
 }
 
 impl Run {
@@ -47,7 +50,7 @@ impl Run {
     fn step(&mut self) {
         let (dir, name) = (self.directory(), self.name());
         let node = self.nodes[dir];
-        match self.random.below(20) {
+        match self.random.below(23) {
             0..3 => {
                 let model = self.model.add(dir, &name, Content::File(Vec::new()));
                 let real = self.volume.make_node(node, &name, 0o100_644, 0, ROOT_USER);
@@ -76,6 +79,7 @@ impl Run {
             14 => self.truncate(),
             15 => self.compare_file(),
             16..18 => self.exchange(dir, &name),
+            18..21 => self.change_xattr(),
             _ => self.change_space(),
         }
     }
@@ -133,8 +137,30 @@ impl Run {
         }
     }
 
+    /// Sets or removes an attribute of a file; revision 0 has none.
+    fn change_xattr(&mut self) {
+        let Some(file) = self.file() else { return };
+        let name = format!("user.{}", self.random.below(4));
+        let node = self.nodes[file];
+        if self.random.below(3) == 0 {
+            let known = self.xattrs.remove(&(file, name.clone())).is_some();
+            let expected = if known { Ok(()) } else { Err(Errno::ENODATA) };
+            assert_eq!(self.volume.remove_xattr(node, name.as_bytes()), expected);
+            return;
+        }
+        let bytes = self.random.below(200) as usize;
+        let value = self.random.bytes(bytes);
+        match self.volume.set_xattr(node, name.as_bytes(), &value, XattrMode::Any, ROOT_USER) {
+            Ok(()) => drop(self.xattrs.insert((file, name), value)),
+            error => assert_eq!(error, Err(Errno::EOPNOTSUPP)),
+        }
+    }
+
     fn compare_file(&mut self) {
         let Some(file) = self.file() else { return };
+        for ((_, name), value) in self.xattrs.iter().filter(|((of, _), _)| *of == file) {
+            assert_eq!(self.volume.xattr(self.nodes[file], name.as_bytes()).as_ref(), Ok(value));
+        }
         assert!(read_all(&mut self.volume, self.nodes[file]) == *self.model.data_mut(file));
     }
 }
@@ -144,7 +170,8 @@ fn run(seed: u64, arguments: &[&str]) {
     let image = scratch.image(65536, arguments);
     let volume = mount(&image);
     let root = volume.root();
-    let mut run = Run { random: Random::new(seed), volume, model: Model::new(), nodes: vec![root] };
+    let mut run =
+        Run { random: Random::new(seed), volume, model: Model::new(), nodes: vec![root], xattrs: BTreeMap::new() };
     run.model.nodes[0].links = run.volume.attributes(root).unwrap().links;
     let operations = amount(800, 3000);
     for count in 1..=operations {

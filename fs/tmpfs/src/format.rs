@@ -81,9 +81,10 @@ impl Plan {
             (40, self.inodes),
             (48, now.seconds as usize),
             (64, now.seconds as usize),
-            // The revision with features: entries tell the file's type; files may be large.
+            // The revision with features: extended attributes; entries tell the file's type; files may be large.
             (76, 1),
             (84, FIRST_INODE),
+            (92, 8),
             (96, 2),
             (100, 2),
         ];

@@ -4,6 +4,8 @@
 //! messages; the file system knows directories, data and attributes. Names are single components,
 //! never empty and without `/`. No method blocks on anything but the block device.
 
+use alloc::vec::Vec;
+
 use crate::flights::Arrival;
 use abi::{Endpoint, Errno};
 
@@ -181,6 +183,17 @@ pub enum Allocation {
     Zero,
 }
 
+/// What setting an extended attribute expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XattrMode {
+    /// Nothing.
+    Any,
+    /// The attribute does not exist.
+    Create,
+    /// It exists.
+    Replace,
+}
+
 /// A mounted file system.
 ///
 /// Every method fails with `EIO` if the device fails, `EUCLEAN` if it meets a corrupt structure, `ESTALE`
@@ -346,6 +359,33 @@ pub trait FileSystem {
     /// Sets times.
     fn set_times(&mut self, _node: NodeId, _times: NewTimes) -> Result<(), Errno> {
         Err(Errno::EROFS)
+    }
+
+    /// Returns the value of an extended attribute. `ENODATA`, `EOPNOTSUPP`.
+    fn xattr(&mut self, _node: NodeId, _name: &[u8]) -> Result<Vec<u8>, Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Returns the names of all extended attributes, each with a NUL behind it. `EOPNOTSUPP`.
+    fn xattr_names(&mut self, _node: NodeId) -> Result<Vec<u8>, Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Sets an extended attribute. `EEXIST`, `ENODATA`: as `mode` says; `ENOSPC`, `EOPNOTSUPP`.
+    fn set_xattr(
+        &mut self,
+        _node: NodeId,
+        _name: &[u8],
+        _value: &[u8],
+        _mode: XattrMode,
+        _caller: Caller,
+    ) -> Result<(), Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Removes an extended attribute. `ENODATA`, `EOPNOTSUPP`.
+    fn remove_xattr(&mut self, _node: NodeId, _name: &[u8]) -> Result<(), Errno> {
+        Err(Errno::EOPNOTSUPP)
     }
 
     /// Replaces all use counts by those in `uses`, sorted by node; nodes not listed have no users.

@@ -7,12 +7,14 @@
 //! * `waiting`: requests that have missed a block;
 //! * `copying`: copies between files;
 //! * `once`: executes each request exactly once, however often the process dies;
-//! * `mounting`: mounting, unmounting, resuming the volumes of the previous incarnation.
+//! * `mounting`: mounting, unmounting, resuming the volumes of the previous incarnation;
+//! * `xattrs`: extended attributes.
 
 mod copying;
 mod mounting;
 mod once;
 mod waiting;
+mod xattrs;
 
 use alloc::vec::Vec;
 
@@ -186,6 +188,10 @@ where
             Request::Truncate(Truncate { node, size }) => self.simple(message, node, |f, node| f.truncate(node, size)),
             Request::Allocate(request) => self.allocate(message, request),
             Request::CopyRange(request) => self.copy_range(message, request, done),
+            Request::GetXattr(request) => self.get_xattr(message, request),
+            Request::SetXattr(request) => self.set_xattr(message, request),
+            Request::RemoveXattr(request) => self.remove_xattr(message, request),
+            Request::ListXattr(request) => self.list_xattr(message, request),
             Request::ChMod(ChMod { node, mode }) => self.simple(message, node, |f, node| f.set_mode(node, mode as u32)),
             Request::ChOwn(request) => self.change_owner(message, request),
             Request::SetTimes(request) => self.set_times(message, request),

@@ -6,8 +6,8 @@
 //! again: it may have been repeated in between, and find its own reply.
 
 use abi::fs::{
-    Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, Link, Mount, Read, ReadLink, Rename, SetTimes, SetUses, Stat,
-    StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Use, Write,
+    Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, GetXattr, Link, ListXattr, Mount, Read, ReadLink, RemoveXattr,
+    Rename, SetTimes, SetUses, SetXattr, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Use, Write,
 };
 use abi::{Errno, Message};
 use alloc::vec::Vec;
@@ -98,6 +98,8 @@ where
             Unlink::LABEL,
             Rename::LABEL,
             Truncate::LABEL,
+            SetXattr::LABEL,
+            RemoveXattr::LABEL,
             Mount::LABEL,
             Unmount::LABEL,
         ];
@@ -241,8 +243,10 @@ fn changes_files(label: u32) -> bool {
         CopyRange::LABEL,
         Create::LABEL,
         Link::LABEL,
+        RemoveXattr::LABEL,
         Rename::LABEL,
         SetTimes::LABEL,
+        SetXattr::LABEL,
         Symlink::LABEL,
         Truncate::LABEL,
         Unlink::LABEL,
@@ -253,7 +257,17 @@ fn changes_files(label: u32) -> bool {
 
 /// Whether a request that comes again is done again: it changes nothing that matters, and its result is not in the reply alone.
 fn may_be_done_again(label: u32) -> bool {
-    let such = [Read::LABEL, GetDents::LABEL, ReadLink::LABEL, Stat::LABEL, StatFs::LABEL, Sync::LABEL, SetUses::LABEL];
+    let such = [
+        Read::LABEL,
+        GetDents::LABEL,
+        GetXattr::LABEL,
+        ListXattr::LABEL,
+        ReadLink::LABEL,
+        Stat::LABEL,
+        StatFs::LABEL,
+        Sync::LABEL,
+        SetUses::LABEL,
+    ];
     such.contains(&label)
 }
 

@@ -69,7 +69,8 @@ impl Subject {
     }
 }
 
-fn writable(node: &NodeRef) -> Result<(), Errno> {
+/// `EROFS`: its file system is mounted read-only.
+pub(super) fn writable(node: &NodeRef) -> Result<(), Errno> {
     if node.mount().is_read_only() { Err(Errno::EROFS) } else { Ok(()) }
 }
 
@@ -125,18 +126,6 @@ pub(super) const CALLS: &[Entry] = &[
     change(nr::TRUNCATE, All, |c| task(truncate(c.base(), c.process(), c.target_here(0, 0)?, c.words[1]))),
     change(nr::FTRUNCATE, All, |c| task(ftruncate(c.base(), c.process(), c.int(0), c.words[1]))),
     call(nr::FALLOCATE, |c| task(allocate_call(c.base(), c.process(), c.int(0), c.flags(1), c.words[2], c.words[3]))),
-    call(nr::SETXATTR, |_| Err(Errno::EOPNOTSUPP)),
-    call(nr::LSETXATTR, |_| Err(Errno::EOPNOTSUPP)),
-    call(nr::FSETXATTR, |_| Err(Errno::EOPNOTSUPP)),
-    call(nr::REMOVEXATTR, |_| Err(Errno::EOPNOTSUPP)),
-    call(nr::LREMOVEXATTR, |_| Err(Errno::EOPNOTSUPP)),
-    call(nr::FREMOVEXATTR, |_| Err(Errno::EOPNOTSUPP)),
-    call(nr::GETXATTR, |_| Err(Errno::EOPNOTSUPP)),
-    call(nr::LGETXATTR, |_| Err(Errno::EOPNOTSUPP)),
-    call(nr::FGETXATTR, |_| Err(Errno::EOPNOTSUPP)),
-    call(nr::LISTXATTR, |_| Err(Errno::EOPNOTSUPP)),
-    call(nr::LLISTXATTR, |_| Err(Errno::EOPNOTSUPP)),
-    call(nr::FLISTXATTR, |_| Err(Errno::EOPNOTSUPP)),
 ];
 
 fn set_times(
@@ -167,7 +156,7 @@ fn utime(call: &Call) -> Result<Flow, Errno> {
 }
 
 /// Finds what a call is about.
-async fn find(files: &Files, process: &Process, target: Target) -> Result<Subject, Errno> {
+pub(super) async fn find(files: &Files, process: &Process, target: Target) -> Result<Subject, Errno> {
     if target.path.is_empty() && target.flags & AT_EMPTY_PATH != 0 {
         if target.directory == AT_FDCWD {
             let place = walk::place(process, target.directory)?;

@@ -28,6 +28,7 @@ mod signalfds;
 mod sockets;
 mod splice;
 mod timers;
+mod xattrs;
 
 use crate::{base::Flow, state::Vfs};
 use abi::{Errno, Message, message::REPEATED};
@@ -63,7 +64,7 @@ const fn change(number: u32, changes: Changes, handler: Handler) -> Entry {
     Entry { number, changes, handler }
 }
 
-const FAMILIES: [&[Entry]; 17] = [
+const FAMILIES: [&[Entry]; 18] = [
     data::CALLS,
     splice::CALLS,
     descriptors::CALLS,
@@ -73,6 +74,7 @@ const FAMILIES: [&[Entry]; 17] = [
     memory_file::CALLS,
     names::CALLS,
     attributes::CALLS,
+    xattrs::CALLS,
     mounts::CALLS,
     queues::CALLS,
     sockets::CALLS,

@@ -9,6 +9,7 @@ pub mod pages;
 pub mod stat;
 pub mod vnode;
 pub mod watches;
+mod xattrs;
 
 use crate::peers::Peers;
 use abi::{Endpoint, fs};

@@ -335,9 +335,6 @@ fn what_cannot_be_synced_or_advised_says_so() {
     assert_eq!(refused(nr::SYNC_FILE_RANGE, &[file, 0, 1, 8]), Err(Errno::EINVAL));
     assert_eq!(refused(nr::SYNC_FILE_RANGE, &[file, u64::MAX, 1, 0]), Err(Errno::EINVAL));
     assert_eq!(refused(nr::SYNC_FILE_RANGE, &[file, 0, 1, 7]), Ok(0));
-    for call in [nr::SETXATTR, nr::REMOVEXATTR, nr::GETXATTR] {
-        assert_eq!(refused(call, &[0, 0, 0, 0, 0]), Err(Errno::EOPNOTSUPP));
-    }
 }
 
 #[test]

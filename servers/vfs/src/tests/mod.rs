@@ -47,6 +47,7 @@ mod timers;
 mod times;
 mod waits;
 mod world;
+mod xattrs;
 
 pub use numbers::*;
 pub use world::{DATA, MEMORY, PROCFS, Result, World};
