@@ -72,6 +72,9 @@ protocol! {
     /// Fills the grant with the names of all extended attributes, each with a NUL behind it. Word 0 of the reply: their length. `ERANGE`: they
     /// are longer than `bytes`; `EOPNOTSUPP`.
     ListXattr = 28 { node: u64, grant: GrantId, bytes: u64 }
+    /// Looks for data, or for a hole, from a position of a file on. Word 0 of the reply: 1, and where it begins; or 0, and where to go on looking.
+    /// The end of the file is a hole. `ENXIO`: the position is behind the end, or no data follows.
+    SeekData = 29 { node: u64, position: u64, hole: bool } -> { position: u64 }
 }
 
 /// `Mount`: names appear and vanish without a request, so vfs must not cache them (procfs, devfs).

@@ -103,6 +103,24 @@ impl<D: BlockDevice> Ext2<D> {
         Ok((block != 0).then_some(block))
     }
 
+    /// Returns how many blocks of the file from `index` on are a hole for certain; 0: this one is none. Holes end with the tree that lacks them.
+    pub(crate) fn hole_at(&mut self, number: u32, index: u64) -> Result<u64, Errno> {
+        let path = self.path(index)?;
+        let pointer = self.inode(number)?.pointers[path.pointer];
+        let mut block = self.checked(pointer)?;
+        for depth in 0..=path.levels {
+            if block == 0 {
+                let p = self.pointers_per_block();
+                let before = path.indices[depth..path.levels].iter().fold(0, |before, &slot| before * p + slot as u64);
+                return Ok(p.pow((path.levels - depth) as u32) - before);
+            }
+            if depth < path.levels {
+                block = self.indirect(block, path.indices[depth])?;
+            }
+        }
+        Ok(0)
+    }
+
     /// Returns the block that holds block `index` of the file, allocated if it is a hole. On `ENOSPC` nothing
     /// is allocated.
     pub(crate) fn provide_block(&mut self, number: u32, index: u64, caller: Caller) -> Result<Mapped, Errno> {

@@ -184,6 +184,11 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         self.change_space(number, offset..offset.saturating_add(bytes), how)
     }
 
+    fn seek_data(&mut self, node: NodeId, offset: u64, hole: bool) -> Result<(bool, u64), Errno> {
+        let number = self.number(node)?;
+        self.look_for(number, offset, hole)
+    }
+
     fn set_mode(&mut self, node: NodeId, mode: u32) -> Result<(), Errno> {
         self.begin_change()?;
         let number = self.number(node)?;

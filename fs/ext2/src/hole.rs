@@ -1,4 +1,4 @@
-//! Space in the middle of a file: punching holes, and zeros for what is allocated.
+//! Space in the middle of a file: punching holes, zeros for what is allocated, and looking for data and holes.
 //!
 //! Blocks that lie in the range as a whole are freed, or overwritten with zeros; of the blocks at its two ends the part in the range is
 //! cleared. The walk skips what is a hole already. It can be committed after each block, and doing it again comes to the same: a pointer is
@@ -31,7 +31,35 @@ struct Clearing {
     freed: i64,
 }
 
+/// Blocks, or runs of holes, that one look passes.
+const LOOK_STEPS: usize = 4096;
+
 impl<D: BlockDevice> Ext2<D> {
+    /// Looks for data, or for a hole, from `offset` of a regular file on. Returns whether it was found, and where, or where to go on.
+    /// `ENXIO`: `offset` is behind the end, or no data follows.
+    pub(crate) fn look_for(&mut self, number: u32, offset: u64, hole: bool) -> Result<(bool, u64), Errno> {
+        let inode = self.inode(number)?;
+        if !inode.is_regular() {
+            return Err(Errno::EINVAL);
+        }
+        let (size, block_size) = (inode.size, self.block_size());
+        if offset >= size {
+            return Err(Errno::ENXIO);
+        }
+        let mut index = offset / block_size;
+        for _ in 0..LOOK_STEPS {
+            if index >= size.div_ceil(block_size) {
+                return if hole { Ok((true, size)) } else { Err(Errno::ENXIO) };
+            }
+            let holes = self.hole_at(number, index)?;
+            if (holes > 0) == hole {
+                return Ok((true, offset.max(index * block_size)));
+            }
+            index += holes.max(1);
+        }
+        Ok((false, index * block_size))
+    }
+
     /// Makes a range of a regular file, of which the part beyond the end does not count, read as zeros.
     pub(crate) fn clear_range(&mut self, number: u32, range: Range<u64>, how: Clear) -> Result<(), Errno> {
         let (block_size, now) = (self.block_size(), self.now());

@@ -642,3 +642,31 @@ fn an_indexed_directory_becomes_an_ordinary_one_when_it_changes() {
     assert_eq!(list(&mut volume, dir).len(), 502);
     finish(&scratch, volume);
 }
+
+#[test]
+fn data_and_holes_are_found_in_every_tree() {
+    let scratch = Scratch::new();
+    let mut volume = mount(&scratch.image(8192, &["-b", "1024"]));
+    let root = volume.root();
+    let node = file(&mut volume, root, "file");
+    // Direct, and in trees of one, two and three levels.
+    let starts = [3u64, 100, 5000, 1 << 20].map(|block| block * 1024);
+    for start in starts {
+        assert_eq!(write(&mut volume, node, start, &[1; 2048]), Ok(2048));
+    }
+    let mut find = |mut at, hole| loop {
+        match volume.seek_data(node, at, hole) {
+            Ok((false, next)) => at = next,
+            found => return found.map(|(_, position)| position),
+        }
+    };
+    let mut end = 0;
+    for start in starts {
+        assert_eq!((find(end, true), find(end, false)), (Ok(end), Ok(start)));
+        assert_eq!((find(start + 5, false), find(start + 5, true)), (Ok(start + 5), Ok(start + 2048)));
+        end = start + 2048;
+    }
+    assert_eq!((find(end, false), find(end, true)), (Err(Errno::ENXIO), Err(Errno::ENXIO)));
+    assert_eq!(volume.seek_data(root, 0, true), Err(Errno::EINVAL));
+    finish(&scratch, volume);
+}

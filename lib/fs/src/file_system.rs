@@ -346,6 +346,12 @@ pub trait FileSystem {
         Err(Errno::EOPNOTSUPP)
     }
 
+    /// Looks for data, or for a hole, from `offset` of a regular file on, for a bounded time. Returns whether it was found, and where, or
+    /// where to go on. The end of the file is a hole. `ENXIO`: `offset` is behind the end, or no data follows; `EOPNOTSUPP`: all is data.
+    fn seek_data(&mut self, _node: NodeId, _offset: u64, _hole: bool) -> Result<(bool, u64), Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
     /// Sets the permission bits.
     fn set_mode(&mut self, _node: NodeId, _mode: u32) -> Result<(), Errno> {
         Err(Errno::EROFS)

@@ -1083,6 +1083,56 @@ struct skink_fs_copy_range_reply {
     uint64_t size;
 };
 
+/* Reads an extended attribute: the grant holds its name, and gets the value behind it. Word 0 of the reply: length of the value. ENODATA,
+ * EOPNOTSUPP. */
+#define SKINK_FS_GET_XATTR 0x60019u
+struct skink_fs_get_xattr {
+    uint64_t node;
+    uint64_t grant;
+    uint64_t name_bytes;
+};
+
+/* Sets an extended attribute: the grant holds its name, then the value. flags: Linux XATTR_CREATE = 1, XATTR_REPLACE = 2; ids as of Write.
+ * EEXIST, ENODATA, ENOSPC, EOPNOTSUPP. */
+#define SKINK_FS_SET_XATTR 0x6001au
+struct skink_fs_set_xattr {
+    uint64_t node;
+    uint64_t grant;
+    uint64_t name_bytes;
+    uint64_t value_bytes;
+    uint64_t flags;
+    uint64_t ids;
+};
+
+/* Removes the extended attribute whose name the grant holds. ENODATA, EOPNOTSUPP. */
+#define SKINK_FS_REMOVE_XATTR 0x6001bu
+struct skink_fs_remove_xattr {
+    uint64_t node;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* Fills the grant with the names of all extended attributes, each with a NUL behind it. Word 0 of the reply: their length. ERANGE: they are
+ * longer than bytes; EOPNOTSUPP. */
+#define SKINK_FS_LIST_XATTR 0x6001cu
+struct skink_fs_list_xattr {
+    uint64_t node;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* Looks for data, or for a hole, from a position of a file on. Word 0 of the reply: 1, and where it begins; or 0, and where to go on
+ * looking. The end of the file is a hole. ENXIO: the position is behind the end, or no data follows. */
+#define SKINK_FS_SEEK_DATA 0x6001du
+struct skink_fs_seek_data {
+    uint64_t node;
+    uint64_t position;
+    uint64_t hole;
+};
+struct skink_fs_seek_data_reply {
+    uint64_t position;
+};
+
 /* Grants: the right to copy to or from a buffer, given by its owner to one grantee (docs/book/ideas.md, 5). */
 
 /* No grant. */

@@ -21,8 +21,8 @@ use alloc::vec::Vec;
 use abi::endpoint::slot;
 use abi::fs::{
     ALLOCATE_CHECK, ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, ChOwn, Create, GetDents, Link,
-    Lookup, Mount, Put, RENAME_EXCHANGE, Read, ReadLink, Recall, Rename, Request, SetTimes, SetUses, Stat, StatFs,
-    Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    Lookup, Mount, Put, RENAME_EXCHANGE, Read, ReadLink, Recall, Rename, Request, SeekData, SetTimes, SetUses, Stat,
+    StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
 use server::{Service, SyncStep};
@@ -192,6 +192,7 @@ where
             Request::SetXattr(request) => self.set_xattr(message, request),
             Request::RemoveXattr(request) => self.remove_xattr(message, request),
             Request::ListXattr(request) => self.list_xattr(message, request),
+            Request::SeekData(request) => self.seek_data(message, request),
             Request::ChMod(ChMod { node, mode }) => self.simple(message, node, |f, node| f.set_mode(node, mode as u32)),
             Request::ChOwn(request) => self.change_owner(message, request),
             Request::SetTimes(request) => self.set_times(message, request),
@@ -361,6 +362,12 @@ where
         };
         let Allocate { node, offset, bytes, .. } = request;
         self.simple(message, node, |file_system, node| file_system.allocate(node, offset, bytes, how))
+    }
+
+    fn seek_data(&mut self, message: &Message, request: SeekData) -> Result<Message, Errno> {
+        let (file_system, node) = self.volumes.find(request.node)?;
+        let (found, position) = file_system.seek_data(node, request.position, request.hole)?;
+        Ok(SeekData::reply(message, found.into(), position))
     }
 
     fn stat(&mut self, message: &Message, request: Stat) -> Result<Message, Errno> {

@@ -7,7 +7,7 @@
 
 use abi::fs::{
     Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, GetXattr, Link, ListXattr, Mount, Read, ReadLink, RemoveXattr,
-    Rename, SetTimes, SetUses, SetXattr, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Use, Write,
+    Rename, SeekData, SetTimes, SetUses, SetXattr, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Use, Write,
 };
 use abi::{Errno, Message};
 use alloc::vec::Vec;
@@ -263,6 +263,7 @@ fn may_be_done_again(label: u32) -> bool {
         GetXattr::LABEL,
         ListXattr::LABEL,
         ReadLink::LABEL,
+        SeekData::LABEL,
         Stat::LABEL,
         StatFs::LABEL,
         Sync::LABEL,

@@ -10,10 +10,11 @@ use super::{
 use crate::{
     base::{Base, Flow, closing::Closing},
     callers::permission,
+    files::Files,
     memory as user,
     objects::{
         CHANGEABLE, File, O_APPEND, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NOATIME, O_NONBLOCK, O_WRONLY, OpenFile, Operation,
-        Seek, pipe::PipeEnd,
+        SEEK_DATA, SEEK_HOLE, Seek, pipe::PipeEnd, regular::Regular,
     },
     open::open_slave,
     paths::decimal,
@@ -58,7 +59,7 @@ const CLOSE_RANGE_UNSHARE: u32 = 2;
 pub(super) const CALLS: &[Entry] = &[
     call(nr::CLOSE, |c| done(close_descriptor(c.process, c.int(0)))),
     call(nr::CLOSE_RANGE, |c| done(close_range(c.closing(), c.process, c.flags(0), c.flags(1), c.flags(2)))),
-    call(nr::LSEEK, |c| done(seek(c.process, c.int(0), c.words[1] as i64, c.flags(2)))),
+    call(nr::LSEEK, |c| seek(c.files(), c.process, c.int(0), c.words[1] as i64, c.flags(2))),
     call(nr::DUP, |c| done(dup(c.process, c.int(0)))),
     call(nr::DUP2, |c| done(dup_to(c.process, c.int(0), c.int(1), 0, true))),
     call(nr::DUP3, |c| done(dup_to(c.process, c.int(0), c.int(1), c.flags(2), false))),
@@ -153,14 +154,28 @@ pub(super) fn give_pair(
 }
 
 /// lseek.
-fn seek(process: &Process, descriptor: i32, offset: i64, whence: u32) -> Result<u64, Errno> {
-    const SEEK_HOLE: u32 = 4;
+fn seek(files: &'static Files, process: &Process, descriptor: i32, offset: i64, whence: u32) -> Result<Flow, Errno> {
     let file = process.file(descriptor)?;
     file.usable()?;
     if whence > SEEK_HOLE {
         return Err(Errno::EINVAL);
     }
     let position = file.any().seek(&Seek { position: file.position(), offset, whence })?;
+    if matches!(whence, SEEK_DATA | SEEK_HOLE) && file.object::<Regular>().is_some() {
+        return task(seek_data(files, file, offset as u64, whence == SEEK_HOLE));
+    }
+    file.set_position(position);
+    done(Ok(position))
+}
+
+/// Looks for data or a hole in a regular file, from an offset before its end on. File systems that know none have data only.
+async fn seek_data(files: &Files, file: Rc<OpenFile>, offset: u64, hole: bool) -> Result<u64, Errno> {
+    let node = &file.object::<Regular>().ok_or(Errno::EINVAL)?.node;
+    let position = match files.seek_data(node, offset, hole).await {
+        Err(Errno::EOPNOTSUPP) if hole => node.size(),
+        Err(Errno::EOPNOTSUPP) => offset,
+        found => found?,
+    };
     file.set_position(position);
     Ok(position)
 }

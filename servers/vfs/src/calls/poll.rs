@@ -17,7 +17,7 @@ use abi::{Errno, linux::nr};
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::{cell::Cell, future::Future};
 use server::quota::Share;
-use sys::fallible::TryVec;
+use sys::{fallible::TryVec, time};
 
 /// Bytes that vfs has for one descriptor of a call.
 const INTEREST_BYTES: usize = poll::POLLFD_BYTES + size_of::<Interest>();
@@ -62,14 +62,17 @@ impl Drop for Questions {
 pub(super) const CALLS: &[Entry] = &[
     call(nr::POLL, |c| poll(c, c.milliseconds(2), None)),
     call(nr::PPOLL, |c| poll(c, c.timespec(2)?, signal_mask(c, c.words[3], c.words[4])?)),
-    call(nr::SELECT, |c| select(c, c.timeval(4)?, None)),
+    call(nr::SELECT, |c| {
+        let limit = Limit { address: c.words[4], ns_per_part: 1000, deadline_ns: c.timeval(4)? };
+        select(c, limit, None)
+    }),
     call(nr::PSELECT6, |c| {
-        let deadline_ns = c.timespec(4)?;
+        let limit = Limit { address: c.words[4], ns_per_part: 1, deadline_ns: c.timespec(4)? };
         let [address, bytes] = match c.words[5] {
             0 => [0, 0],
             both => user::fetch_words(c.process.caller.endpoint, both)?,
         };
-        select(c, deadline_ns, signal_mask(c, address, bytes)?)
+        select(c, limit, signal_mask(c, address, bytes)?)
     }),
 ];
 
@@ -208,19 +211,43 @@ impl Selection {
     }
 }
 
+/// The time-out of a select, of which the program is told what is left, as on Linux.
+#[derive(Clone, Copy)]
+struct Limit {
+    /// Of the `struct timeval` or `struct timespec`; 0: none.
+    address: u64,
+    /// Of the second member of the structure.
+    ns_per_part: u64,
+    deadline_ns: Option<u64>,
+}
+
+impl Limit {
+    /// Tells the program how long the call could have waited still. Memory that cannot be written changes nothing.
+    fn finish(&self, process: &Process) {
+        const NS_PER_S: u64 = 1_000_000_000;
+        let Some(deadline_ns @ 1..) = self.deadline_ns else { return };
+        let left_ns = deadline_ns.saturating_sub(time::now_ns());
+        let words = [left_ns / NS_PER_S, left_ns % NS_PER_S / self.ns_per_part].map(u64::to_le_bytes);
+        let _ = user::store(process.caller.endpoint, self.address, words.as_flattened());
+    }
+}
+
 /// select and pselect6.
-fn select(call: &Call, deadline_ns: Option<u64>, mask: Option<u64>) -> Result<Flow, Errno> {
+fn select(call: &Call, limit: Limit, mask: Option<u64>) -> Result<Flow, Errno> {
     let mut selection = Selection::fetch(call)?;
     let (base, process) = (call.base(), call.process());
     let asks = |interest: &Interest| process.file(interest.descriptor).is_ok_and(|file| file.any().has_device());
     if mask.is_none() && !selection.interests.iter().any(asks) {
         let ready = look(&process, &mut selection.interests, &Questions::default());
-        if ready || deadline_ns == Some(0) {
+        if ready || limit.deadline_ns == Some(0) {
+            limit.finish(&process);
             return done(selection.finish(&process));
         }
     }
     with_mask(call, mask, async move {
-        wait_ready(base, &process, &mut selection.interests, deadline_ns).await?;
+        let waited = wait_ready(base, &process, &mut selection.interests, limit.deadline_ns).await;
+        limit.finish(&process);
+        waited?;
         selection.finish(&process)
     })
 }

@@ -153,7 +153,7 @@ fn without_trusted(names: &mut Vec<u8>) {
 /// The file of a call; pipes and the like have none.
 fn node_of(subject: Subject) -> Result<NodeRef, Errno> {
     match subject {
-        Subject::Node(node) => Ok(node),
+        Subject::Node(node, _) => Ok(node),
         Subject::File(file) => file.node().cloned().ok_or(Errno::EOPNOTSUPP),
     }
 }

@@ -317,4 +317,20 @@ impl Files {
         node.mount().mark_dirty();
         Ok(())
     }
+
+    /// Where data, or a hole, begins in a file from a position on. `ENXIO`: behind the end, or no data follows.
+    pub async fn seek_data(&self, node: &NodeRef, mut position: u64, hole: bool) -> Result<u64, Errno> {
+        loop {
+            let request = fs::SeekData { node: node.number(), position, hole };
+            let reply = self.peers.ask(node.service(), request.message()).await?;
+            let before = position;
+            position = fs::SeekData::results(&reply)?;
+            if reply.words[0] != 0 {
+                return Ok(position);
+            }
+            if position <= before {
+                return Err(Errno::EIO);
+            }
+        }
+    }
 }

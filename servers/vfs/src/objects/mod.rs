@@ -239,6 +239,11 @@ fn done(result: u64) -> Result<Flow, Errno> {
     Ok(Flow::Done(Ok(result)))
 }
 
+/// lseek: to data.
+pub const SEEK_DATA: u32 = 3;
+/// lseek: to a hole.
+pub const SEEK_HOLE: u32 = 4;
+
 /// The arguments of lseek.
 #[derive(Clone, Copy, Debug)]
 pub struct Seek {
@@ -256,13 +261,11 @@ impl Seek {
         const SEEK_SET: u32 = 0;
         const SEEK_CUR: u32 = 1;
         const SEEK_END: u32 = 2;
-        const SEEK_DATA: u32 = 3;
-        const SEEK_HOLE: u32 = 4;
         let base = match self.whence {
             SEEK_SET => 0,
             SEEK_CUR => self.position,
             SEEK_END => size,
-            // Files count as one stretch of data with a hole at the end.
+            // One stretch of data with a hole at the end, unless a file system knows better.
             SEEK_DATA | SEEK_HOLE => {
                 let inside = u64::try_from(self.offset).is_ok_and(|offset| offset < size);
                 return match (inside, self.whence) {

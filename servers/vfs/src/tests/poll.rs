@@ -174,3 +174,26 @@ fn polls_of_one_user_have_a_share_of_memory_and_others_theirs() {
     world.exit(waiting[0]);
     assert_eq!(poll(user), None, "what the ended one had is free");
 }
+
+#[test]
+fn select_tells_what_is_left_of_its_time_out() {
+    let world = World::new();
+    let (reads, writes) = world.pipe(world.root, 0);
+    let child = world.fork(world.root, 0);
+    let (set, limit) = (DATA, DATA + 128);
+    let arguments = [reads + 1, set, 0, 0, limit];
+    let put = |program, seconds: u64| {
+        world.machine.write(program, set, &(1u64 << reads).to_le_bytes());
+        world.machine.write(program, limit, &[seconds.to_le_bytes(), 0u64.to_le_bytes()].concat());
+    };
+    put(child, 10);
+    assert_eq!(world.begin_call(child, nr::SELECT, &arguments), None);
+    world.machine.advance_ns(4_000_000_000);
+    world.write(world.root, writes, b"x").unwrap();
+    assert_eq!(world.result(child), Some(Ok(1)));
+    let [seconds, microseconds] = world.read_words(child, limit, 2).try_into().unwrap();
+    assert!((5..=6).contains(&seconds) && microseconds < 1_000_000, "{seconds} {microseconds}");
+    put(child, 10);
+    assert_eq!(world.call(child, nr::SELECT, &arguments), Ok(1));
+    assert!((9..=10).contains(&world.read_words(child, limit, 1)[0]));
+}

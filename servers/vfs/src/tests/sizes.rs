@@ -199,3 +199,32 @@ fn fallocate_refuses_what_it_cannot_do() {
     assert_eq!(fallocate(&world, null, 0, 0, 10), Err(Errno::ENODEV));
     assert_eq!(size(&world, file).0, 5);
 }
+
+#[test]
+fn data_and_holes_are_found() {
+    const SEEK_DATA: u64 = 3;
+    const SEEK_HOLE: u64 = 4;
+    let mut world = World::new();
+    world.start_tmpfs();
+    world.make_directory("/memory", 0o755, (0, 0));
+    let (kind, target) = (world.path(world.root, 0, "tmpfs"), world.path(world.root, 1, "/memory"));
+    assert_eq!(world.call(world.root, nr::MOUNT, &[kind, target, kind, 0, 0]), Ok(0));
+    for path in ["/file", "/memory/file"] {
+        let file = world.open(world.root, path, O_CREAT | O_RDWR, 0o644).unwrap();
+        assert_eq!(world.call(world.root, nr::FTRUNCATE, &[file, 1 << 30]), Ok(0));
+        assert_eq!(world.seek(world.root, file, 0, SEEK_DATA), Err(Errno::ENXIO));
+        assert_eq!(world.seek(world.root, file, 77, SEEK_HOLE), Ok(77));
+        for at in [8192, 12_288, 300 << 20] {
+            assert_eq!(world.pwrite(world.root, file, &[1; 4096], at), Ok(4096));
+        }
+        assert_eq!(world.seek(world.root, file, 0, SEEK_DATA), Ok(8192));
+        assert_eq!(world.position(world.root, file), 8192);
+        assert_eq!(world.seek(world.root, file, 9000, SEEK_DATA), Ok(9000));
+        assert_eq!(world.seek(world.root, file, 9000, SEEK_HOLE), Ok(16_384));
+        assert_eq!(world.seek(world.root, file, 16_384, SEEK_DATA), Ok(300 << 20));
+        assert_eq!(world.seek(world.root, file, 301 << 20, SEEK_DATA), Err(Errno::ENXIO));
+        assert_eq!(world.seek(world.root, file, 1 << 30, SEEK_HOLE), Err(Errno::ENXIO));
+        assert_eq!(world.call(world.root, nr::FTRUNCATE, &[file, (300 << 20) + 5]), Ok(0));
+        assert_eq!(world.seek(world.root, file, 300 << 20, SEEK_HOLE), Ok((300 << 20) + 5));
+    }
+}
