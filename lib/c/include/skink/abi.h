@@ -1497,6 +1497,12 @@ struct skink_kernel_resident {
 /* Bytes of a message queue, unless root allows more (pm). */
 #define SKINK_LIMITS_MESSAGE_QUEUE_BYTES 0x4000u
 
+/* System V segments of shared memory (pm). */
+#define SKINK_LIMITS_SEGMENTS 256u
+
+/* Bytes of a segment (pm). */
+#define SKINK_LIMITS_SEGMENT_BYTES 0xfffffffffeffffffull
+
 /* POSIX message queues (vfs). */
 #define SKINK_LIMITS_POSIX_QUEUES 256u
 
@@ -1864,6 +1870,26 @@ struct skink_pm_loads_reply {
     uint64_t one;
     uint64_t five;
     uint64_t fifteen;
+};
+
+/* vfs: takes up to count pending signals of mask for a thread that reads a signalfd, and writes a struct signalfd_siginfo of each to
+ * address. call: the number of its call, of which asking again gets the same answer. Word 0 of the reply: how many. EAGAIN: none is
+ * pending; with watch, vfs is told of the next one (vfs::SignalsPending). */
+#define SKINK_PM_TAKE_SIGNALS 0x2000fu
+struct skink_pm_take_signals {
+    uint64_t process;
+    uint64_t call;
+    uint64_t mask;
+    uint64_t address;
+    uint64_t count;
+    uint64_t watch;
+};
+
+/* vfs: which signals of mask are pending for a thread. If none is, vfs is told of the next one. Word 0 of the reply: the set. */
+#define SKINK_PM_AWAIT_SIGNALS 0x20010u
+struct skink_pm_await_signals {
+    uint64_t process;
+    uint64_t mask;
 };
 
 /* Privileges of a service. The system file states them, rs passes them to the kernel with PrivCtl, and the kernel enforces them on every
@@ -2902,6 +2928,9 @@ struct skink_tty_session_end {
 /* Fork: directory, root and umask are shared (CLONE_FS). */
 #define SKINK_VFS_FORK_FS 2ull
 
+/* OpenPidFd: waits for it do not block (PIDFD_NONBLOCK). */
+#define SKINK_VFS_PIDFD_NONBLOCK 1ull
+
 /* Event: an exec is ready to be committed or has failed. */
 #define SKINK_VFS_EVENT_EXEC 1ull
 
@@ -2935,6 +2964,15 @@ struct skink_tty_session_end {
 /* EVENT_OWNER: every process of a group (F_OWNER_PGRP). */
 #define SKINK_VFS_OWNER_GROUP 2ull
 
+/* Inotify instances of one user: /proc/sys/fs/inotify/max_user_instances. */
+#define SKINK_VFS_INOTIFY_USER_INSTANCES 128ull
+
+/* Watches of one user: /proc/sys/fs/inotify/max_user_watches. */
+#define SKINK_VFS_INOTIFY_USER_WATCHES 0x1000ull
+
+/* Events that an instance holds: /proc/sys/fs/inotify/max_queued_events. */
+#define SKINK_VFS_INOTIFY_QUEUED_EVENTS 0x4000ull
+
 /* Seconds from the begin of the break of a lease to its end by force: /proc/sys/fs/lease-break-time. */
 #define SKINK_VFS_LEASE_BREAK_S 45ull
 
@@ -2950,12 +2988,13 @@ struct skink_tty_session_end {
 /* Files. From pm unless noted. */
 
 /* A new process or thread: descriptors, working directory, root, umask, ids are copied from parent, or shared (flags: FORK_FILES, FORK_FS).
- * parent NONE: the first program: root directory, descriptors 0 to 2 on /dev/console. */
+ * identity: pid (low half), and how many processes had it before (31 bits). parent NONE: the first program: root directory, descriptors 0
+ * to 2 on /dev/console. */
 #define SKINK_VFS_FORK 0x30001u
 struct skink_vfs_fork {
     uint64_t parent;
     uint64_t child;
-    uint64_t pid;
+    uint64_t identity;
     uint64_t flags;
 };
 
@@ -3104,6 +3143,45 @@ struct skink_vfs_usage_reply {
     uint64_t nodes;
     uint64_t user_pipe_bytes;
     uint64_t user_interests;
+};
+
+/* Gives a thread a descriptor for the process with this identity (Fork), for its call to pm with this number: asked again for the same
+ * call, it is the same descriptor. flags: PIDFD_NONBLOCK. It is also written to address, unless that is 0. Word 0 of the reply: the
+ * descriptor. */
+#define SKINK_VFS_OPEN_PID_FD 0x30013u
+struct skink_vfs_open_pid_fd {
+    uint64_t process;
+    uint64_t call;
+    uint64_t identity;
+    uint64_t flags;
+    uint64_t address;
+};
+
+/* Returns the process that a descriptor of a thread means. EBADF: it means none. */
+#define SKINK_VFS_PID_FD 0x30014u
+struct skink_vfs_pid_fd {
+    uint64_t process;
+    int64_t descriptor;
+};
+struct skink_vfs_pid_fd_reply {
+    uint64_t identity;
+    uint64_t nonblocking;
+};
+
+/* Gives a thread a descriptor for the open file of another one's (pidfd_getfd(2)), for its call to pm with this number. Word 0 of the
+ * reply: the descriptor. */
+#define SKINK_VFS_COPY_DESCRIPTOR 0x30015u
+struct skink_vfs_copy_descriptor {
+    uint64_t process;
+    uint64_t call;
+    uint64_t from;
+    int64_t descriptor;
+};
+
+/* A signal that vfs has asked about (pm::TakeSignals, pm::AwaitSignals) is pending for this thread. It is told once. */
+#define SKINK_VFS_SIGNALS_PENDING 0x30016u
+struct skink_vfs_signals_pending {
+    uint64_t process;
 };
 
 /* The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables. Routed to vm are the Linux calls

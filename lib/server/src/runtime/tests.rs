@@ -353,7 +353,7 @@ fn a_cancellation_follows_the_request_and_has_no_answer() {
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 8).expect("the system has a disk");
     let waiting = peer.request(Message::new(READ), Repeat::Yes);
-    peer.cancel(waiting.tag(), abi::chardev::Cancel { tag: waiting.tag() }.message());
+    peer.cancel(waiting.tag(), abi::chardev::Cancel { tag: waiting.tag(), minor: 0 }.message());
     assert!(played.sent().is_empty(), "nothing leaves before the end of the turn");
     Server::new(&runtime, |_| Step::Later, identity, |_, _| {}).step(None);
     let sent = played.sent_to(DISK);
@@ -368,7 +368,7 @@ fn a_cancellation_that_died_with_the_peer_follows_the_repeated_request() {
     let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
     let waiting = peer.request(Message::new(READ), Repeat::Yes);
     server.step(None);
-    peer.cancel(waiting.tag(), abi::chardev::Cancel { tag: waiting.tag() }.message());
+    peer.cancel(waiting.tag(), abi::chardev::Cancel { tag: waiting.tag(), minor: 0 }.message());
     server.step(None);
     assert_eq!(played.sent_to(DISK).len(), 2);
     let successor = Endpoint::new(DISK.slot(), DISK.generation() + 1);

@@ -295,13 +295,3 @@ fn chown_sets_user_group_or_both() {
     assert_eq!(world.call(world.root, nr::FCHOWN, &[file, 7, 8]), Ok(0));
     assert_eq!(owner("/file"), (7, 8));
 }
-
-#[test]
-fn there_are_no_extended_attributes() {
-    let world = World::new();
-    let path = world.path(world.root, 0, "/");
-    let calls = [nr::GETXATTR, nr::LGETXATTR, nr::FGETXATTR, nr::LISTXATTR, nr::LLISTXATTR, nr::FLISTXATTR];
-    for call in calls {
-        assert_eq!(world.call(world.root, call, &[path, path, DATA, 100]), Err(Errno::EOPNOTSUPP), "call {call}");
-    }
-}
