@@ -1,4 +1,5 @@
-/* Tries open files and ids that go with messages of sockets, and prints what it sees: the same as on Linux. usage: unix_rights DIRECTORY
+/* Tries open files and ids that go with messages of sockets, and prints what it sees: the same as on Linux.
+   It is long because every rule of control messages has its function. usage: unix_rights DIRECTORY
    With a second argument two processes pass descriptors to each other, and use each: it prints "passed", whatever is killed. */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,4 +1,4 @@
-//! /proc over invented figures: two processes, one of them a service.
+//! /proc over invented figures: two processes, one of them a service. The file is long because each kind of file has its test.
 
 use super::*;
 use crate::source::{FileUsage, Memory, ProcessMemory};

@@ -39,7 +39,7 @@ impl<S: System> Programs<S> {
         let priorities = meant.map(|index| {
             let process = &self.table[index];
             match u64::from(process.control.io_priority) {
-                0 if which > 0 => CLASS_BE << CLASS_SHIFT | (process.nice + 20) as u64 / 5,
+                0 if which > 0 => (CLASS_BE << CLASS_SHIFT) | ((process.nice + 20) as u64 / 5),
                 priority => priority,
             }
         });

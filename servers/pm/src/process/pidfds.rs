@@ -54,8 +54,6 @@ impl<S: System> Programs<S> {
     fn may_attach(&self, own: ProcessIndex, other: ProcessIndex) -> bool {
         let credentials = &self.table[own].credentials;
         let target = &self.table[other];
-        own == other
-            || credentials.is_root()
-            || target.control.dumpable && credentials.may_inspect(&target.credentials)
+        own == other || credentials.is_root() || target.control.dumpable && credentials.may_inspect(&target.credentials)
     }
 }

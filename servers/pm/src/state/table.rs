@@ -1,5 +1,6 @@
 //! The tables of threads and processes, and how they are linked: threads in a list of their process, children in a
-//! list of their parent and in the ring of their group (`family`), ids in `pids`.
+//! list of their parent and in the ring of their group (`family`), ids in `pids`. The file is long because every list has its
+//! ways in and out here.
 //!
 //! Invariants: a thread entry in use belongs to a living process; `Process::threads` counts its list; the group and session of
 //! every process in use are retained in `pids`; every process but the first has a parent.

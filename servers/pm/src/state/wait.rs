@@ -136,8 +136,15 @@ impl Wait {
 mod tests {
     use super::*;
 
-    const CHILD: Child =
-        Child { pid: 7, generation: 3, group: 5, ordinary: true, ending: None, stop_to_report: None, continue_to_report: false };
+    const CHILD: Child = Child {
+        pid: 7,
+        generation: 3,
+        group: 5,
+        ordinary: true,
+        ending: None,
+        stop_to_report: None,
+        continue_to_report: false,
+    };
 
     fn wait(selector: Selector, options: u64) -> Wait {
         Wait { selector, options }

@@ -78,8 +78,8 @@ fn load_averages_count_the_threads_that_could_run() {
     world.set_time(60 * SECOND);
     world.pm.handle_notification(abi::Endpoint::RS);
     assert_eq!(world.call(child, nr::SYSINFO, &[BUFFER]), DONE);
-    let loads = [8, 16, 24].map(|at| world.read(child, BUFFER + at) * 100 >> 16);
+    let loads = [8, 16, 24].map(|at| (world.read(child, BUFFER + at) * 100) >> 16);
     assert!(loads[0] > loads[1] && loads[1] > loads[2] && loads[2] > 0 && loads[0] < 100, "{loads:?}");
     world.pm.handle_notification(abi::Endpoint::RS);
-    assert_eq!(world.read(child, BUFFER + 8) * 100 >> 16, loads[0], "not before its time");
+    assert_eq!((world.read(child, BUFFER + 8) * 100) >> 16, loads[0], "not before its time");
 }

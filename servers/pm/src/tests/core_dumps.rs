@@ -168,7 +168,7 @@ fn what_other_threads_wait_for_is_given_up() {
     world.write_bytes(world.init, BUFFER, &[0, 0, 1, 0, 0, 0]);
     assert_eq!(world.call(world.init, nr::SEMOP, &[id, BUFFER, 1]), DONE);
     assert_eq!(world.call(world.init, nr::SEMCTL, &[id, 0, 12]), Some(Ok(1)), "it took nothing");
-    assert!(world.told().iter().any(|told| *told == Told::Stopped(waiting)));
+    assert!(world.told().contains(&Told::Stopped(waiting)));
     let threads: Vec<bool> = [child.1, waiting].map(|thread| world.thread(thread).runs).to_vec();
     assert_eq!(threads, [false, false]);
 }

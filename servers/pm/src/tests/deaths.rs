@@ -201,7 +201,14 @@ fn a_signal_is_read_once_by_descriptor_and_vfs_is_told_that_it_came() {
         let init = m.world.init;
         let mut read = 0;
         for round in 0..4 {
-            let ask = abi::pm::TakeSignals { process: child, call: 100 + round, mask: MASK, address: BUFFER, count: 2, watch: true };
+            let ask = abi::pm::TakeSignals {
+                process: child,
+                call: 100 + round,
+                mask: MASK,
+                address: BUFFER,
+                count: 2,
+                watch: true,
+            };
             assert_eq!(m.request(ask.message()), Err(Errno::EAGAIN));
             m.world.told();
             for signal in [USR1, 40] {

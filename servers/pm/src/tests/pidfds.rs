@@ -43,7 +43,9 @@ fn only_processes_have_descriptors() {
     let (pid, _) = world.fork(world.init);
     assert_eq!(open(&mut world, pid, 0), Ok(0));
     let wanted = identity(&world, pid);
-    assert!(matches!(&world.told()[..], [.., Told::PidFd { identity, flags: 0, address: 0, .. }] if *identity == wanted));
+    assert!(
+        matches!(&world.told()[..], [.., Told::PidFd { identity, flags: 0, address: 0, .. }] if *identity == wanted)
+    );
     assert_eq!(open(&mut world, pid, NONBLOCK), Ok(1));
     assert!(matches!(world.told()[..], [.., Told::PidFd { flags: vfs::PIDFD_NONBLOCK, .. }]));
     for (pid, flags, error) in

@@ -277,11 +277,14 @@ async fn set_times_of(files: &Files, process: Rc<Process>, target: Target, times
         _ => permission::check_owner(&credentials, node.attributes())?,
     }
     files.set_times(&node, times[0], times[1]).await?;
-    subject.happened(files, match times {
-        [TIME_OMIT, _] => flag::MODIFY,
-        [_, TIME_OMIT] => flag::ACCESS,
-        _ => flag::ATTRIB,
-    });
+    subject.happened(
+        files,
+        match times {
+            [TIME_OMIT, _] => flag::MODIFY,
+            [_, TIME_OMIT] => flag::ACCESS,
+            _ => flag::ATTRIB,
+        },
+    );
     Ok(0)
 }
 

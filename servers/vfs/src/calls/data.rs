@@ -35,8 +35,12 @@ pub(super) const CALLS: &[Entry] = &[
     call(nr::PWRITE64, |c| c.position(3).and_then(|at| write(c.base(), c.process, c.int(0), c.buffer(1)?, at))),
     call(nr::PREADV, |c| c.position(3).and_then(|at| read(c.base(), c.process, c.int(0), c.vector(1)?, at))),
     call(nr::PWRITEV, |c| c.position(3).and_then(|at| write(c.base(), c.process, c.int(0), c.vector(1)?, at))),
-    call(nr::GETDENTS64, |c| task(read_directory(c.files(), c.peers(), c.process(), (c.int(0), c.words[1], c.words[2]), false))),
-    call(nr::GETDENTS, |c| task(read_directory(c.files(), c.peers(), c.process(), (c.int(0), c.words[1], c.words[2]), true))),
+    call(nr::GETDENTS64, |c| {
+        task(read_directory(c.files(), c.peers(), c.process(), (c.int(0), c.words[1], c.words[2]), false))
+    }),
+    call(nr::GETDENTS, |c| {
+        task(read_directory(c.files(), c.peers(), c.process(), (c.int(0), c.words[1], c.words[2]), true))
+    }),
     call(nr::PREADV2, |c| read(c.base(), c.process, c.int(0), c.vector(1)?, position_and_flags(c)?)),
     call(nr::PWRITEV2, |c| write(c.base(), c.process, c.int(0), c.vector(1)?, position_and_flags(c)?)),
     call(nr::FSYNC, |c| sync_file(c.mappings(), c.process, c.int(0))),

@@ -8,10 +8,8 @@ use crate::{
 use abi::{Errno, linux::nr};
 use sys::fallible::copied;
 
-pub(super) const CALLS: &[Entry] = &[
-    call(nr::SIGNALFD, |c| done(signalfd(c, 0))),
-    call(nr::SIGNALFD4, |c| done(signalfd(c, c.flags(3)))),
-];
+pub(super) const CALLS: &[Entry] =
+    &[call(nr::SIGNALFD, |c| done(signalfd(c, 0))), call(nr::SIGNALFD4, |c| done(signalfd(c, c.flags(3))))];
 
 /// Size of a signal set.
 const MASK_BYTES: u64 = 8;

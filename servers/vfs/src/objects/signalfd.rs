@@ -18,10 +18,7 @@ use crate::{
     peers::{PROCESS_MANAGER, Peers},
 };
 use abi::{Errno, Message, pm};
-use alloc::{
-    boxed::Box,
-    rc::Rc,
-};
+use alloc::{boxed::Box, rc::Rc};
 use core::cell::{Cell, RefCell};
 
 /// Size of a `struct signalfd_siginfo`.

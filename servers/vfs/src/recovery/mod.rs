@@ -11,9 +11,9 @@ mod sockets;
 mod tests;
 
 use crate::{
-    callers::lives::{Identity, Life},
     base::{Base, closing::Closing},
     callers::Caller,
+    callers::lives::{Identity, Life},
     calls::mmap::serve_vm,
     exec,
     files::{
@@ -25,8 +25,8 @@ use crate::{
     keep::{
         Kept, ROOT,
         records::{
-            BLOCK, FileEventRecord, LIST, LockRecord, MountRecord, NO_PLACE, NOWHERE, NodeRecord, OwnerRecord, TableRecord,
-            ThreadRecord, TimerRecord,
+            BLOCK, FileEventRecord, LIST, LockRecord, MountRecord, NO_PLACE, NOWHERE, NodeRecord, OwnerRecord,
+            TableRecord, ThreadRecord, TimerRecord,
         },
     },
     mounts,
@@ -47,7 +47,12 @@ use abi::{
     Errno, chardev,
     fs::{self, Use},
 };
-use alloc::{collections::{BTreeMap, BTreeSet}, rc::Rc, string::String, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    string::String,
+    vec::Vec,
+};
 use sys::grant::{Access, GrantedBuffer};
 
 /// A restoration in progress.

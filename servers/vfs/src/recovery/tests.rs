@@ -367,23 +367,22 @@ fn pair(vfs: &'static Vfs, kind: Kind, first: i32) {
 }
 
 fn turns_of_rights() -> Vec<fn(&'static Vfs)> {
-    let mut turns: Vec<fn(&'static Vfs)> = Vec::new();
-    turns.push(|vfs| pair(vfs, Kind::Stream, 70));
-    turns.push(|vfs| pair(vfs, Kind::Packets, 72));
-    turns.push(|vfs| send_files(vfs, 70, 3, &[0]));
-    turns.push(|vfs| send_files(vfs, 70, 4, &[0, 1, 0, 1, 0, 1, 0, 1, 0, 1]));
-    turns.push(|vfs| send_files(vfs, 72, 3, &[0]));
-    turns.push(|vfs| send_files(vfs, 72, 4, &[0, 1, 0, 1, 0, 1, 0, 1, 0, 1]));
-    turns.push(|vfs| call(vfs, INIT, nr::WRITE, &[70, 0, 5]));
-    turns.push(|vfs| call(vfs, INIT, nr::READ, &[71, 0, 2]));
-    turns.push(|vfs| call(vfs, INIT, nr::READ, &[71, 0, 9]));
-    turns.push(|vfs| call(vfs, INIT, nr::READ, &[73, 0, 2]));
-    turns.push(|vfs| call(vfs, INIT, nr::READ, &[71, 0, 9]));
-    // A socket in its own queue, and one in the queue of that.
-    turns.push(|vfs| send_files(vfs, 70, 1, &[73, 71]));
-    turns.push(|vfs| call(vfs, INIT, nr::CLOSE_RANGE, &[70, 73, 0]));
-    turns.push(|vfs| vfs.in_flight().collect_all(vfs.base()));
-    turns
+    vec![
+        |vfs| pair(vfs, Kind::Stream, 70),
+        |vfs| pair(vfs, Kind::Packets, 72),
+        |vfs| send_files(vfs, 70, 3, &[0]),
+        |vfs| send_files(vfs, 70, 4, &[0, 1, 0, 1, 0, 1, 0, 1, 0, 1]),
+        |vfs| send_files(vfs, 72, 3, &[0]),
+        |vfs| send_files(vfs, 72, 4, &[0, 1, 0, 1, 0, 1, 0, 1, 0, 1]),
+        |vfs| call(vfs, INIT, nr::WRITE, &[70, 0, 5]),
+        |vfs| call(vfs, INIT, nr::READ, &[71, 0, 2]),
+        |vfs| call(vfs, INIT, nr::READ, &[71, 0, 9]),
+        |vfs| call(vfs, INIT, nr::READ, &[73, 0, 2]),
+        |vfs| call(vfs, INIT, nr::READ, &[71, 0, 9]),
+        |vfs| send_files(vfs, 70, 1, &[73, 71]),
+        |vfs| call(vfs, INIT, nr::CLOSE_RANGE, &[70, 73, 0]),
+        |vfs| vfs.in_flight().collect_all(vfs.base()),
+    ]
 }
 
 /// Everything programs can see.

@@ -156,7 +156,8 @@ fn masks_say_what_is_told_and_how() {
     let inotify = create(&world);
     assert_eq!(watch(&world, inotify, "/d/file", ONLYDIR | OPEN), Err(Errno::ENOTDIR));
     assert_eq!(watch(&world, inotify, "/link", ONLYDIR | DONT_FOLLOW | OPEN), Err(Errno::ENOTDIR));
-    for (mask, error) in [(0, Errno::EINVAL), (1 << 20, Errno::EINVAL), (MASK_ADD | MASK_CREATE | OPEN, Errno::EINVAL)] {
+    for (mask, error) in [(0, Errno::EINVAL), (1 << 20, Errno::EINVAL), (MASK_ADD | MASK_CREATE | OPEN, Errno::EINVAL)]
+    {
         assert_eq!(watch(&world, inotify, "/d", mask), Err(error));
     }
     assert_eq!(watch(&world, 99, "/d", OPEN), Err(Errno::EBADF));

@@ -71,7 +71,14 @@ impl World {
         let memory = Arc::new(Mutex::new(Memory::default()));
         let line = Arc::new(Mutex::new(Line::default()));
         let mut machine = Machine::default();
-        let names = [("ext2", EXT2), ("tmpfs", TMPFS), ("virtio_blk", DISK), ("tty", slot::TTY), ("procfs", PROC), ("pm", slot::PM)];
+        let names = [
+            ("ext2", EXT2),
+            ("tmpfs", TMPFS),
+            ("virtio_blk", DISK),
+            ("tty", slot::TTY),
+            ("procfs", PROC),
+            ("pm", slot::PM),
+        ];
         let names = names.map(|(name, slot)| (name, Endpoint::new(slot, 1))).to_vec();
         let stalled = Arc::new(Mutex::new(Vec::new()));
         let shared = stalled.clone();

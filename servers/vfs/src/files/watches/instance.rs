@@ -215,7 +215,7 @@ impl Inotify {
     pub fn restore_events(&self, events: Vec<Kept<FileEventRecord>>) -> Result<(), Errno> {
         let mut queue = self.queue.borrow_mut();
         queue.try_make_room(events.len() + 1)?;
-        queue.extend(events);
+        events.into_iter().try_for_each(|event| queue.try_push_back(event))?;
         Ok(())
     }
 }

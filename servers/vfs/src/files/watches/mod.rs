@@ -147,7 +147,8 @@ impl Watches {
             user: instance.user(),
         };
         let record = self.store.new_watch(record)?;
-        let text = self.store.put_text(path, instance.user()).inspect_err(|_| self.store.clear_watch(record.place()))?;
+        let text =
+            self.store.put_text(path, instance.user()).inspect_err(|_| self.store.clear_watch(record.place()))?;
         record.update(|record| record.path = text);
         let watch = Rc::new(Watch { record, instance: Rc::downgrade(instance), node: wanted.node });
         self.enter(&watch, path).inspect_err(|_| self.store.clear_watch(watch.record.place()))?;
@@ -320,20 +321,42 @@ impl Watches {
         }
     }
 
-    /// Directories were renamed: corrects their paths. Without room for a new one the watch hears no more of what is in the directory.
+    /// Directories were renamed: corrects their paths. Without room for a new one the watch hears no more of what is in the directory, and all
+    /// are told that events may be lost.
     pub fn move_paths(&self, renamed: impl Fn(&[u8]) -> Option<Vec<u8>>) {
-        let concerned: Vec<(Vec<u8>, Vec<u8>)> =
-            self.paths.borrow().keys().filter_map(|old| Some((old.clone(), renamed(old)?))).collect();
-        let lists: Vec<_> = concerned.iter().map(|(old, _)| self.paths.borrow_mut().remove(old)).collect();
-        for (list, (_, new)) in lists.into_iter().zip(concerned) {
-            for watch in list.into_iter().flatten() {
-                if let Ok(text) = self.store.put_text(&new, watch.record.get().user) {
-                    self.store.release_text(watch.record.get().path);
-                    watch.record.update(|record| record.path = text);
-                }
-                self.paths.borrow_mut().entry(new.clone()).or_default().extend([watch]);
+        if self.try_move_paths(renamed).is_err() {
+            self.lost_events();
+        }
+    }
+
+    fn try_move_paths(&self, renamed: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Result<(), Errno> {
+        let mut concerned = Vec::new();
+        for old in self.paths.borrow().keys() {
+            if let Some(new) = renamed(old) {
+                concerned.try_push((copied(old)?, new))?;
             }
         }
+        // All are taken before any is entered: an exchange renames each to what the other was.
+        let mut lists = Vec::new();
+        lists.try_make_room(concerned.len())?;
+        for (old, new) in concerned {
+            let list = self.paths.borrow_mut().remove(&old).unwrap_or_default();
+            lists.try_push((list, new))?;
+        }
+        for (list, new) in lists {
+            for watch in list {
+                self.enter_path(watch, &new)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn enter_path(&self, watch: Rc<Watch>, path: &[u8]) -> Result<(), Errno> {
+        let text = self.store.put_text(path, watch.record.get().user)?;
+        self.store.release_text(watch.record.get().path);
+        watch.record.update(|record| record.path = text);
+        let name = copied(path)?;
+        self.paths.borrow_mut().entry(name).or_default().try_push(watch)
     }
 
     /// Tells every instance that it may have lost events.
@@ -345,7 +368,8 @@ impl Watches {
     /// Nodes of a file system that only watches keep in use, and watches of its root.
     pub fn holds(&self, mount: &Rc<Mount>, root: &NodeRef) -> (usize, usize) {
         let nodes = self.nodes.borrow();
-        let on_it = nodes.values().filter(|list| list.first().is_some_and(|watch| Rc::ptr_eq(watch.node.mount(), mount)));
+        let on_it =
+            nodes.values().filter(|list| list.first().is_some_and(|watch| Rc::ptr_eq(watch.node.mount(), mount)));
         let (mut alone, mut of_root) = (0, 0);
         for list in on_it {
             let node = &list[0].node;
@@ -360,13 +384,18 @@ impl Watches {
 
     /// A file system is unmounted.
     pub fn unmounted(&self, mount: &Rc<Mount>) {
-        let lists: Vec<Vec<Rc<Watch>>> = self.nodes.borrow().values().cloned().collect();
-        for watch in lists.into_iter().flatten().filter(|watch| Rc::ptr_eq(watch.node.mount(), mount)) {
+        while let Some(watch) = self.first_on(mount) {
             if let Some(instance) = watch.instance.upgrade() {
                 instance.push(watch.record.get().descriptor, flag::UNMOUNT, 0, b"");
             }
             self.end(&watch);
         }
+    }
+
+    fn first_on(&self, mount: &Rc<Mount>) -> Option<Rc<Watch>> {
+        let nodes = self.nodes.borrow();
+        let mut lists = nodes.range((mount.record(), 0)..=(mount.record(), u64::MAX));
+        lists.find_map(|(_, list)| list.first().cloned())
     }
 }
 
