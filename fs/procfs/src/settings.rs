@@ -3,7 +3,7 @@
 
 use crate::fixed::{Entry, Setting, folder, line, number, setting, text};
 use crate::system_text;
-use abi::vfs::LEASE_BREAK_S;
+use abi::vfs::{INOTIFY_QUEUED_EVENTS, INOTIFY_USER_INSTANCES, INOTIFY_USER_WATCHES, LEASE_BREAK_S};
 use abi::{endpoint, limits, linux, pm};
 
 /// The files of sysctl(8).
@@ -19,6 +19,10 @@ pub const SETTINGS: &[Entry] = &[
     text("sys/fs/file-nr", system_text::open_files),
     text("sys/fs/inode-nr", system_text::nodes),
     text("sys/fs/inode-state", system_text::node_state),
+    folder("sys/fs/inotify"),
+    number("sys/fs/inotify/max_queued_events", INOTIFY_QUEUED_EVENTS),
+    number("sys/fs/inotify/max_user_instances", INOTIFY_USER_INSTANCES),
+    number("sys/fs/inotify/max_user_watches", INOTIFY_USER_WATCHES),
     number("sys/fs/lease-break-time", LEASE_BREAK_S),
     number("sys/fs/leases-enable", 1),
     number("sys/fs/mount-max", 32),

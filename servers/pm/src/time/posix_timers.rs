@@ -153,7 +153,8 @@ impl<S: System> Pm<S> {
         if let Some(timer) = self.posix_timers.get_mut(index) {
             timer.interval = Interval { deadline_ns: (value_ns != 0).then_some(deadline_ns), period_ns };
         }
-        self.arm_posix_timer(index);
+        // A time that has passed: before the call returns.
+        self.posix_timer_fired(index);
         Ok(0)
     }
 
