@@ -174,7 +174,13 @@ impl Discipline {
             (true, Some(&end)) => (end - self.taken) as usize,
             (true, None) => 0,
         };
-        fallible::collect(self.ready.iter().take(wanted.min(there)).copied())
+        let count = wanted.min(there);
+        let (first, second) = self.ready.as_slices();
+        let split = count.min(first.len());
+        let mut bytes = fallible::with_capacity(count)?;
+        bytes.try_extend_from_slice(&first[..split])?;
+        bytes.try_extend_from_slice(&second[..count - split])?;
+        Ok(bytes)
     }
 
     /// Removes the bytes that `peek` has shown; of an empty line, the line.

@@ -88,6 +88,11 @@ impl Output {
     #[expect(clippy::disallowed_methods, reason = "room was made")]
     pub fn write_some(&mut self, termios: &Termios, bytes: &[u8]) -> Result<usize, Errno> {
         self.queue.try_make_room((bytes.len() * TAB).min(self.room() + TAB))?;
+        if !termios.has_output(oflag::OPOST) {
+            let fitting = &bytes[..bytes.len().min(self.room())];
+            self.queue.extend(fitting);
+            return Ok(fitting.len());
+        }
         let mut done = 0;
         while done < bytes.len() && self.room() > 0 {
             let rest = &bytes[done..bytes.len().min(done + self.room())];
