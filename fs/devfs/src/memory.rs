@@ -50,21 +50,24 @@ impl MemoryDevices {
 
     fn read(&mut self, requester: Endpoint, minor: u64, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
         check(minor)?;
-        if minor == minor::KMSG {
-            return Ok(0);
-        }
         let bytes = bytes.min(READ_LIMIT);
-        let mut chunk = [0; CHUNK];
-        let mut done = 0;
-        while done < bytes {
-            let count = CHUNK.min((bytes - done) as usize);
-            if minor == minor::RANDOM || minor == minor::URANDOM {
-                self.random.fill_bytes(&mut chunk[..count]);
+        match minor {
+            minor::KMSG => return Ok(0),
+            minor::RANDOM | minor::URANDOM => {
+                let mut chunk = [0; CHUNK];
+                for (offset, count) in pieces(bytes) {
+                    self.random.fill_bytes(&mut chunk[..count]);
+                    sys::copy::to_grant(requester, grant, offset, &chunk[..count])?;
+                }
             }
-            sys::copy::to_grant(requester, grant, done, &chunk[..count])?;
-            done += count as u64;
+            _ => {
+                static ZEROS: [u8; CHUNK] = [0; CHUNK];
+                for (offset, count) in pieces(bytes) {
+                    sys::copy::to_grant(requester, grant, offset, &ZEROS[..count])?;
+                }
+            }
         }
-        Ok(done)
+        Ok(bytes)
     }
 
     fn write(&mut self, requester: Endpoint, minor: u64, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
@@ -97,6 +100,11 @@ impl MemoryDevices {
             self.random = ChaCha20Rng::from_seed(seed);
         }
     }
+}
+
+/// Offset and length of the pieces in which so many bytes are copied.
+fn pieces(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
+    (0..bytes).step_by(CHUNK).map(move |offset| (offset, CHUNK.min((bytes - offset) as usize)))
 }
 
 fn check(minor: u64) -> Result<u64, Errno> {
