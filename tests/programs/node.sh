@@ -21,7 +21,7 @@ if (process.argv[2] === 'child') { process.on('message', m => { process.send(m *
   console.log((await once(net.connect('/nonexistent'), 'error').catch(e => [e]))[0].code);
   console.log(await new Promise(r => crypto.pbkdf2('p', 's', 1000, 16, 'sha512', (e, k) => r(k.toString('hex')))), crypto.randomBytes(8).length);
   console.log(await Promise.all([...Array(8).keys()].map(n => fs.promises.writeFile('f' + n, String(n)).then(() => fs.promises.readFile('f' + n, 'utf8')))).then(l => l.join('')));
-  const caught = once(process, 'SIGUSR2'); process.kill(process.pid, 'SIGUSR2'); console.log((await caught)[0]); const garbage = []; for (let i = 0; i < 2e5; i++) garbage[i % 1000] = { i, s: 'x' + i }; console.log(garbage.length, [3, 1, 2].toSorted ? 1 : [3, 1, 2].sort().join(), (123456789n ** 5n).toString());
+  const alive = setInterval(() => {}, 1000), caught = once(process, 'SIGUSR2'); process.kill(process.pid, 'SIGUSR2'); console.log((await caught)[0]); clearInterval(alive); const garbage = []; for (let i = 0; i < 2e5; i++) garbage[i % 1000] = { i, s: 'x' + i }; console.log(garbage.length, [3, 1, 2].toSorted ? 1 : [3, 1, 2].sort().join(), (123456789n ** 5n).toString());
   try { null.x; } catch (e) { console.log(e.constructor.name); } process.exitCode = 4;
 })();
 J

@@ -37,7 +37,7 @@ kill -9 $!
 wait $! 2>/dev/null
 exec 3>&-
 sqlite3 a.db 'select count(*) from sums where a = 3' 'pragma wal_checkpoint(truncate)' 'pragma integrity_check'
-sqlite3 a.db .dump | sha256sum
+sqlite3 a.db .dump | sort | sha256sum
 sqlite3 a.db "vacuum into 'b.db'" && sqlite3 b.db 'pragma integrity_check' 'pragma page_count'
 sqlite3 :memory: "select json_extract('{\"a\":[1,2,3]}', '\$.a[1]'), round(sqrt(2), 10), hex(zeroblob(4))"
 echo 'not sql' | sqlite3 a.db || echo "status $?"
