@@ -1,6 +1,5 @@
 # PostgreSQL by a local socket: a new cluster, tables, transactions, and the benchmark by several clients, whose sums have to agree.
 #: package postgresql-15
-#: memory 1024
 bin=/usr/lib/postgresql/15/bin
 echo 'postgres:x:105:105::/tmp/pg:/bin/sh' >>/etc/passwd
 echo 'postgres:x:105:' >>/etc/group
@@ -8,8 +7,8 @@ mkdir /tmp/pg
 chown postgres:postgres /tmp/pg
 cat >/tmp/pg.sh <<END
 cd /tmp/pg
-$bin/initdb --no-sync --auth=trust --locale=C --encoding=UTF8 -D data >/dev/null && echo initialised
-$bin/pg_ctl -D data -w -l log -o "-c listen_addresses='' -c unix_socket_directories=/tmp/pg -c fsync=off" start >/dev/null && echo started
+$bin/initdb --auth=trust --locale=C --encoding=UTF8 -D data >/dev/null && echo initialised
+$bin/pg_ctl -D data -w -l log -o "-c listen_addresses='' -c unix_socket_directories=/tmp/pg" start >/dev/null && echo started
 sql() { $bin/psql -h /tmp/pg -X -q -A -t "\$@" postgres; }
 sql -c 'create table people (id int primary key, name text); insert into people select i, md5(i::text) from generate_series(1, 5000) i'
 sql -c 'select count(*), min(name), max(name) from people'
