@@ -9,7 +9,7 @@ struct Layer {
     may_use: &'static [&'static str],
 }
 
-const PROGRAMS_MAY_USE: &[&str] = &["abi", "lib/sys", "lib/recover", "lib/server", "lib/driver", "lib/fs", "lib/elf"];
+const PROGRAMS_MAY_USE: &[&str] = &["abi", "lib/sys", "lib/recover", "lib/server", "lib/driver", "lib/fs", "lib/elf", "lib/m3ipc"];
 
 const LAYERS: &[Layer] = &[
     Layer { folder: "abi", may_use: &[] },
@@ -17,6 +17,7 @@ const LAYERS: &[Layer] = &[
     Layer { folder: "kernel/boot", may_use: &["abi"] },
     Layer { folder: "kernel/x86_64", may_use: &["abi", "kernel/boot", "kernel/core", "lib/elf"] },
     Layer { folder: "lib/elf", may_use: &["abi"] },
+    Layer { folder: "lib/m3ipc", may_use: &[] },
     Layer { folder: "lib/sys", may_use: &["abi"] },
     Layer { folder: "lib/recover", may_use: &["abi", "lib/sys"] },
     Layer { folder: "lib/server", may_use: &["abi", "lib/sys", "lib/recover"] },
