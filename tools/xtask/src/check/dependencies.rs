@@ -9,7 +9,8 @@ struct Layer {
     may_use: &'static [&'static str],
 }
 
-const PROGRAMS_MAY_USE: &[&str] = &["abi", "lib/sys", "lib/recover", "lib/server", "lib/driver", "lib/fs", "lib/elf", "lib/m3ipc"];
+const PROGRAMS_MAY_USE: &[&str] =
+    &["abi", "lib/sys", "lib/recover", "lib/server", "lib/driver", "lib/fs", "lib/elf", "lib/m3ipc"];
 
 const LAYERS: &[Layer] = &[
     Layer { folder: "abi", may_use: &[] },
