@@ -293,6 +293,17 @@ pub trait TryQueue<T> {
     /// # Panics
     /// In a debug build if there is no room.
     fn push_back_reserved(&mut self, value: T);
+
+    /// Copies the first `count` values.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    fn try_front(&self, count: usize) -> Result<Vec<T>>
+    where
+        T: Clone;
 }
 
 #[expect(clippy::disallowed_methods, reason = "the room is there")]
@@ -316,6 +327,18 @@ impl<T> TryQueue<T> for VecDeque<T> {
     fn push_back_reserved(&mut self, value: T) {
         debug_assert!(self.len() < self.capacity(), "room was to be reserved");
         self.push_back(value);
+    }
+
+    fn try_front(&self, count: usize) -> Result<Vec<T>>
+    where
+        T: Clone,
+    {
+        let (first, second) = self.as_slices();
+        let split = count.min(first.len());
+        let mut front = with_capacity(count)?;
+        front.extend_from_slice(&first[..split]);
+        front.extend_from_slice(&second[..count - split]);
+        Ok(front)
     }
 }
 

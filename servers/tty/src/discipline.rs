@@ -10,7 +10,7 @@ use crate::termios::{Termios, cc, iflag, lflag};
 use abi::Errno;
 use alloc::{collections::VecDeque, vec::Vec};
 use recover::snapshot::{Reader, Writer};
-use sys::fallible::{self, TryQueue, TryVec};
+use sys::fallible::{TryQueue, TryVec};
 
 /// Limit of unread input, and of a line with its end, in bytes (limits.h, MAX_CANON).
 pub const MAX_INPUT: usize = 4096;
@@ -174,13 +174,7 @@ impl Discipline {
             (true, Some(&end)) => (end - self.taken) as usize,
             (true, None) => 0,
         };
-        let count = wanted.min(there);
-        let (first, second) = self.ready.as_slices();
-        let split = count.min(first.len());
-        let mut bytes = fallible::with_capacity(count)?;
-        bytes.try_extend_from_slice(&first[..split])?;
-        bytes.try_extend_from_slice(&second[..count - split])?;
-        Ok(bytes)
+        self.ready.try_front(wanted.min(there))
     }
 
     /// Removes the bytes that `peek` has shown; of an empty line, the line.

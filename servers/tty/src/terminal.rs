@@ -314,20 +314,15 @@ impl Terminal {
     fn settle_requests(&mut self, world: &mut impl World) {
         let mut index = 0;
         while index < self.waiting.len() {
-            let mut waiting = self.waiting.remove(index);
-            match self.attempt(world, &mut waiting) {
-                Some(result) => world.answer(&waiting.request, result),
-                None => {
-                    self.put_back(index, waiting);
-                    index += 1;
-                }
+            let mut waiting = self.waiting[index];
+            if let Some(result) = self.attempt(world, &mut waiting) {
+                self.waiting.remove(index);
+                world.answer(&waiting.request, result);
+            } else {
+                self.waiting[index] = waiting;
+                index += 1;
             }
         }
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "the room is there: it has just been taken from the list")]
-    fn put_back(&mut self, index: usize, waiting: Waiting) {
-        self.waiting.insert(index, waiting);
     }
 
     /// Bytes that a writer may add. What is behind a pseudo-terminal gets the output before ^S, as on Linux, so writers wait at once.

@@ -4,12 +4,14 @@ use crate::termios::Termios;
 use abi::{GrantId, Message};
 
 /// A request that waits.
+#[derive(Clone, Copy)]
 pub(crate) struct Waiting {
     pub(crate) request: Message,
     pub(crate) need: Need,
 }
 
 /// What a waiting request waits for.
+#[derive(Clone, Copy)]
 pub(crate) enum Need {
     /// Input. `deadline_ns`: when VTIME lets it end.
     Input { grant: GrantId, bytes: usize, deadline_ns: Option<u64> },
