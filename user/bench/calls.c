@@ -112,7 +112,7 @@ static int registered(int epoll)
 /* A write, a wait that finds it, a read. */
 static void bench_epoll_cycle(const char *name, int epoll, int fd)
 {
-    struct epoll_event event;
+    _Alignas(16) struct epoll_event event;
     uint64_t value = 1;
     uint64_t start = ticks();
     for (int i = 0; i < ROUNDS; i++) {

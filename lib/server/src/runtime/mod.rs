@@ -299,6 +299,8 @@ where
         self.runtime.send_all();
     }
 
+    /// Inlined: a call costs every request 10 ticks.
+    #[inline(always)]
     fn take_in(&mut self, message: &Message) {
         if message.label == Notify::LABEL {
             let notify = Notify::from_message(message);
