@@ -11,13 +11,13 @@ protocol! {
     Fork = 1 { parent: Endpoint, child: Endpoint, identity: u64, flags: u64 }
     /// The process or thread has ended: closes its unshared descriptors and cancels its call in progress.
     Exit = 2 { process: Endpoint }
-    /// Finds and checks the program at the path in the grant (relative to the process's directory) and loads its image into vm, interpreters included.
-    /// The result comes as event `EVENT_EXEC`.
-    Exec = 3 { process: Endpoint, grant: GrantId, bytes: u64 }
+    /// Finds and checks the program at the path in the grant and loads its image into vm, interpreters included. `directory`: what the path is
+    /// relative to, a descriptor or `AT_FDCWD`; `flags` of execveat(2), checked. The result comes as event `EVENT_EXEC`.
+    Exec = 3 { process: Endpoint, grant: GrantId, bytes: u64, directory: i32, flags: u64 }
     /// The exec is committed: closes descriptors marked close-on-exec, unshares the table.
     ExecCommit = 4 { process: Endpoint }
-    /// Copies the text of the last exec event into the grant: for a script `interpreter NUL argument NUL script NUL` (argument may be empty), else
-    /// the absolute path. Word 0 of the reply: length.
+    /// Copies the text of the last exec event into the grant: strings with a NUL behind each: the absolute path of the program that runs, the
+    /// name that was executed, and for a script the arguments in place of the first one. Word 0 of the reply: length.
     ExecText = 5 { process: Endpoint, grant: GrantId, bytes: u64 }
     /// Cancels the call in progress for a signal: it returns the bytes moved so far if there are any, else `error` (mostly
     /// `ERESTARTSYS`). `ENOENT`: no call in progress.
@@ -113,8 +113,6 @@ pub const INOTIFY_QUEUED_EVENTS: u64 = 16384;
 /// Seconds from the begin of the break of a lease to its end by force: /proc/sys/fs/lease-break-time.
 pub const LEASE_BREAK_S: u64 = 45;
 
-/// `EVENT_EXEC`: it is a script: `ExecText` has interpreter, argument and path; the image is the interpreter's.
-pub const EXEC_SCRIPT: u64 = 1;
 /// `EVENT_EXEC`: set-user-id, `d` low half is the owner.
 pub const EXEC_SETUID: u64 = 2;
 /// `EVENT_EXEC`: set-group-id, `d` high half is the group.

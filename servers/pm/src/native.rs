@@ -2,6 +2,7 @@
 //!
 //! A request over which a server has died is sent again: its successor knows nothing of the first try.
 
+use crate::state::arguments::ProgramName;
 use crate::system::{End, FileEvent, Identity, MemoryUse, NewMemory, Requester, SegmentUse, System, ThreadUse};
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Message, tty, vfs, vm};
@@ -191,9 +192,11 @@ impl System for Native {
         tell(Endpoint::VFS, &vfs::Exit { process }.message());
     }
 
-    fn vfs_exec(&mut self, process: Endpoint, path: &[u8]) -> Result<()> {
+    fn vfs_exec(&mut self, process: Endpoint, program: &ProgramName) -> Result<()> {
+        let ProgramName { directory, ref path, flags } = *program;
         let bytes = path.len() as u64;
-        ask_lending(Endpoint::VFS, path, |grant| vfs::Exec { process, grant, bytes }.message()).map(drop)
+        let request = |grant| vfs::Exec { process, grant, bytes, directory, flags }.message();
+        ask_lending(Endpoint::VFS, path, request).map(drop)
     }
 
     fn vfs_exec_commit(&mut self, process: Endpoint) {

@@ -3,6 +3,7 @@
 //!
 //! Errors of teardown calls (`destroy`, `vm_exit`, …) are not reported: the peer is dead either way.
 
+use crate::state::arguments::ProgramName;
 use abi::{Endpoint, Errno, registers::Registers, vm};
 use core::fmt;
 
@@ -178,8 +179,8 @@ pub trait System {
     fn vfs_fork(&mut self, parent: Endpoint, child: Endpoint, identity: Identity, flags: u64) -> Result<(), Errno>;
     /// `vfs::Exit`.
     fn vfs_exit(&mut self, thread: Endpoint);
-    /// `vfs::Exec` of the program at `path`.
-    fn vfs_exec(&mut self, thread: Endpoint, path: &[u8]) -> Result<(), Errno>;
+    /// `vfs::Exec`.
+    fn vfs_exec(&mut self, thread: Endpoint, program: &ProgramName) -> Result<(), Errno>;
     /// `vfs::ExecCommit`.
     fn vfs_exec_commit(&mut self, thread: Endpoint);
     /// `vfs::ExecText`. Returns the length.

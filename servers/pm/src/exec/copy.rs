@@ -75,12 +75,12 @@ impl<'a, S: System> Window<'a, S> {
     }
 }
 
-/// A path. `ENAMETOOLONG`, `ENOENT` when empty.
+/// A path; may be empty. `ENAMETOOLONG`.
 pub fn path<S: System>(system: &mut S, thread: Endpoint, address: u64) -> Result<Vec<u8>, Errno> {
     let mut path = Vec::new();
     Window::new(system, thread)
         .string(address, PATH_BYTES, Errno::ENAMETOOLONG, |piece, _| path.try_extend_from_slice(piece))?;
-    if path.is_empty() { Err(Errno::ENOENT) } else { Ok(path) }
+    Ok(path)
 }
 
 /// Arguments and environment; a null list is an empty one. `E2BIG`, `EFAULT`, `ENOMEM`.

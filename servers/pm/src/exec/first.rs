@@ -2,7 +2,7 @@
 
 use crate::pm::Step;
 use crate::programs::Programs;
-use crate::state::arguments::{Arguments, Execution, List};
+use crate::state::arguments::{Arguments, Execution, List, ProgramName};
 use crate::state::index::ThreadIndex;
 use crate::system::{Identity, System};
 use abi::{Endpoint, Errno};
@@ -53,7 +53,7 @@ impl<S: System> Programs<S> {
         let Ok(path) = fallible::copied(path.as_bytes()) else {
             return self.system.log(format_args!("no memory for the first program"));
         };
-        let execution = Rc::new(Execution { path, arguments });
+        let execution = Rc::new(Execution { program: ProgramName::at(path), arguments });
         if let Step::Done(Err(error)) = self.begin_exec(t, execution) {
             self.first_program_failed(t, index, error);
         }

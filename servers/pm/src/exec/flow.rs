@@ -5,7 +5,7 @@ use super::copy;
 use super::stack::{self, Facts, Stack};
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
-use crate::state::arguments::{Arguments, Execution, PATH_BYTES};
+use crate::state::arguments::{AT_FDCWD, Arguments, Execution, PATH_BYTES, ProgramName};
 use crate::state::control::ADDR_NO_RANDOMIZE;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits;
@@ -16,9 +16,13 @@ use crate::system::{FileEvent, NewMemory, System};
 use abi::registers::Registers;
 use abi::{Errno, Word, vfs, vm};
 use alloc::rc::Rc;
+use alloc::vec::Vec;
+use sys::fallible;
 
-/// AT_FDCWD of `execveat`.
-const AT_FDCWD: i32 = -100;
+/// execveat: do not follow a link.
+const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
+/// execveat: an empty path means the file of the descriptor.
+const AT_EMPTY_PATH: u64 = 0x1000;
 /// Strings and pointers may fill a quarter of the stack, as in Linux.
 const STACK_SHARE: u64 = 4;
 /// Largest stack, however high its limit is.
@@ -27,46 +31,61 @@ const MAX_STACK_BYTES: u64 = 1 << 30;
 const MIN_STACK_BYTES: u64 = 128 * 1024;
 /// Status of a process of pm's own that finds no program, as of a shell's.
 const EXEC_FAILED: u8 = 127;
-/// Interpreter, its argument, and the script.
-const TEXT_BYTES: usize = 3 * PATH_BYTES;
+/// The program, what was executed, and for a script the interpreters with their arguments, and the script.
+const TEXT_BYTES: usize = 4 * PATH_BYTES;
+
+/// What vfs tells of a program that it has loaded.
+struct ProgramText {
+    executable: Rc<[u8]>,
+    name: Vec<u8>,
+    /// Of a script's interpreter.
+    arguments: Option<Arguments>,
+}
 
 impl<S: System> Programs<S> {
     /// `execve(path, argv, envp)`.
     pub fn execve(&mut self, t: ThreadIndex, path: u64, argv: u64, envp: u64) -> Step {
-        match self.copy_request(t, path, argv, envp) {
+        self.execveat(t, &[AT_FDCWD as u64, path, argv, envp, 0, 0, 0])
+    }
+
+    /// `execveat(directory, path, argv, envp, flags)`.
+    pub fn execveat(&mut self, t: ThreadIndex, &[directory, path, argv, envp, flags, ..]: &[u64; 7]) -> Step {
+        let flags = flags & 0xffff_ffff;
+        let copied = self.copy_program(t, directory as i32, path, flags);
+        let execution = copied.and_then(|program| self.copy_request(t, program, argv, envp));
+        match execution {
+            Ok(_) if flags & !(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0 => Errno::EINVAL.into(),
             Ok(execution) => self.begin_exec(t, execution),
             Err(error) => error.into(),
         }
     }
 
-    /// `execveat(directory, path, argv, envp, flags)`, for paths that need no directory.
-    pub fn execveat(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Step {
-        if a[4] != 0 {
-            return Errno::ENOSYS.into();
+    fn copy_program(&mut self, t: ThreadIndex, directory: i32, path: u64, flags: u64) -> Result<ProgramName, Errno> {
+        let path = copy::path(&mut self.system, self.table[t].endpoint(), path)?;
+        if path.is_empty() && flags & AT_EMPTY_PATH == 0 {
+            return Err(Errno::ENOENT);
         }
-        match self.copy_request(t, a[1], a[2], a[3]) {
-            Ok(execution) if a[0] as i32 == AT_FDCWD || execution.path.starts_with(b"/") => {
-                self.begin_exec(t, execution)
-            }
-            Ok(_) => Errno::ENOSYS.into(),
-            Err(error) => error.into(),
-        }
+        Ok(ProgramName { directory, path, flags })
     }
 
-    fn copy_request(&mut self, t: ThreadIndex, path: u64, argv: u64, envp: u64) -> Result<Rc<Execution>, Errno> {
-        let endpoint = self.table[t].endpoint();
-        let path = copy::path(&mut self.system, endpoint, path)?;
-        let mut arguments = copy::arguments(&mut self.system, endpoint, argv, envp)?;
+    fn copy_request(
+        &mut self,
+        t: ThreadIndex,
+        program: ProgramName,
+        argv: u64,
+        envp: u64,
+    ) -> Result<Rc<Execution>, Errno> {
+        let mut arguments = copy::arguments(&mut self.system, self.table[t].endpoint(), argv, envp)?;
         // As Linux: a program finds at least an empty argument.
         if arguments.argument_count() == 0 {
             arguments.replace_first(&[b""])?;
         }
-        Ok(Rc::new(Execution { path, arguments }))
+        Ok(Rc::new(Execution { program, arguments }))
     }
 
     /// Asks vfs for the image. The thread waits for its event.
     pub fn begin_exec(&mut self, t: ThreadIndex, execution: Rc<Execution>) -> Step {
-        match self.system.vfs_exec(self.table[t].endpoint(), &execution.path) {
+        match self.system.vfs_exec(self.table[t].endpoint(), &execution.program) {
             Ok(()) => {
                 self.table[t].doing = Doing::Executing(execution);
                 Step::Later
@@ -82,29 +101,21 @@ impl<S: System> Programs<S> {
         self.begin_exec(t, execution)
     }
 
-    /// The path of the program, and for a script the arguments of its interpreter in place of those given.
-    fn program_text(
-        &mut self,
-        t: ThreadIndex,
-        flags: u64,
-        given: &Arguments,
-    ) -> Result<(Rc<[u8]>, Option<Arguments>), Errno> {
+    /// The path of the program, the name that was executed, and for a script the arguments of its interpreter in place of those given.
+    fn program_text(&mut self, t: ThreadIndex, given: &Arguments) -> Result<ProgramText, Errno> {
         let mut text = [0; TEXT_BYTES];
         let length = self.system.vfs_exec_text(self.table[t].endpoint(), &mut text)?;
         let text = &text[..length.min(TEXT_BYTES)];
-        let mut parts = text.split(|&byte| byte == 0);
-        let program = parts.next().unwrap_or(&[]);
-        if flags & vfs::EXEC_SCRIPT == 0 {
-            return Ok((Rc::from(program), None));
+        let mut parts = text.strip_suffix(b"\0").unwrap_or(text).split(|&byte| byte == 0);
+        let executable = Rc::from(parts.next().unwrap_or(&[]));
+        let name = fallible::copied(parts.next().unwrap_or(&[]))?;
+        let first: Vec<&[u8]> = fallible::collect(parts)?;
+        if first.is_empty() {
+            return Ok(ProgramText { executable, name, arguments: None });
         }
-        let argument = parts.next().unwrap_or(&[]);
-        let script = parts.next().unwrap_or(&[]);
         let mut arguments = given.try_clone()?;
-        match argument {
-            [] => arguments.replace_first(&[program, script])?,
-            _ => arguments.replace_first(&[program, argument, script])?,
-        }
-        Ok((Rc::from(program), Some(arguments)))
+        arguments.replace_first(&first)?;
+        Ok(ProgramText { executable, name, arguments: Some(arguments) })
     }
 
     /// Applies the set-user-id and set-group-id bits. Returns AT_SECURE: the C library must not trust its environment.
@@ -143,7 +154,7 @@ impl<S: System> Pm<S> {
         if !self.programs.is_new_of_pm(p) {
             self.finish(t, Err(error));
         } else if self.programs.table.is_first(p) {
-            self.programs.first_exec_failed(t, &execution.path, error);
+            self.programs.first_exec_failed(t, &execution.program.path, error);
         } else {
             self.exit_process(p, Ending::Exited(EXEC_FAILED));
         }
@@ -152,9 +163,8 @@ impl<S: System> Pm<S> {
     /// Replaces the program. On an error the old program continues unchanged.
     fn replace(&mut self, t: ThreadIndex, execution: &Execution, event: &FileEvent, image: u64) -> Result<(), Errno> {
         let p = self.programs.table.process_of(t);
-        let Execution { path, arguments } = execution;
-        let (executable, of_interpreter) = self.programs.program_text(t, event.values[2], arguments)?;
-        let arguments = of_interpreter.as_ref().unwrap_or(arguments);
+        let text = self.programs.program_text(t, &execution.arguments)?;
+        let arguments = text.arguments.as_ref().unwrap_or(&execution.arguments);
         let stack_bytes = self.programs.table[p].limits.soft(limits::STACK).clamp(MIN_STACK_BYTES, MAX_STACK_BYTES);
         let pointers = 8 * (arguments.argument_count() + arguments.environment().count());
         if (arguments.strings().len() + pointers) as u64 > (stack_bytes / STACK_SHARE).max(MIN_STACK_BYTES) {
@@ -176,13 +186,13 @@ impl<S: System> Pm<S> {
         let secure = self.programs.take_set_id(p, event);
         self.programs.table[p].control = self.programs.table[p].control.for_program(secure);
         let facts = self.facts(p, &memory, secure);
-        let built = stack::build(arguments, path, &facts, memory.stack_end, stack_bytes);
+        let built = stack::build(arguments, &text.name, &facts, memory.stack_end, stack_bytes);
         let written = built.and_then(|stack| {
             self.programs.system.write(process, stack.pointer, &stack.bytes).ok()?;
             Some(stack)
         });
         match written {
-            Some(stack) => self.start_program(t, path, executable, &stack, memory.start),
+            Some(stack) => self.start_program(t, &text.name, text.executable, &stack, memory.start),
             None => self.exit_process(p, Ending::Killed(Signal::KILL)),
         }
         Ok(())

@@ -4,7 +4,7 @@
 
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
-use crate::state::arguments::{Arguments, Execution, List};
+use crate::state::arguments::{Arguments, Execution, List, ProgramName};
 use crate::state::core_dump::{CoreDump, leaves_core};
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits;
@@ -138,7 +138,7 @@ impl<S: System> Pm<S> {
         let of = self.programs.table[dumped].pid();
         let mut arguments = Arguments::default();
         arguments.push(List::Argument, WRITER.as_bytes(), true)?;
-        let execution = Rc::new(Execution { path: fallible::copied(WRITER.as_bytes())?, arguments });
+        let execution = Rc::new(Execution { program: ProgramName::at(fallible::copied(WRITER.as_bytes())?), arguments });
 
         let endpoint = self.programs.system.fork(Endpoint::NONE)?;
         let writer = self.enter_child(t, endpoint)?;

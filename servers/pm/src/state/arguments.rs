@@ -12,6 +12,9 @@ pub const TOTAL_BYTES: usize = 2 << 20;
 /// Longest path with its NUL.
 pub const PATH_BYTES: usize = 4096;
 
+/// "Relative to the working directory".
+pub const AT_FDCWD: i32 = -100;
+
 const POINTER_BYTES: usize = 8;
 
 /// Strings for a new program.
@@ -111,11 +114,29 @@ fn split(strings: &[u8], count: usize) -> impl Iterator<Item = &[u8]> {
     strings.split(|&byte| byte == 0).take(count)
 }
 
-/// An `execve` in progress.
-#[derive(Debug, Default)]
-pub struct Execution {
-    /// As the caller named the program.
+/// How a caller of `execve` or `execveat` names the program.
+#[derive(Debug)]
+pub struct ProgramName {
+    /// A descriptor that the path is relative to, or [`AT_FDCWD`].
+    pub directory: i32,
+    /// The path; empty for the file of the descriptor.
     pub path: Vec<u8>,
+    /// `AT_*` of execveat(2).
+    pub flags: u64,
+}
+
+impl ProgramName {
+    /// A path that is relative to the working directory.
+    pub fn at(path: Vec<u8>) -> ProgramName {
+        ProgramName { directory: AT_FDCWD, path, flags: 0 }
+    }
+}
+
+/// An `execve` in progress.
+#[derive(Debug)]
+pub struct Execution {
+    /// What is executed.
+    pub program: ProgramName,
     /// What the program will be told.
     pub arguments: Arguments,
 }

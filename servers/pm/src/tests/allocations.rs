@@ -86,7 +86,7 @@ fn work(world: &mut World) -> bool {
     world.write_bytes(child, BUFFER, b"/x\0");
     world.write(child, BUFFER + 16, &[BUFFER, 0]);
     if call(world, nr::EXECVE, &[BUFFER, BUFFER + 16, 0]).is_some() {
-        world.exec_event(child, b"/bin/sh\0-e\0/x\0", abi::vfs::EXEC_SCRIPT);
+        world.exec_event(child, b"/bin/sh\0/x\0/bin/sh\0-e\0/x\0", 0);
     }
     if world.is_there(child) {
         world.call(child, nr::EXIT_GROUP, &[0]);

@@ -77,8 +77,26 @@ fn a_script_is_given_to_its_interpreter() {
     let (_, child) = world.fork(world.init);
     let [path, args, env] = put_arguments(&mut world, child, &["./x", "b"], &[]);
     world.call(child, nr::EXECVE, &[path, args, env]);
-    world.exec_event(child, b"/bin/sh\0-e\0./x\0", vfs::EXEC_SCRIPT);
+    world.exec_event(child, b"/bin/sh\0./x\0/bin/sh\0-e\0./x\0", 0);
     assert_eq!(argv(&mut world, child), ["/bin/sh", "-e", "./x", "b"]);
+    world.call(child, nr::PRCTL, &[16, BUFFER]);
+    assert_eq!(string(&mut world, child, BUFFER), "x", "the process has the script's name");
+}
+
+#[test]
+fn execveat_hands_directory_and_flags_to_vfs() {
+    const AT_EMPTY_PATH: u64 = 0x1000;
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    let [path, args, env] = put_arguments(&mut world, child, &["", "b"], &[]);
+    assert_eq!(world.call(child, nr::EXECVEAT, &[3, path, args, env, 4]), Some(Err(Errno::ENOENT)));
+    assert_eq!(world.call(child, nr::EXECVEAT, &[3, path, args, env, AT_EMPTY_PATH | 4]), Some(Err(Errno::EINVAL)));
+    assert_eq!(world.call(child, nr::EXECVEAT, &[3, path, args, env, AT_EMPTY_PATH]), None);
+    let system = &world.pm.programs.system;
+    assert_eq!((system.exec_paths.last().unwrap().as_str(), system.exec_from), ("", (3, AT_EMPTY_PATH)));
+    world.exec_event(child, b"/bin/x\0/dev/fd/3\0", 0);
+    world.call(child, nr::PRCTL, &[16, BUFFER]);
+    assert_eq!(string(&mut world, child, BUFFER), "3");
 }
 
 #[test]

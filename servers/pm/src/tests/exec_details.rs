@@ -228,33 +228,6 @@ fn paths_have_1_to_4095_bytes() {
     assert_eq!(world.pm.programs.system.exec_paths.last().unwrap().len(), 4095);
 }
 
-#[test]
-fn execveat_takes_paths_that_need_no_directory() {
-    const HERE: u64 = -100i64 as u64;
-    for (directory, path, flags, answer) in [
-        (HERE, "x", 0, None),
-        (5, "/x", 0, None),
-        (HERE, "/x", 0, None),
-        (5, "x", 0, failed(Errno::ENOSYS)),
-        (HERE, "x", 0x1000, failed(Errno::ENOSYS)),
-        (HERE, "", 0, failed(Errno::ENOENT)),
-    ] {
-        let (mut world, child) = child();
-        world.write_bytes(child, TEXT, &[path.as_bytes(), b"\0"].concat());
-        world.write_bytes(child, TEXT + 100, b"argument\0");
-        world.write_bytes(child, TEXT + 200, b"A=1\0");
-        world.write(child, LIST, &[TEXT + 100, 0, TEXT + 200, 0]);
-        let arguments = [directory, TEXT, LIST, LIST + 16, flags];
-        assert_eq!(world.call(child, nr::EXECVEAT, &arguments), answer, "{directory} {path} {flags}");
-        if answer.is_none() {
-            assert_eq!(world.pm.programs.system.exec_paths.last().unwrap(), path);
-            world.exec_event(child, b"/x", 0);
-            let (arguments, environment, _) = start(&mut world, child);
-            assert_eq!((&arguments[0][..], &environment[0][..]), ("argument", "A=1"));
-        }
-    }
-}
-
 /// A list of `count` pointers to a string of `length` bytes with its NUL.
 fn repeat(world: &mut World, thread: Endpoint, length: u64, count: usize) {
     let mut text = b"x".repeat(length as usize);
@@ -378,7 +351,7 @@ fn a_script_without_an_argument_of_its_interpreter() {
     world.write_bytes(child, TEXT + 10, b"b\0");
     world.write(child, LIST, &[TEXT, TEXT + 10, 0]);
     assert_eq!(execve(&mut world, child, LIST, LIST + 8), None);
-    world.exec_event(child, b"/bin/sh\0\0./x\0", vfs::EXEC_SCRIPT);
+    world.exec_event(child, b"/bin/sh\0./x\0/bin/sh\0./x\0", 0);
     let (arguments, environment, _) = start(&mut world, child);
     assert_eq!(arguments, ["/bin/sh", "./x", "b"]);
     assert_eq!(environment, ["b"]);

@@ -1,6 +1,7 @@
 //! What pm is connected to in tests: threads with registers and a stretch of memory, a clock that tests move, and a record of what pm
 //! asked for. `world` drives pm on top of it.
 
+use crate::state::arguments::ProgramName;
 use crate::system::{End, FileEvent, Identity, MemoryUse, NewMemory, Requester, SegmentUse, System, ThreadUse};
 use abi::info::state;
 use abi::registers::Registers;
@@ -106,6 +107,8 @@ pub struct Fake {
     pub sessions_ended: Vec<u32>,
     pub exec_paths: Vec<String>,
     pub exec_text: Vec<u8>,
+    /// Directory and flags of the last exec.
+    pub exec_from: (i32, u64),
     pub futexes_woken: Vec<(Endpoint, u64)>,
     pub granted: Vec<u8>,
     /// Segments that vm has, by their number.
@@ -418,10 +421,11 @@ impl System for Fake {
         self.enter();
         self.tell(Told::FilesEnded(thread));
     }
-    fn vfs_exec(&mut self, _: Endpoint, path: &[u8]) -> Result<()> {
+    fn vfs_exec(&mut self, _: Endpoint, program: &ProgramName) -> Result<()> {
         self.enter();
         self.try_request(Request::BeginExec)?;
-        self.exec_paths.push(String::from_utf8_lossy(path).into_owned());
+        self.exec_paths.push(String::from_utf8_lossy(&program.path).into_owned());
+        self.exec_from = (program.directory, program.flags);
         Ok(())
     }
     fn vfs_exec_commit(&mut self, thread: Endpoint) {
@@ -431,8 +435,14 @@ impl System for Fake {
     fn vfs_exec_text(&mut self, _: Endpoint, buffer: &mut [u8]) -> Result<usize> {
         self.enter();
         self.try_request(Request::ExecText)?;
-        buffer[..self.exec_text.len()].copy_from_slice(&self.exec_text);
-        Ok(self.exec_text.len())
+        // Of a program that is no script tests give the path alone.
+        let mut text = self.exec_text.clone();
+        if !text.ends_with(b"\0") {
+            text.push(0);
+            text.extend(self.exec_paths.last().map_or("", String::as_str).bytes().chain([0]));
+        }
+        buffer[..text.len()].copy_from_slice(&text);
+        Ok(text.len())
     }
     fn vfs_cancel(&mut self, thread: Endpoint, error: Errno) -> Result<()> {
         self.enter();

@@ -303,6 +303,7 @@ async fn truncate(base: &Base, process: Rc<Process>, target: Target, size: u64) 
     }
     writable(&node)?;
     permission::check(&process.caller.credentials(), node.attributes(), WRITE)?;
+    node.check_idle()?;
     // Counted as open for writing until the file has its new size, so that no lease is set meanwhile.
     let open = Regular::new(node, O_WRONLY);
     if open.node.leases().has_any() {

@@ -8,7 +8,7 @@ use crate::{
     base::Base,
     callers::permission::S_IFREG,
     files::{Files, vnode::NodeRef},
-    objects::{File, O_LARGEFILE, O_RDWR, regular::Regular},
+    objects::{File, O_LARGEFILE, O_RDONLY, O_RDWR, regular::Regular},
     open::recalled_file,
     processes::Process,
 };
@@ -35,8 +35,9 @@ async fn create_memory_file(base: &Base, process: Rc<Process>, name: Vec<u8>, fl
     let mut path = copied(b"/memfd:")?;
     path.try_extend_from_slice(&name)?;
     path.try_extend_from_slice(b" (deleted)")?;
+    // As Linux: it is not counted as open for writing, so that what was written to it can be executed.
     let file =
-        File::new(base.closing(), process.caller.user(), Regular::new(node, O_RDWR), O_RDWR | O_LARGEFILE, path)?;
+        File::new(base.closing(), process.caller.user(), Regular::new(node, O_RDONLY), O_RDWR | O_LARGEFILE, path)?;
     process.insert(file, flags & CLOEXEC != 0)
 }
 

@@ -7,7 +7,7 @@ use crate::{
     exec,
     keep::{
         ROOT, Text,
-        records::{GlobalRecord, NOWHERE, ThreadRecord},
+        records::{GlobalRecord, NOWHERE, NodeRecord, ThreadRecord},
     },
     mounts,
     processes::{Process, Processes, descriptors::Descriptors, file_table::FileTable},
@@ -133,6 +133,7 @@ fn first_process(base: &Base, request: &vfs::Fork) -> Result<Process, Errno> {
         groups: Text::EMPTY,
         descriptors: FIRST_DESCRIPTORS,
         file_bytes: u64::MAX,
+        program: NodeRecord::NONE,
     };
     Ok(Process::new(Caller::new(base.store(), record, Vec::new()), files, None))
 }
@@ -158,7 +159,9 @@ fn child_process(base: &Base, parent: &Process, request: &vfs::Fork) -> Result<P
         groups: save_groups(base.store(), &groups, user)?,
         ..parent.caller.record()
     };
-    Ok(Process::new(Caller::new(base.store(), record, groups), files, directories))
+    let child = Process::new(Caller::new(base.store(), record, groups), files, directories);
+    child.restore_program(parent.program());
+    Ok(child)
 }
 
 /// Removes a thread. One that does not exist has ended before.
@@ -183,12 +186,12 @@ fn end(base: &Base, processes: &Processes, process: &Process) {
     base.notices().forget(process.caller.endpoint);
     let identity = process.caller.identity();
     base.lives().thread_ended(identity, || has_thread(processes, identity));
-    process.close_images();
+    process.drop_exec();
     let table = process.files();
     if !is_shared(processes, &table) {
         table.close_all();
     }
-    process.drop_directories();
+    process.end();
 }
 
 /// Whether a process has a thread.
@@ -226,7 +229,7 @@ fn cancel(base: &Base, process: &Process, error: Errno) -> Result<(), Errno> {
 
 /// The point of no return of an exec: closes its images and the descriptors marked close-on-exec, and shares nothing any more.
 fn commit_exec(base: &Base, process: &Process) -> Result<(), Errno> {
-    process.close_images();
+    process.start_program();
     base.store().set_exec(process.caller.endpoint.slot(), None);
     process.unshare_files(base.closing())?;
     process.unshare_directories()?;

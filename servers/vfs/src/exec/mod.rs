@@ -1,44 +1,40 @@
 //! exec: loads programs into vm as images.
 //!
-//! An image is filled through a buffer of vfs, only where vm has no pages yet. vfs holds the images of an exec until it is committed,
-//! the process ends, or another exec takes its place.
+//! An image is filled through a buffer of vfs, only where vm has no pages yet. vfs holds the images of an exec, and the file that nobody may
+//! write to, until it is committed, the process ends, or another exec takes its place. Neighbours: `program` (finds files), `script`.
 
+mod program;
 mod script;
 
 use crate::{
-    base::{Base, leases::Wait},
-    callers::permission::{self, EXECUTE, S_ISGID, S_ISUID},
+    base::Base,
+    callers::permission::{S_ISGID, S_ISUID},
     events::Startup,
     files::{
-        leases::Access,
-        mount::{MS_NOEXEC, MS_NOSUID},
+        mount::MS_NOSUID,
         pages::open_image,
-        vnode::NodeRef,
+        vnode::{NodeRef, Running},
     },
-    keep::{Store, records::ExecRecord},
+    keep::{
+        Store,
+        records::{ExecRecord, NodeRecord},
+    },
     memory::PATH_MAX,
-    objects::{O_RDONLY, O_RDWR, regular::Regular},
+    objects::O_RDWR,
     open::{How, open_file},
-    paths::walk::{self, Last},
     processes::{AT_FDCWD, Place, Process, directories::Directories},
 };
 use abi::{Endpoint, Errno, Word, vfs};
 use alloc::{rc::Rc, vec::Vec};
 use elf::{FileRange, Program};
+use program::{Executable, Name};
 use sys::copy;
-use sys::fallible::{copied, filled};
+use sys::fallible::{TryVec, copied, filled};
 
 /// Longest path of an exec.
 const PATH_BYTES: u64 = PATH_MAX as u64;
-
-/// An executable file that may be executed.
-struct Executable {
-    /// Counts as open for reading until the program is loaded.
-    file: Regular,
-    canonical: Vec<u8>,
-    /// The first bytes.
-    head: Vec<u8>,
-}
+/// A script's interpreter may be a script, and so on, but not so many times.
+const SCRIPTS_MAX: usize = 6;
 
 /// The report to pm of an exec that succeeded.
 struct Loaded {
@@ -64,26 +60,28 @@ pub fn begin(
     if path.last() == Some(&0) {
         path.pop();
     }
-    process.close_images();
+    process.drop_exec();
     let text = base.store().put_text(&path, process.caller.user())?;
-    let record = ExecRecord { reported: false, text, images: [0; 2], report: [0; 4] };
+    let name = Name { directory: request.directory, path, flags: request.flags };
+    let (images, report) = ([0; 2], name.to_words());
+    let record = ExecRecord { reported: false, text, images, report, program: NodeRecord::NONE };
     base.store().set_exec(process.caller.endpoint.slot(), Some(&record));
-    run(base, startup, process, path);
+    run(base, startup, process, name);
     Ok(())
 }
 
 /// Finds and loads the program in the background, and reports.
-fn run(base: &'static Base, startup: &'static Startup, process: Rc<Process>, path: Vec<u8>) {
+fn run(base: &'static Base, startup: &'static Startup, process: Rc<Process>, name: Name) {
     base.runtime().spawn(async move {
-        let result = exec(base, startup, &process, path).await;
+        let result = exec(base, startup, &process, name).await;
         if process.caller.is_gone() {
-            process.close_images();
+            process.drop_exec();
             return;
         }
         let report = match result {
             Ok(loaded) => [loaded.image, loaded.interpreter, loaded.flags, loaded.ids],
             Err(error) => {
-                process.close_images();
+                process.drop_exec();
                 [Err(error).to_word(), 0, 0, 0]
             }
         };
@@ -97,7 +95,7 @@ fn run(base: &'static Base, startup: &'static Startup, process: Rc<Process>, pat
 fn save(store: &Rc<Store>, process: &Process, report: Option<[u64; 4]>) {
     let slot = process.caller.endpoint.slot();
     let Some(mut record) = store.exec(slot) else { return };
-    record.images = process.exec_images();
+    (record.images, record.program) = (process.exec_images(), process.next_program());
     if let Some(report) = report {
         // Without room for the text pm gets none: the program sees a wrong path of itself.
         record.text = store.put_text(&process.exec_text(), process.caller.user()).unwrap_or_default();
@@ -106,36 +104,49 @@ fn save(store: &Rc<Store>, process: &Process, report: Option<[u64; 4]>) {
     store.set_exec(slot, Some(&record));
 }
 
-/// Resumes an exec of a predecessor.
-pub fn resume(base: &'static Base, startup: &'static Startup, process: &Rc<Process>, record: &ExecRecord) {
+/// Resumes an exec of a predecessor; `program`: the file that it executes, if it was found.
+pub fn resume(
+    base: &'static Base,
+    startup: &'static Startup,
+    process: &Rc<Process>,
+    record: &ExecRecord,
+    program: Option<NodeRef>,
+) {
     record.images.into_iter().filter(|image| *image != 0).for_each(|image| process.hold_image(image));
     let text = base.store().text(record.text);
     if record.reported {
+        if let Some(program) = program {
+            process.set_next_program(Running::restore(program));
+        }
         process.set_exec_text(text);
         base.notices().executed(process.caller.endpoint, record.report);
     } else {
-        process.close_images();
-        run(base, startup, process.clone(), text);
+        process.drop_exec();
+        run(base, startup, process.clone(), Name::from_words(text, record.report));
     }
 }
 
-async fn exec(base: &'static Base, startup: &Startup, process: &Rc<Process>, path: Vec<u8>) -> Result<Loaded, Errno> {
+async fn exec(base: &'static Base, startup: &Startup, process: &Rc<Process>, name: Name) -> Result<Loaded, Errno> {
     startup.wait().await;
     start_at_root(base, process)?;
     if process.caller.record().first {
         open_console(base, process).await;
         process.caller.update(|record| record.first = false);
     }
-    let mut program = find_program(base, process, path.clone()).await?;
-    let mut flags = 0;
-    let mut text = program.canonical.clone();
-    if let Some(line) = script::parse(&program.head)? {
-        program = find_program(base, process, copied(&line.interpreter)?).await?;
-        if script::parse(&program.head)?.is_some() {
-            return Err(Errno::ENOEXEC);
+    let shown = name.shown()?;
+    let mut program = Executable::find(base, process, &name).await?;
+    let mut arguments = Vec::new();
+    let mut scripts = 0;
+    while let Some(line) = script::parse(&program.head)? {
+        if name.vanishes(process) {
+            return Err(Errno::ENOENT);
         }
-        flags |= vfs::EXEC_SCRIPT;
-        text = script::text(&line, &path);
+        arguments = line.arguments(if scripts == 0 { &shown } else { &arguments })?;
+        program = Executable::find(base, process, &Name::at(line.interpreter)).await?;
+        scripts += 1;
+        if scripts == SCRIPTS_MAX {
+            return Err(Errno::ELOOP);
+        }
     }
     let parsed = Program::parse(&program.head, program.file.node.size()).map_err(|_| Errno::ENOEXEC)?;
     let image = load(base, process, &program.file.node, &parsed).await?;
@@ -143,26 +154,14 @@ async fn exec(base: &'static Base, startup: &Startup, process: &Rc<Process>, pat
         Some(range) => load_interpreter(base, process, &program, range).await?,
         None => 0,
     };
-    let (set_id, ids) = set_id(&program.file.node);
+    let (flags, ids) = set_id(&program.file.node);
+    let mut text = program.canonical;
+    text.try_push(0)?;
+    text.try_extend_from_slice(&shown)?;
+    text.try_extend_from_slice(&arguments)?;
     process.set_exec_text(text);
-    Ok(Loaded { image, interpreter, flags: flags | set_id, ids })
-}
-
-async fn find_program(base: &Base, process: &Process, path: Vec<u8>) -> Result<Executable, Errno> {
-    let found = walk::resolve(base.files(), process, AT_FDCWD, path, Last::Follow).await?;
-    let node = found.existing()?.clone();
-    if !node.is_regular() || node.mount().has(MS_NOEXEC) {
-        return Err(Errno::EACCES);
-    }
-    permission::check(&process.caller.credentials(), node.attributes(), EXECUTE)?;
-    let file = Regular::new(node, O_RDONLY);
-    if file.node.leases().has_any() {
-        // The error of a former call that had ended when its signal came.
-        process.caller.take_cancelled();
-        base.break_leases(&process.caller, &file.node, Access::Read, Wait::Yes).await?;
-    }
-    let head = base.mappings().read_into(&file.node, 0, elf::HEAD_BYTES).await?;
-    Ok(Executable { file, canonical: found.canonical, head })
+    process.set_next_program(program.running);
+    Ok(Loaded { image, interpreter, flags, ids })
 }
 
 async fn load_interpreter(
@@ -181,7 +180,7 @@ async fn load_interpreter(
         None => return Err(Errno::ENOEXEC),
     };
     let path = elf::interpreter_path(&bytes).map_err(|_| Errno::ENOEXEC)?;
-    let interpreter = find_program(base, process, copied(path)?).await?;
+    let interpreter = Executable::find(base, process, &Name::at(copied(path)?)).await?;
     let parsed = Program::parse(&interpreter.head, interpreter.file.node.size()).map_err(|_| Errno::ENOEXEC)?;
     load(base, process, &interpreter.file.node, &parsed).await
 }

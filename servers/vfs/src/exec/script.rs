@@ -2,7 +2,7 @@
 
 use abi::Errno;
 use alloc::vec::Vec;
-use sys::fallible::copied;
+use sys::fallible::{TryVec, copied};
 
 /// Longest first line, the newline included.
 const LINE_BYTES: usize = 256;
@@ -31,9 +31,19 @@ pub fn parse(head: &[u8]) -> Result<Option<Line>, Errno> {
     Ok(Some(Line { interpreter: copied(interpreter)?, argument: copied(argument.trim_ascii())? }))
 }
 
-/// What `vfs::ExecText` tells about a script at this path.
-pub fn text(line: &Line, path: &[u8]) -> Vec<u8> {
-    [&line.interpreter, &b"\0"[..], &line.argument, b"\0", path, b"\0"].concat()
+impl Line {
+    /// The arguments of the interpreter, each with a NUL behind it: its name, its argument, and what it executes: the script, or the arguments
+    /// of that one's interpreter, if it is one itself.
+    pub fn arguments(&self, executed: &[u8]) -> Result<Vec<u8>, Errno> {
+        let mut text = copied(&self.interpreter)?;
+        text.try_push(0)?;
+        if !self.argument.is_empty() {
+            text.try_extend_from_slice(&self.argument)?;
+            text.try_push(0)?;
+        }
+        text.try_extend_from_slice(executed)?;
+        Ok(text)
+    }
 }
 
 #[cfg(test)]
@@ -68,8 +78,9 @@ mod tests {
     }
 
     #[test]
-    fn pm_is_told_interpreter_argument_and_script() {
-        assert_eq!(text(&line("/bin/awk", "-f"), b"./x"), b"/bin/awk\0-f\0./x\0");
-        assert_eq!(text(&line("/bin/sh", ""), b"x"), b"/bin/sh\0\0x\0");
+    fn the_interpreter_gets_its_argument_and_the_script() {
+        let inner = line("/bin/awk", "-f").arguments(b"./x\0");
+        assert_eq!(inner.as_deref(), Ok(&b"/bin/awk\0-f\0./x\0"[..]));
+        assert_eq!(line("/bin/sh", "").arguments(&inner.unwrap()), Ok(b"/bin/sh\0/bin/awk\0-f\0./x\0".to_vec()));
     }
 }

@@ -170,6 +170,11 @@ impl FileLeases {
         self.readers.get() + self.writers.get() != 0
     }
 
+    /// Whether the file is open for writing.
+    pub fn is_written(&self) -> bool {
+        self.writers.get() != 0
+    }
+
     /// Whether there are any.
     #[inline]
     pub fn has_any(&self) -> bool {

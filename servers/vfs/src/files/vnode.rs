@@ -12,6 +12,7 @@ use crate::{
     peers::Service,
     pipes::Pipe,
 };
+use abi::Errno;
 use alloc::rc::{Rc, Weak};
 use core::cell::{Cell, RefCell};
 
@@ -61,6 +62,8 @@ pub struct Vnode {
     fifo: RefCell<Weak<Pipe>>,
     locks: FileLocks,
     leases: FileLeases,
+    /// How many [`Running`] there are of it.
+    running: Cell<u32>,
 }
 
 impl Vnode {
@@ -82,6 +85,7 @@ impl Vnode {
             fifo: RefCell::new(Weak::new()),
             locks: FileLocks::default(),
             leases: FileLeases::default(),
+            running: Cell::new(0),
         };
         vnode.describe(description);
         vnode
@@ -288,6 +292,45 @@ impl Vnode {
     #[inline]
     pub fn leases(&self) -> &FileLeases {
         &self.leases
+    }
+
+    /// `ETXTBSY` while the file is executed: its content must not change then.
+    pub fn check_idle(&self) -> Result<(), Errno> {
+        if self.running.get() == 0 { Ok(()) } else { Err(Errno::ETXTBSY) }
+    }
+}
+
+/// A file that is executed, or about to be: while there is one of these, nobody may open it for writing or truncate it.
+#[derive(Debug)]
+pub struct Running(NodeRef);
+
+impl Running {
+    /// `ETXTBSY`: the file is open for writing.
+    pub fn new(node: &NodeRef) -> Result<Running, Errno> {
+        if node.leases.is_written() { Err(Errno::ETXTBSY) } else { Ok(Running::restore(node.clone())) }
+    }
+
+    /// That of a predecessor of this vfs.
+    pub fn restore(node: NodeRef) -> Running {
+        node.running.set(node.running.get() + 1);
+        Running(node)
+    }
+
+    /// The file.
+    pub fn node(&self) -> &NodeRef {
+        &self.0
+    }
+}
+
+impl Clone for Running {
+    fn clone(&self) -> Running {
+        Running::restore(self.0.clone())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.set(self.0.running.get() - 1);
     }
 }
 

@@ -46,10 +46,12 @@ pub struct ThreadRecord {
     /// RLIMIT_NOFILE and RLIMIT_FSIZE.
     pub descriptors: u32,
     pub file_bytes: u64,
+    /// The file that it executes.
+    pub program: NodeRecord,
 }
 
 impl Record for ThreadRecord {
-    const WORDS: usize = 7;
+    const WORDS: usize = 9;
 
     fn store(&self, words: &mut [u64]) {
         words[0] = halves(self.endpoint.0, self.pid);
@@ -60,6 +62,8 @@ impl Record for ThreadRecord {
         words[4] = halves(self.ids[2], self.ids[3]);
         words[5] = halves(self.groups.to_word() as u32, self.descriptors);
         words[6] = self.file_bytes;
+        words[7] = self.program.mount as u64;
+        words[8] = self.program.node;
     }
 
     fn load(words: &[u64]) -> Self {
@@ -77,6 +81,7 @@ impl Record for ThreadRecord {
             groups: Text::from_word(words[5] & 0xffff_ffff),
             descriptors: half(5, 32),
             file_bytes: words[6],
+            program: NodeRecord { mount: words[7] as u16, node: words[8] },
         }
     }
 }
@@ -142,17 +147,21 @@ pub struct ExecRecord {
     /// Reported: the text for `ExecText`; else the path to execute.
     pub text: Text,
     pub images: [u64; 2],
-    /// The words of the report.
+    /// Reported: the words of the report; else the directory that the path is relative to, and the flags of execveat.
     pub report: [u64; 4],
+    /// The file that will be executed, once it has been found.
+    pub program: NodeRecord,
 }
 
 impl Record for ExecRecord {
-    const WORDS: usize = 7;
+    const WORDS: usize = 9;
 
     fn store(&self, words: &mut [u64]) {
         words[0] = self.text.to_word() << 1 | self.reported as u64;
         words[1..3].copy_from_slice(&self.images);
         words[3..7].copy_from_slice(&self.report);
+        words[7] = self.program.mount as u64;
+        words[8] = self.program.node;
     }
 
     fn load(words: &[u64]) -> Self {
@@ -161,6 +170,7 @@ impl Record for ExecRecord {
             text: Text::from_word(words[0] >> 1),
             images: [words[1], words[2]],
             report: [words[3], words[4], words[5], words[6]],
+            program: NodeRecord { mount: words[7] as u16, node: words[8] },
         }
     }
 }

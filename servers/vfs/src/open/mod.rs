@@ -109,6 +109,9 @@ pub async fn open_file(
     if !node.is_regular() {
         return open_node(base, process, node, flags, found.canonical).await;
     }
+    if wanted_rights(flags) & WRITE != 0 {
+        node.check_idle()?;
+    }
     // Counted as open first: else another program could get a lease while this call waits.
     let file = Regular::new(node, flags);
     if file.node.leases().has_any() {

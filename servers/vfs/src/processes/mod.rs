@@ -10,7 +10,11 @@ pub mod file_table;
 use crate::{
     base::closing::Closing,
     callers::{Caller, Callers},
-    files::{pages::close_image, vnode::NodeRef},
+    files::{
+        pages::close_image,
+        vnode::{NodeRef, Running},
+    },
+    keep::records::NodeRecord,
     objects::OpenFile,
 };
 use abi::{Endpoint, Errno, endpoint::SLOTS};
@@ -39,6 +43,10 @@ pub struct Process {
     files: RefCell<Rc<FileTable>>,
     /// `None` before the root file system is mounted.
     directories: RefCell<Option<Rc<Directories>>>,
+    /// What it executes; `None` before its first exec.
+    program: RefCell<Option<Running>>,
+    /// What it will execute once its exec is committed.
+    next_program: RefCell<Option<Running>>,
     /// Text of the last exec, for `ExecText`.
     exec_text: RefCell<Vec<u8>>,
     /// Images of the last exec, open until it is committed.
@@ -52,6 +60,8 @@ impl Process {
             caller: Rc::new(caller),
             files: RefCell::new(files),
             directories: RefCell::new(directories),
+            program: RefCell::default(),
+            next_program: RefCell::default(),
             exec_text: RefCell::default(),
             exec_images: RefCell::default(),
         }
@@ -117,6 +127,34 @@ impl Process {
         drop(former);
     }
 
+    /// What it executes.
+    pub fn program(&self) -> Option<Running> {
+        self.program.borrow().clone()
+    }
+
+    /// Sets what it executes, as its record says already.
+    pub fn restore_program(&self, program: Option<Running>) {
+        self.program.replace(program);
+    }
+
+    /// Holds what it will execute until the exec is committed or [`Process::drop_exec`].
+    pub fn set_next_program(&self, program: Running) {
+        self.next_program.replace(Some(program));
+    }
+
+    /// What it will execute, as records refer to it.
+    pub fn next_program(&self) -> NodeRecord {
+        self.next_program.borrow().as_ref().map_or(NodeRecord::NONE, |program| program.node().record())
+    }
+
+    /// Its exec is committed: it executes what the exec has loaded.
+    pub fn start_program(&self) {
+        let Some(program) = self.next_program.take() else { return };
+        self.caller.update(|record| record.program = program.node().record());
+        self.program.replace(Some(program));
+        self.drop_exec();
+    }
+
     /// The text of its last exec.
     pub fn exec_text(&self) -> Ref<'_, Vec<u8>> {
         self.exec_text.borrow()
@@ -133,21 +171,21 @@ impl Process {
         core::array::from_fn(|index| images.get(index).copied().unwrap_or(0))
     }
 
-    /// Holds an image until [`Process::close_images`].
+    /// Holds an image until [`Process::drop_exec`].
     #[expect(clippy::disallowed_methods, reason = "two of an exec: from the heap's reserve")]
     pub fn hold_image(&self, image: u64) {
         self.exec_images.borrow_mut().push(image);
     }
 
-    /// Closes the images of its last exec.
-    pub fn close_images(&self) {
+    /// Releases what its last exec holds: the file, and images.
+    pub fn drop_exec(&self) {
+        drop(self.next_program.take());
         self.exec_images.take().into_iter().for_each(close_image);
     }
 
-    /// Releases its directories: it has ended.
-    pub fn drop_directories(&self) {
-        let former = self.directories.replace(None);
-        drop(former);
+    /// Releases its directories and its program: it has ended.
+    pub fn end(&self) {
+        drop((self.directories.take(), self.program.take()));
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     files::{
         leases::FileOwner,
         mount::{Mount, NewMount},
-        vnode::NodeRef,
+        vnode::{NodeRef, Running},
         watches::Inotify,
     },
     keep::{
@@ -133,9 +133,12 @@ fn resume_work(vfs: &'static Vfs) {
     if global.sync != 0 {
         mounts::begin_sync(base, global.sync == 2);
     }
+    let mounts = base.files().mounts.all();
     for process in vfs.processes().all() {
         if let Some(record) = base.store().exec(process.caller.endpoint.slot()) {
-            exec::resume(base, startup, &process, &record);
+            let program = mounts.iter().find(|mount| mount.record() == record.program.mount);
+            let program = program.map(|mount| mount.restore(record.program.node));
+            exec::resume(base, startup, &process, &record, program);
         }
     }
     serve_vm(base, vfs.processes(), startup);
@@ -322,6 +325,7 @@ impl Restoration {
         store.claim_text(record.groups, user);
         let groups = groups.as_chunks().0.iter().map(|group| u32::from_le_bytes(*group)).collect();
         let process = Process::new(Caller::new(store, *record, groups), table, directories);
+        process.restore_program(self.node(record.program).map(Running::restore));
         if let Some(exec) = self.vfs.base().store().exec(record.endpoint.slot()) {
             store.claim_text(exec.text, user);
         }

@@ -282,7 +282,7 @@ fn a_sync_that_pm_has_not_heard_of_is_made_again() {
 fn the_path_of_an_exec_has_a_limit_and_its_text_is_told_in_part() {
     let world = World::new();
     let exec = |bytes| {
-        let exec = vfs::Exec { process: world.root, grant: GrantId(0), bytes };
+        let exec = vfs::Exec { process: world.root, grant: GrantId(0), bytes, directory: -100, flags: 0 };
         world.call_as_pm(exec.message())
     };
     assert_eq!(exec(4096), Err(Errno::ENAMETOOLONG));
@@ -291,7 +291,7 @@ fn the_path_of_an_exec_has_a_limit_and_its_text_is_told_in_part() {
     let event = world.next_event().unwrap();
     assert_eq!(event.2[0], -i64::from(Errno::EACCES.0) as u64, "a directory");
     world.make("/text", b"#!/text\n", 0o755, (0, 0));
-    assert_eq!(world.exec(world.root, "/text\0").0, Err(Errno::ENOEXEC), "a NUL at the end does not count");
+    assert_eq!(world.exec(world.root, "/text\0").0, Err(Errno::ELOOP), "a NUL at the end does not count");
     let request = vfs::ExecText { process: Endpoint::new(300, 1), grant: GrantId(0), bytes: 10 };
     assert_eq!(world.call_as_pm(request.message()), Err(Errno::ESRCH));
 }

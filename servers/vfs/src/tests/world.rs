@@ -207,8 +207,14 @@ impl World {
 
     /// pm has a program run the file at a path. Returns the image or error, and the other values of the event.
     pub fn exec(&self, program: Endpoint, path: &str) -> (Result<u64>, [u64; 3]) {
+        self.exec_at(program, -100, path, 0)
+    }
+
+    /// [`World::exec`] of a path relative to a descriptor, with flags of execveat.
+    pub fn exec_at(&self, program: Endpoint, directory: i32, path: &str, flags: u64) -> (Result<u64>, [u64; 3]) {
         self.machine.write(PM, 0, path.as_bytes());
-        let exec = vfs::Exec { process: program, grant: GrantId(0), bytes: path.len() as u64 };
+        let bytes = path.len() as u64;
+        let exec = vfs::Exec { process: program, grant: GrantId(0), bytes, directory, flags };
         assert_eq!(self.call_as_pm(exec.message()), Ok(0));
         let (kind, process, [a, b, c, d]) = self.next_event().expect("the exec has an end");
         assert_eq!((kind, process), (vfs::EVENT_EXEC, program));
