@@ -22,13 +22,15 @@ protocol! {
     Write = 6 { node: u64, grant: GrantId, position: u64, bytes: u64, ids: u64 } -> { size: u64 }
     /// Fills the grant with `linux_dirent64` records from `position` (0: start; else the last reply's). Word 0 of the reply: bytes (0: end).
     GetDents = 7 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { position: u64 }
-    /// Makes a file, directory, or special file (type in `mode`). `EEXIST`.
+    /// Makes a file, directory, or special file (type in `mode`). `EEXIST`. Without a name (`bytes` 0) a regular file that ends with its last
+    /// use, unless `Link` gives it a name; `EOPNOTSUPP`.
     Create = 8 { directory: u64, grant: GrantId, bytes: u64, mode: u64, ids: u64, device: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
     /// Makes a symbolic link: the grant holds the name, then the target.
     Symlink = 9 { directory: u64, grant: GrantId, name_bytes: u64, target_bytes: u64, ids: u64 }
     /// Reads a symbolic link into the grant. `reader`: pid (low half) and endpoint (high half) of the
-    /// thread that follows it: /proc/self and /proc/thread-self depend on it. Word 0 of the reply: length.
-    ReadLink = 10 { node: u64, grant: GrantId, bytes: u64, reader: u64 }
+    /// thread that follows it: /proc/self and /proc/thread-self depend on it. Word 0 of the reply: length. For a link of /proc that leads into
+    /// a process: the `pid` of that one, else 0, and the `descriptor` whose open file it stands for, or `LINK_PROGRAM`, `LINK_OTHER`.
+    ReadLink = 10 { node: u64, grant: GrantId, bytes: u64, reader: u64 } -> { pid: u64, descriptor: u64 }
     /// Makes a hard link to a node.
     Link = 11 { directory: u64, grant: GrantId, bytes: u64, node: u64 }
     /// Unlinks a name: a file's, or with `directory_wanted` an empty directory's.
@@ -76,6 +78,11 @@ protocol! {
     /// The end of the file is a hole. `ENXIO`: the position is behind the end, or no data follows.
     SeekData = 29 { node: u64, position: u64, hole: bool } -> { position: u64 }
 }
+
+/// `ReadLink`: the link stands for something else than an open file or the program.
+pub const LINK_OTHER: u64 = u64::MAX;
+/// `ReadLink`: the link stands for the file that the process executes.
+pub const LINK_PROGRAM: u64 = u64::MAX - 1;
 
 /// `Mount`: names appear and vanish without a request, so vfs must not cache them (procfs, devfs).
 pub const MOUNTED_VOLATILE: u64 = 1;

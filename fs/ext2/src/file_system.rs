@@ -110,6 +110,15 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         self.make_plain(dir, name, mode, device, caller).map(NodeId::from)
     }
 
+    fn make_nameless(&mut self, dir: NodeId, mode: u32, caller: Caller) -> Result<NodeId, Errno> {
+        self.begin_change()?;
+        let dir = self.number(dir)?;
+        if mode & S_IFMT != S_IFREG {
+            return Err(Errno::EINVAL);
+        }
+        self.make_unnamed(dir, mode, caller).map(NodeId::from)
+    }
+
     fn make_dir(&mut self, dir: NodeId, name: &[u8], mode: u32, caller: Caller) -> Result<NodeId, Errno> {
         self.begin_change()?;
         let dir = self.number(dir)?;

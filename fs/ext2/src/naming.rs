@@ -53,6 +53,18 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(number)
     }
 
+    /// Creates a file without a name, which one user keeps.
+    pub(crate) fn make_unnamed(&mut self, dir: u32, mode: u32, caller: Caller) -> Result<u32, Errno> {
+        let number = self.new_inode(dir, mode, caller)?;
+        match self.uses.add(number) {
+            Ok(()) => Ok(number),
+            Err(error) => {
+                self.delete(number)?;
+                Err(error)
+            }
+        }
+    }
+
     /// Creates a symbolic link; a short target is stored in the inode.
     pub(crate) fn make_link_to(&mut self, dir: u32, name: &[u8], target: &[u8], caller: Caller) -> Result<u32, Errno> {
         if target.is_empty() {
@@ -166,13 +178,12 @@ impl<D: BlockDevice> Ext2<D> {
         }
     }
 
-    /// Adds a hard link to an inode.
+    /// Adds a hard link to an inode: the first one too, of a file without a name that is in use.
     pub(crate) fn add_link(&mut self, dir: u32, name: &[u8], number: u32, caller: Caller) -> Result<(), Errno> {
         let inode = self.inode(number)?;
         let mode = inode.mode;
         match inode.links {
             _ if inode.is_directory() => return Err(Errno::EPERM),
-            0 => return Err(Errno::ENOENT),
             MAX_LINKS.. => return Err(Errno::EMLINK),
             _ => {}
         }

@@ -349,13 +349,38 @@ fn an_unlinked_file_lives_until_its_last_user_goes() {
     assert_eq!(read_all(&mut volume, node), [9; 5000]);
     write(&mut volume, node, 5000, &[9; 5000]).unwrap();
     assert_eq!(volume.attributes(node).unwrap().links, 0);
-    assert_eq!(volume.link(root, b"again", node, ROOT_USER), Err(Errno::ENOENT));
     volume.put(node, 1).unwrap();
     assert_eq!(read_all(&mut volume, node).len(), 10_000);
     assert_eq!(volume.put(node, 2), Err(Errno::EINVAL));
     volume.put(node, 1).unwrap();
     assert_eq!(volume.statistics(), free);
     assert!(volume.attributes(node).is_err());
+    finish(&scratch, volume);
+}
+
+#[test]
+fn a_file_without_a_name_lives_until_its_last_user_goes_unless_it_gets_one() {
+    let scratch = Scratch::new();
+    let mut volume = mount(&scratch.image(1024, &[]));
+    let root = volume.root();
+    let free = volume.statistics();
+    let make = |volume: &mut Volume| volume.make_nameless(root, S_IFREG | 0o600, USER).unwrap();
+    let node = make(&mut volume);
+    write(&mut volume, node, 0, &[9; 5000]).unwrap();
+    let attributes = volume.attributes(node).unwrap();
+    assert_eq!((attributes.mode, attributes.links, attributes.uid), (S_IFREG | 0o600, 0, USER.uid));
+    volume.sync().unwrap();
+    assert_eq!(read_all(&mut volume, node), [9; 5000]);
+    volume.put(node, 1).unwrap();
+    assert_eq!(volume.statistics(), free);
+    assert!(volume.attributes(node).is_err());
+    let node = make(&mut volume);
+    write(&mut volume, node, 0, &[7; 5000]).unwrap();
+    volume.link(root, b"name", node, ROOT_USER).unwrap();
+    volume.put(node, 1).unwrap();
+    assert_eq!(volume.lookup(root, b"name"), Ok(node));
+    assert_eq!((volume.attributes(node).unwrap().links, read_all(&mut volume, node)), (1, vec![7; 5000]));
+    assert_eq!(volume.make_nameless(root, S_IFIFO | 0o600, USER), Err(Errno::EINVAL));
     finish(&scratch, volume);
 }
 

@@ -266,6 +266,28 @@ fn names_come_and_go_once() {
 }
 
 #[test]
+fn a_file_without_a_name_is_made_once_and_gets_one_once() {
+    let (mut world, mut model, root) = mounted();
+    let create = Create { directory: root, grant: GRANT, bytes: 0, mode: 0o100_600, ids: 0, device: 0 };
+    let nodes = [(); 2].map(|()| {
+        let reply = world.survive("create without a name", (b"", create.message()), &model);
+        Create::results(&reply).unwrap().0
+    });
+    for node in nodes {
+        let write = Write { node, grant: GRANT, position: 0, bytes: 5000, ids: 0 }.message();
+        assert_eq!(world.survive("write", (&[3; 5000], write), &model).result(), Ok(5000));
+    }
+    world.done(&model, "sync", b"", Sync {}.message());
+    let named = model.add(0, b"named", Content::File(Vec::new())).unwrap();
+    model.write(named, 0, &[3; 5000]);
+    let link = Link { directory: root, grant: GRANT, bytes: 5, node: nodes[0] };
+    world.done(&model, "first link", b"named", link.message());
+    world.done(&model, "put of what has got a name", b"", Put { node: nodes[0], count: 1 }.message());
+    world.done(&model, "put of what has none", b"", Put { node: nodes[1], count: 1 }.message());
+    world.done(&model, "unmount", b"", Unmount { node: root, force: false }.message());
+}
+
+#[test]
 fn names_are_swapped_once() {
     let (mut world, mut model, root) = mounted();
     let root = (0, root);

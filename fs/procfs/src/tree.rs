@@ -519,6 +519,17 @@ impl<S: Source> FileSystem for Tree<S> {
         Ok(count)
     }
 
+    fn process_behind(&self, node: NodeId) -> Option<(u32, u64)> {
+        match Place::of(node) {
+            Ok(Place::Descriptor(whose, descriptor)) => Some((whose.pid, descriptor.into())),
+            Ok(Place::File(whose, index)) if matches!(ENTRIES[index].2, Kind::Executable) => {
+                Some((whose.pid, abi::fs::LINK_PROGRAM))
+            }
+            Ok(Place::File(whose, _) | Place::Namespace(whose, _)) => Some((whose.pid, abi::fs::LINK_OTHER)),
+            _ => None,
+        }
+    }
+
     fn statistics(&self) -> Statistics {
         Statistics { kind: self.magic, block_size: 4096, ..Statistics::default() }
     }

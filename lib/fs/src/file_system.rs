@@ -275,6 +275,11 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
+    /// Creates a regular file without a name, near `dir`, with one user. `ENOSPC`, `EOPNOTSUPP`.
+    fn make_nameless(&mut self, _dir: NodeId, _mode: u32, _caller: Caller) -> Result<NodeId, Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
     /// Creates a directory. Errors as `make_node`, and `EMLINK`.
     fn make_dir(&mut self, _dir: NodeId, _name: &[u8], _mode: u32, _caller: Caller) -> Result<NodeId, Errno> {
         Err(Errno::EROFS)
@@ -294,6 +299,11 @@ pub trait FileSystem {
     /// As `read_link`, for a link whose target depends on who follows it (/proc/self).
     fn read_link_for(&mut self, node: NodeId, _reader: Reader, target: &mut [u8]) -> Result<usize, Errno> {
         self.read_link(node, target)
+    }
+
+    /// The process that a link leads into, and the descriptor that it stands for, or `LINK_*` of `abi::fs` (/proc/PID/fd).
+    fn process_behind(&self, _node: NodeId) -> Option<(u32, u64)> {
+        None
     }
 
     /// Creates a hard link to `node`. `EPERM` for a directory, `EEXIST`, `EMLINK`, `ENOSPC`.

@@ -20,8 +20,8 @@ use alloc::vec::Vec;
 
 use abi::endpoint::slot;
 use abi::fs::{
-    ALLOCATE_CHECK, ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, ChOwn, Create, GetDents, Link,
-    Lookup, Mount, Put, RENAME_EXCHANGE, Read, ReadLink, Recall, Rename, Request, SeekData, SetTimes, SetUses, Stat,
+    ALLOCATE_CHECK, ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, ChOwn, Create, GetDents, LINK_OTHER,
+    Link, Lookup, Mount, Put, RENAME_EXCHANGE, Read, ReadLink, Recall, Rename, Request, SeekData, SetTimes, SetUses, Stat,
     StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
@@ -227,6 +227,9 @@ where
     }
 
     fn create(&mut self, message: &Message, request: Create) -> Result<Message, Errno> {
+        if request.bytes == 0 {
+            return self.create_nameless(message, request);
+        }
         let name = fetch_name(&mut self.names, message, request.grant, request.bytes)?;
         let (file_system, dir) = self.volumes.find(request.directory)?;
         let (mode, caller) = (request.mode as u32, caller(request.ids));
@@ -236,6 +239,14 @@ where
             file_system.make_node(dir, name, mode, request.device, caller)?
         };
         let attributes = use_node(file_system, node)?;
+        let (node, mode, ids, size, device) = describe(volume_of(request.directory), &attributes);
+        Ok(Create::reply(message, 0, node, mode, ids, size, device))
+    }
+
+    fn create_nameless(&mut self, message: &Message, request: Create) -> Result<Message, Errno> {
+        let (file_system, dir) = self.volumes.find(request.directory)?;
+        let node = file_system.make_nameless(dir, request.mode as u32, caller(request.ids))?;
+        let attributes = file_system.attributes(node)?;
         let (node, mode, ids, size, device) = describe(volume_of(request.directory), &attributes);
         Ok(Create::reply(message, 0, node, mode, ids, size, device))
     }
@@ -317,7 +328,8 @@ where
         let len = file_system.read_link_for(node, reader(request.reader), &mut target[..limit])?;
         let to = granted(message, request.grant);
         copy::to_grant(to.granter, to.grant, 0, &target[..len])?;
-        Ok(message.reply(Ok(len as u64)))
+        let (pid, descriptor) = file_system.process_behind(node).unwrap_or((0, LINK_OTHER));
+        Ok(ReadLink::reply(message, len as u64, pid.into(), descriptor))
     }
 
     fn link(&mut self, message: &Message, request: Link) -> Result<Message, Errno> {

@@ -177,6 +177,9 @@ impl<S: System> Pm<S> {
             next = self.programs.table[thread].next();
             self.programs.release_robust_futexes(thread);
         }
+        if self.programs.table[p].shares_memory {
+            self.programs.clear_tid(t);
+        }
         let request =
             vm::Exec { process, image, interpreter: event.values[1], stack_bytes, seed: self.placement_seed(p, event) };
         let memory = self.programs.system.vm_exec(request)?;
@@ -249,6 +252,7 @@ impl<S: System> Pm<S> {
         process.environment = stack.environment.clone();
         process.auxiliary = stack.auxiliary.clone();
         process.executed = true;
+        process.shares_memory = false;
         let thread = &mut self.programs.table[t];
         thread.doing = Doing::Running;
         thread.stack = AltStack::NONE;

@@ -55,6 +55,9 @@ impl<S: System> Pm<S> {
         let (pid, part) = (self.programs.table[p].pid(), self.programs.table[p].core_dump);
         self.programs.table.begin_end(p, ending);
         while let Some(t) = self.programs.table[p].main() {
+            if self.programs.table[p].shares_memory {
+                self.programs.clear_tid(t);
+            }
             self.tear_down(t);
         }
         self.cancel_intervals(p);

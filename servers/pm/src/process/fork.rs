@@ -155,6 +155,7 @@ impl<S: System> Programs<S> {
         self.table.enter_child(process, parent, request.has(flag::PARENT), now_ns)?;
         let child = &mut self.table[process];
         child.exit_signal = Signal::new(request.exit_signal).ok();
+        child.shares_memory = request.has(flag::VM);
         if request.has(flag::CLEAR_SIGHAND) {
             action::reset_for_exec(&mut child.actions);
         }

@@ -25,6 +25,11 @@ impl<S: System> Programs<S> {
         let mut credentials = self.table[p].credentials.clone();
         let root = credentials.is_root();
         change(&mut credentials, root)?;
+        let before = self.table[p].credentials.effective_word();
+        if credentials.effective_word() != before {
+            // What it has in memory is its former user's.
+            self.table[p].control.dumpable = false;
+        }
         self.table.set_credentials(p, credentials)?;
         self.tell_vfs_ids(p);
         Ok(0)

@@ -83,6 +83,8 @@ pub struct Process {
     pub vfork_parent: Option<Endpoint>,
     /// It has called `execve` since it was forked.
     pub executed: bool,
+    /// Its memory is that of another process too: it has executed nothing since clone with `CLONE_VM`.
+    pub shares_memory: bool,
     /// What it has chosen by prctl(2) and personality(2).
     pub control: Control,
     /// Limits.
@@ -144,6 +146,7 @@ impl Process {
             continue_unreported: false,
             vfork_parent: None,
             executed: false,
+            shares_memory: false,
             control: Control::DEFAULT,
             limits: Limits::default(),
             nice: 0,
@@ -249,6 +252,7 @@ impl Process {
         self.stop_unreported = false;
         self.continue_unreported = false;
         self.executed = false;
+        self.shares_memory = false;
         self.core_dump = CoreDump::None;
         self.watched = false;
         self.ended_run_ns = 0;

@@ -119,15 +119,17 @@ fn a_descriptor_is_copied_for_those_who_may_debug() {
     let (pid, own) = world.user(1000, 1000);
     let (_, same) = world.user(1000, 1000);
     let (_, other) = world.user(1001, 1001);
+    const PR_SET_DUMPABLE: u64 = 4;
     assert_eq!(open(&mut world, pid, 0), Ok(0));
     world.told();
+    assert_eq!(world.call(same, nr::PIDFD_GETFD, &[0, 5, 0]), Some(Err(Errno::EPERM)), "it was another user's");
+    assert_eq!(world.call(own, nr::PRCTL, &[PR_SET_DUMPABLE, 1]), Some(Ok(0)));
     assert_eq!(world.call(init, nr::PIDFD_GETFD, &[0, 5, 1]), Some(Err(Errno::EINVAL)));
     assert_eq!(world.call(other, nr::PIDFD_GETFD, &[0, 5, 0]), Some(Err(Errno::EPERM)));
     for caller in [init, own, same] {
         assert_eq!(world.call(caller, nr::PIDFD_GETFD, &[0, 5, 0]), Some(Ok(70)));
         assert!(matches!(world.told()[..], [Told::Copied { from, descriptor: 5, .. }] if from == own));
     }
-    const PR_SET_DUMPABLE: u64 = 4;
     assert_eq!(world.call(own, nr::PRCTL, &[PR_SET_DUMPABLE, 0]), Some(Ok(0)));
     assert_eq!(world.call(same, nr::PIDFD_GETFD, &[0, 5, 0]), Some(Err(Errno::EPERM)));
     assert_eq!(world.call(own, nr::PIDFD_GETFD, &[0, 5, 0]), Some(Ok(70)));

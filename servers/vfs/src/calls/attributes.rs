@@ -355,6 +355,9 @@ async fn allocate_call(
         (None, Some(_)) => return Err(Errno::ESPIPE),
         (None, None) => return Err(Errno::ENODEV),
     };
+    if kind != 0 && let Some(seals) = node.seals() {
+        seals.check_write()?;
+    }
     match (kind, keeps_size) {
         (FALLOC_FL_PUNCH_HOLE, _) => {}
         (_, true) => base.files().allocate(node, offset, bytes, fs::ALLOCATE_CHECK).await?,
@@ -382,6 +385,9 @@ async fn lengthen(base: &Base, process: &Process, node: &NodeRef, offset: u64, b
 }
 
 async fn resize(base: &Base, process: &Process, node: &NodeRef, size: u64) -> Result<u64, Errno> {
+    if let Some(seals) = node.seals() {
+        seals.check_resize(node.size(), size)?;
+    }
     if size > node.size() {
         base.check_file_limit(&process.caller, size).await?;
     }

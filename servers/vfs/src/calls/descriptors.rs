@@ -5,7 +5,7 @@ use super::{
     call::Call,
     done, leases,
     locks::{self, Owner},
-    task,
+    seals, task,
 };
 use crate::{
     base::{Base, Flow, closing::Closing},
@@ -119,7 +119,7 @@ fn pipe(base: &Base, process: &Process, address: u64, flags: u32) -> Result<u64,
     let inode = base.pipes().new_inodes(1);
     let end = |reads: bool, access: u32| {
         pipe.open(reads, !reads);
-        let object = PipeEnd { pipe: pipe.clone(), node: None, inode, reads, writes: !reads };
+        let object = PipeEnd { pipe: pipe.clone(), node: None, inode, reads, writes: !reads, lonely: None };
         let path = numbered("pipe", inode)?;
         File::new(base.closing(), user, object, status | access, path)
     };
@@ -218,6 +218,7 @@ fn control_descriptor(call: &Call) -> Result<Flow, Errno> {
                 _ => pipe.set_capacity(call.base(), argument as u32 as usize)?,
             }
         }
+        seals::ADD_SEALS | seals::GET_SEALS => return seals::control(call, &file, command),
         _ => leases::control(call, &file, command)?,
     };
     done(Ok(result))

@@ -1,29 +1,25 @@
 //! memfd_create: a file in memory without a name.
-//!
-//! It is made on a file system in memory under a name that only this thread can mean, which is taken away at once. A vfs that comes
-//! after one that died in between learns from the file system that the file exists, and goes on with the name.
 
-use super::{Changes::First, Entry, change, task};
+use super::{Entry, call, task};
 use crate::{
     base::Base,
     callers::permission::S_IFREG,
     files::{Files, vnode::NodeRef},
     objects::{File, O_LARGEFILE, O_RDONLY, O_RDWR, regular::Regular},
-    open::recalled_file,
     processes::Process,
 };
 use abi::{Errno, linux::nr};
-use alloc::{format, rc::Rc, vec::Vec};
+use alloc::{rc::Rc, vec::Vec};
 use sys::fallible::{TryVec, copied};
 
 const CLOEXEC: u32 = 1;
-/// There are no seals: a program that wants to set one learns it then.
+/// Seals may be set: see `files::seals`.
 const ALLOW_SEALING: u32 = 2;
 /// Longest name that a program may give.
 const NAME_BYTES: usize = 249;
 
 pub(super) const CALLS: &[Entry] =
-    &[change(nr::MEMFD_CREATE, First, |c| task(create_memory_file(c.base(), c.process(), c.path(0)?, c.flags(1))))];
+    &[call(nr::MEMFD_CREATE, |c| task(create_memory_file(c.base(), c.process(), c.path(0)?, c.flags(1))))];
 
 /// memfd_create: returns the descriptor. `EINVAL`: unknown flags, or the name is too long; `ENOMEM`: no file system in memory is mounted.
 async fn create_memory_file(base: &Base, process: Rc<Process>, name: Vec<u8>, flags: u32) -> Result<u64, Errno> {
@@ -32,30 +28,22 @@ async fn create_memory_file(base: &Base, process: Rc<Process>, name: Vec<u8>, fl
     }
     process.files().check_room(process.caller.descriptor_limit())?;
     let node = create_nameless(base.files(), &process).await?;
+    if let Some(seals) = node.seals().filter(|_| flags & ALLOW_SEALING != 0) {
+        seals.set(0);
+    }
     let mut path = copied(b"/memfd:")?;
     path.try_extend_from_slice(&name)?;
-    path.try_extend_from_slice(b" (deleted)")?;
     // As Linux: it is not counted as open for writing, so that what was written to it can be executed.
     let file =
         File::new(base.closing(), process.caller.user(), Regular::new(node, O_RDONLY), O_RDWR | O_LARGEFILE, path)?;
     process.insert(file, flags & CLOEXEC != 0)
 }
 
-#[expect(clippy::disallowed_macros, reason = "small, of a call in progress: from the heap's reserve")]
+/// Makes the file on a file system in memory.
 async fn create_nameless(files: &Files, process: &Process) -> Result<NodeRef, Errno> {
     let root = {
         let in_memory = files.mounts.find(|mount| mount.is_in_memory() && !mount.is_read_only());
         in_memory.and_then(|mount| mount.root()).ok_or(Errno::ENOMEM)?
     };
-    let hidden = format!(".memfd-{:x}", process.caller.endpoint.0).into_bytes();
-    let node = match recalled_file(&process.caller, &root, None) {
-        Some(node) => node,
-        None => {
-            files
-                .create(&process.caller, &root, &hidden, S_IFREG | 0o777, process.caller.credentials().ids(), 0)
-                .await?
-        }
-    };
-    files.make_nameless(&root, &hidden, &node).await?;
-    Ok(node)
+    files.create_nameless(&root, S_IFREG | 0o777, process.caller.credentials().ids()).await
 }

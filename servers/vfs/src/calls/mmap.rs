@@ -93,7 +93,12 @@ async fn map_file(
     }
     check_rights(file, flags)?;
     if flags & MAP_TYPE & MAP_SHARED != 0 {
-        return Ok((mappings.begin_mapping(node, offset, bytes, file.writes()).await?, file.writes()));
+        let is_sealed = node.seals().is_some_and(|seals| seals.check_write().is_err());
+        if is_sealed && flags & PROT_WRITE != 0 {
+            return Err(Errno::EPERM);
+        }
+        let may_write = file.writes() && !is_sealed;
+        return Ok((mappings.begin_mapping(node, offset, bytes, may_write).await?, may_write));
     }
     // What is written back now is a new version of the file.
     mappings.write_back(node, offset, bytes).await?;

@@ -22,6 +22,7 @@ mod pidfds;
 mod poll;
 mod queues;
 mod repeated;
+mod seals;
 pub mod services;
 mod shown;
 mod signalfds;

@@ -20,6 +20,8 @@ use sys::fallible::{TryVec, copied};
 const AT_REMOVEDIR: u32 = 0x200;
 /// linkat: follow the old name.
 const AT_SYMLINK_FOLLOW: u32 = 0x400;
+/// linkat: an empty old name means the descriptor's file.
+const AT_EMPTY_PATH: u32 = 0x1000;
 /// renameat2: fail when the new name exists.
 const RENAME_NOREPLACE: u32 = 1;
 /// renameat2: swap the two names.
@@ -59,9 +61,13 @@ pub(super) const CALLS: &[Entry] = &[
     }),
     change(nr::LINK, All, |c| task(link_path(c.files(), c.process(), c.here(0)?, c.here(1)?, Last::Keep))),
     change(nr::LINKAT, All, |c| {
-        allow(c.flags(4), AT_SYMLINK_FOLLOW)?;
-        let last = if c.flags(4) == 0 { Last::Keep } else { Last::Follow };
-        task(link_path(c.files(), c.process(), c.at(0)?, c.at(2)?, last))
+        allow(c.flags(4), AT_SYMLINK_FOLLOW | AT_EMPTY_PATH)?;
+        let last = if c.flags(4) & AT_SYMLINK_FOLLOW == 0 { Last::Keep } else { Last::Follow };
+        let (old, new) = (c.at(0)?, c.at(2)?);
+        match old.1.is_empty() && c.flags(4) & AT_EMPTY_PATH != 0 {
+            true => task(link_descriptor(c.files(), c.process(), old.0, new)),
+            false => task(link_path(c.files(), c.process(), old, new, last)),
+        }
     }),
     change(nr::SYMLINK, All, |c| task(symlink(c.files(), c.process(), c.path(0)?, c.here(1)?))),
     change(nr::SYMLINKAT, All, |c| task(symlink(c.files(), c.process(), c.path(0)?, c.at(1)?))),
@@ -142,7 +148,23 @@ async fn rmdir(files: &Files, process: Rc<Process>, side: Side) -> Result<u64, E
 async fn link_path(files: &Files, process: Rc<Process>, old: Side, new: Side, last: Last) -> Result<u64, Errno> {
     let old = walk::resolve(files, &process, old.0, old.1, last).await?;
     let node = old.existing()?.clone();
-    let new = walk::resolve(files, &process, new.0, new.1, Last::Keep).await?;
+    link_node(files, &process, node, new).await
+}
+
+/// linkat with `AT_EMPTY_PATH`: links the file of a descriptor. `ENOENT`: only the superuser may.
+async fn link_descriptor(files: &Files, process: Rc<Process>, descriptor: i32, new: Side) -> Result<u64, Errno> {
+    if !process.caller.credentials().is_root() {
+        return Err(Errno::ENOENT);
+    }
+    let node = match descriptor {
+        AT_FDCWD => process.directories()?.working().node.clone(),
+        _ => process.file(descriptor)?.node().ok_or(Errno::EXDEV)?.clone(),
+    };
+    link_node(files, &process, node, new).await
+}
+
+async fn link_node(files: &Files, process: &Process, node: NodeRef, new: Side) -> Result<u64, Errno> {
+    let new = walk::resolve(files, process, new.0, new.1, Last::Keep).await?;
     if new.node.is_some() {
         return Err(Errno::EEXIST);
     }
@@ -155,11 +177,12 @@ async fn link_path(files: &Files, process: Rc<Process>, old: Side, new: Side, la
     if node.is_directory() {
         return Err(Errno::EPERM);
     }
-    if node.is_unlinked() {
+    if node.is_unlinked() && !node.is_linkable() {
         return Err(Errno::ENOENT);
     }
-    may_change(&process, &new.parent)?;
+    may_change(process, &new.parent)?;
     files.link(&process.caller, &new.parent, new.component(Errno::EEXIST)?, &node).await?;
+    node.set_linkable(false);
     Ok(0)
 }
 
@@ -189,18 +212,21 @@ async fn readlink(files: &Files, process: Rc<Process>, side: Side, address: u64,
         Err(_) | Ok(0) => return Err(Errno::EINVAL),
         Ok(room) => room.min(TARGET_MAX),
     };
-    let node = if side.1.is_empty() {
-        process.file(side.0)?.node().filter(|node| node.is_link()).cloned().ok_or(Errno::ENOENT)?
+    let (node, parent) = if side.1.is_empty() {
+        let node = process.file(side.0)?.node().filter(|node| node.is_link()).cloned();
+        (node.ok_or(Errno::ENOENT)?, None)
     } else {
         let found = walk::resolve(files, &process, side.0, side.1, Last::Keep).await?;
-        let node = found.existing()?;
-        walk::check_link(&process.caller.credentials(), &found.parent, node)?;
-        node.clone()
+        (found.existing()?.clone(), Some(found.parent))
     };
     if !node.is_link() {
         return Err(Errno::EINVAL);
     }
-    let mut target = files.read_link(&node, TARGET_MAX, &process.caller).await?;
+    let target = files.read_link(&node, TARGET_MAX, &process.caller).await?;
+    if let Some(parent) = parent.filter(|_| target.process != process.caller.pid) {
+        walk::check_link(&process.caller.credentials(), &parent, &node)?;
+    }
+    let mut target = target.path;
     target.truncate(room);
     user::store(process.caller.endpoint, address, &target)?;
     Ok(target.len() as u64)

@@ -3,18 +3,18 @@
 use super::descriptors::numbered;
 use crate::{
     base::Base,
-    files::{mount::Mount, stat},
+    files::{mount::Mount, stat, vnode::NodeRef},
     keep::records::{LockRecord, NOWHERE, SocketRecord},
     objects::{Object, OpenFile, socket::SocketFile},
     paths,
-    processes::Processes,
+    processes::{Place, Processes},
 };
 use abi::{Endpoint, Errno, Message, vfs};
 use alloc::{rc::Rc, vec::Vec};
 use core::fmt::{self, Write};
 use sys::{
     copy,
-    fallible::{collect, copied},
+    fallible::{TryVec, collect, copied},
     text::Text,
 };
 
@@ -96,8 +96,21 @@ fn socket_line(text: &mut Text, place: u16, socket: &SocketRecord, name: &[u8]) 
 fn name(file: &OpenFile) -> Result<Vec<u8>, Errno> {
     match file.object::<SocketFile>() {
         Some(SocketFile(socket)) => numbered("socket", socket.record().inode),
-        None => copied(&file.path()),
+        None => named(&file.path(), file.node()),
     }
+}
+
+/// A path, and whether its file has been removed.
+fn named(path: &[u8], node: Option<&NodeRef>) -> Result<Vec<u8>, Errno> {
+    let mut text = copied(path)?;
+    if node.is_some_and(|node| node.is_unlinked() && !node.mount().is_volatile()) {
+        text.try_extend_from_slice(b" (deleted)")?;
+    }
+    Ok(text)
+}
+
+fn directory(place: &Place) -> Result<Vec<u8>, Errno> {
+    named(&place.path, Some(&place.node))
 }
 
 /// The path of a descriptor, or of the working or root directory.
@@ -106,8 +119,8 @@ pub fn path(processes: &Processes, to: Endpoint, request: &vfs::DescriptorPath) 
     const ROOT: i64 = -2;
     let process = processes.get(request.process)?;
     let full = match request.what {
-        WORKING => copied(&process.directories()?.working().path)?,
-        ROOT => copied(&process.directories()?.root().path)?,
+        WORKING => directory(&process.directories()?.working())?,
+        ROOT => directory(&process.directories()?.root())?,
         descriptor => name(&process.file(descriptor as i32)?)?,
     };
     let root = process.directories()?.root().path.clone();

@@ -80,7 +80,11 @@ impl Name {
             }
             let file = process.file(self.directory)?;
             let node = file.node().ok_or(Errno::EACCES)?.clone();
-            return Ok((node, copied(&file.path())?));
+            let mut path = copied(&file.path())?;
+            if node.is_unlinked() {
+                path.try_extend_from_slice(b" (deleted)")?;
+            }
+            return Ok((node, path));
         }
         let last = if self.flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
         let found = walk::resolve(base.files(), process, self.directory, copied(&self.path)?, last).await?;

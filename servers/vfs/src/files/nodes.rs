@@ -8,10 +8,31 @@ use super::{
     vnode::{Description, NodeRef},
 };
 use crate::callers::Caller;
-use abi::{Errno, fs};
+use abi::{Errno, GrantId, fs};
 use alloc::vec::Vec;
 use sys::fallible::{copied, filled};
 use sys::grant::{Access, GrantedBuffer};
+
+/// What a symbolic link means.
+pub struct LinkTarget {
+    /// The path; of a link that stands for an open file without path, its name.
+    pub path: Vec<u8>,
+    /// The process that it leads into (/proc/PID/exe); 0: none.
+    pub process: u32,
+    /// What it stands for there.
+    pub meaning: LinkMeaning,
+}
+
+/// What a link of a process in /proc stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkMeaning {
+    /// What is at its path.
+    Path,
+    /// The open file of a descriptor.
+    Descriptor(i32),
+    /// What the process executes.
+    Program,
+}
 
 impl Files {
     /// Grants the file system of this node to read a text.
@@ -91,6 +112,16 @@ impl Files {
         Ok(node)
     }
 
+    /// Makes a regular file without a name on the file system of a directory. Done again, it is another file: the one that a call of a
+    /// predecessor of this vfs has made has ended with its only use.
+    pub async fn create_nameless(&self, directory: &NodeRef, mode: u32, ids: u64) -> Result<NodeRef, Errno> {
+        let mount = directory.mount();
+        let (mode, grant) = (u64::from(mode), GrantId(0));
+        let request = fs::Create { directory: directory.number(), grant, bytes: 0, mode, ids, device: 0 };
+        let reply = self.peers.ask(mount.service(), request.message()).await?;
+        Ok(mount.adopt(Description::from(fs::Create::results(&reply)?)))
+    }
+
     /// Makes a symbolic link.
     pub async fn make_link(
         &self,
@@ -111,14 +142,20 @@ impl Files {
     }
 
     /// The target of a symbolic link, at most `room` bytes of it.
-    pub async fn read_link(&self, node: &NodeRef, room: usize, reader: &Caller) -> Result<Vec<u8>, Errno> {
+    pub async fn read_link(&self, node: &NodeRef, room: usize, reader: &Caller) -> Result<LinkTarget, Errno> {
         let lent = self.lend_room(node, room)?;
         let reader = u64::from(reader.pid) | u64::from(reader.endpoint.0) << 32;
         let request = fs::ReadLink { node: node.number(), grant: lent.id(), bytes: room as u64, reader };
         let reply = self.peers.ask(node.service(), request.message()).await?;
-        let mut target = lent.take();
-        target.truncate(reply.words[0] as usize);
-        Ok(target)
+        let mut path = lent.take();
+        path.truncate(reply.words[0] as usize);
+        let (pid, descriptor) = fs::ReadLink::results(&reply)?;
+        let meaning = match descriptor {
+            fs::LINK_OTHER => LinkMeaning::Path,
+            fs::LINK_PROGRAM => LinkMeaning::Program,
+            descriptor => LinkMeaning::Descriptor(descriptor as i32),
+        };
+        Ok(LinkTarget { path, process: pid as u32, meaning })
     }
 
     /// Links a node under one more name.
@@ -149,23 +186,6 @@ impl Files {
         }
         self.learn(directory, name, None);
         self.watches.unlinked(directory, name, node);
-        Ok(())
-    }
-
-    /// Removes the name of a file that the same call has created. May be repeated, unlike [`Files::unlink`]: of the two changes of the
-    /// call, the creation is the one that is made only once.
-    pub async fn make_nameless(&self, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
-        let lent = self.lend(directory, copied(name)?)?;
-        let bytes = name.len() as u64;
-        let request = fs::Unlink { directory: directory.number(), grant: lent.id(), bytes, directory_wanted: false };
-        let result = self.peers.ask(directory.service(), request.message()).await;
-        self.unlearn(directory, name);
-        match result {
-            // `ENOENT`: a predecessor has done it.
-            Ok(_) | Err(Errno::ENOENT) => {}
-            Err(error) => return Err(error),
-        }
-        node.unlinked();
         Ok(())
     }
 

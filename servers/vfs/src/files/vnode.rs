@@ -5,7 +5,7 @@
 //! the last holder's drop leaves a note in `Mount::dropped`, and `sweep` sends it when no handler is running.
 //! Neighbours: `mount`, `walk` (which finds vnodes), `nodes` (which asks file systems).
 
-use super::{leases::FileLeases, locks::FileLocks, mount::Mount, stat::Stat};
+use super::{leases::FileLeases, locks::FileLocks, mount::Mount, seals::Seals, stat::Stat};
 use crate::{
     callers::permission::{Attributes, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG},
     keep::records::NodeRecord,
@@ -64,6 +64,9 @@ pub struct Vnode {
     leases: FileLeases,
     /// How many [`Running`] there are of it.
     running: Cell<u32>,
+    /// It was made without a name, and may get one.
+    linkable: Cell<bool>,
+    seals: Seals,
 }
 
 impl Vnode {
@@ -86,6 +89,8 @@ impl Vnode {
             locks: FileLocks::default(),
             leases: FileLeases::default(),
             running: Cell::new(0),
+            linkable: Cell::new(false),
+            seals: Seals::default(),
         };
         vnode.describe(description);
         vnode
@@ -292,6 +297,26 @@ impl Vnode {
     #[inline]
     pub fn leases(&self) -> &FileLeases {
         &self.leases
+    }
+
+    /// It has no name, but may get one: `O_TMPFILE` without `O_EXCL`.
+    pub fn is_linkable(&self) -> bool {
+        self.linkable.get()
+    }
+
+    /// Sets [`Vnode::is_linkable`].
+    pub fn set_linkable(&self, linkable: bool) {
+        self.linkable.set(linkable);
+    }
+
+    /// Its seals; `None`: the file is not in memory.
+    pub fn seals(&self) -> Option<&Seals> {
+        self.mount.is_in_memory().then_some(&self.seals)
+    }
+
+    /// How many of these bytes may be written there. `EPERM`: a seal forbids it.
+    pub fn writable_bytes(&self, start: u64, bytes: u64) -> Result<u64, Errno> {
+        self.seals.writable_bytes(self.size.get(), start, bytes)
     }
 
     /// `ETXTBSY` while the file is executed: its content must not change then.

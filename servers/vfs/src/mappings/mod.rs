@@ -35,15 +35,18 @@ pub struct SharedMap {
     object: u64,
     /// Mappings in progress, which vm does not know of yet.
     mapping: Cell<u32>,
+    /// Some mapping may be written to, or may have been.
+    written: Cell<bool>,
     /// A task writes it back.
     busy: Cell<bool>,
     idle: Watchers,
 }
 
 impl SharedMap {
-    fn new(node: NodeRef, object: u64) -> Rc<SharedMap> {
+    fn new(node: NodeRef, object: u64, written: bool) -> Rc<SharedMap> {
         node.set_shared_object(Some(object));
-        Rc::new(SharedMap { node, object, mapping: Cell::new(0), busy: Cell::new(false), idle: Watchers::default() })
+        let (mapping, written, busy) = (Cell::new(0), Cell::new(written), Cell::new(false));
+        Rc::new(SharedMap { node, object, mapping, written, busy, idle: Watchers::default() })
     }
 
     async fn lock(&self) {
@@ -95,6 +98,7 @@ impl Mappings {
             None => self.share(node)?,
         };
         map.mapping.set(map.mapping.get() + 1);
+        map.written.set(map.written.get() || may_write);
         match self.fill_image(node, map.object, offset, bytes).await {
             Ok(()) => Ok(map.object),
             Err(error) => {
@@ -108,9 +112,14 @@ impl Mappings {
         let (device, inode, bytes) = (node.mount().device(), node.number(), node.size());
         self.maps.borrow_mut().try_make_room(1)?;
         let reply = ipc::call(Endpoint::VM, &vm::SharedOpen { device, inode, bytes }.message())?;
-        let map = SharedMap::new(node.clone(), vm::SharedOpen::results(&reply)?);
+        let map = SharedMap::new(node.clone(), vm::SharedOpen::results(&reply)?, false);
         self.maps.borrow_mut().try_push(map.clone())?;
         Ok(map)
+    }
+
+    /// Whether a file is mapped shared, and to be written to as far as is known.
+    pub fn is_mapped_to_write(&self, node: &NodeRef) -> bool {
+        self.map_of(node).is_some_and(|map| map.written.get())
     }
 
     /// Ends a mapping in progress: vm has mapped the file, or refused.
@@ -237,7 +246,7 @@ impl Mappings {
         {
             after = object;
             match self.files.mounts.find(|mount| mount.device() == device) {
-                Some(mount) => self.maps.borrow_mut().push(SharedMap::new(mount.restore(inode), object)),
+                Some(mount) => self.maps.borrow_mut().push(SharedMap::new(mount.restore(inode), object, true)),
                 None => sys::log!("a mapped file on device {device:#x} has no mount"),
             }
         }

@@ -10,7 +10,7 @@ use crate::{
     events::{
         Watchers,
         notices::SIGPIPE,
-        poll::{ANY, OF_READERS, OF_WRITERS},
+        poll::{ANY, OF_READERS, OF_WRITERS, POLLHUP},
     },
     files::{stat::Summary, vnode::NodeRef},
     keep::records::{Note, ObjectRecord},
@@ -34,6 +34,8 @@ pub struct PipeEnd {
     pub reads: bool,
     /// It is the end that is written to.
     pub writes: bool,
+    /// Of a FIFO that was opened for reading without a writer: how often it had been opened for writing.
+    pub lonely: Option<u64>,
 }
 
 impl Object for PipeEnd {
@@ -73,7 +75,9 @@ impl Object for PipeEnd {
     }
 
     fn poll(&self) -> u32 {
-        self.pipe.poll(self.reads, self.writes)
+        let ready = self.pipe.poll(self.reads, self.writes);
+        // Who waits for the first writer has lost none.
+        if self.lonely == Some(self.pipe.opened().1) { ready & !POLLHUP } else { ready }
     }
 
     fn watchers(&self) -> [Option<(&Watchers, u32)>; 2] {
@@ -101,7 +105,7 @@ impl Kind for PipeEnd {
             node.set_fifo(&pipe);
         }
         from.has_inode(record.more);
-        Some(PipeEnd { pipe, node, inode: record.more, reads, writes })
+        Some(PipeEnd { pipe, node, inode: record.more, reads, writes, lonely: None })
     }
 }
 

@@ -54,7 +54,9 @@ impl Drop for Regular {
 
 impl Object for Regular {
     fn record(&self) -> ObjectRecord {
-        ObjectRecord { minor: (self.access == Access::Write) as u32, ..ObjectRecord::of(Self::NUMBER) }
+        let seals = self.node.seals().map_or(0, |seals| seals.get() << 8);
+        let minor = (self.access == Access::Write) as u32 | (self.node.is_linkable() as u32) << 1 | seals;
+        ObjectRecord { minor, ..ObjectRecord::of(Self::NUMBER) }
     }
 
     fn node(&self) -> Option<&NodeRef> {
@@ -99,7 +101,12 @@ impl Kind for Regular {
     const NUMBER: u8 = 0;
 
     fn restore(record: &ObjectRecord, node: Option<NodeRef>, _: &mut dyn Inheritance) -> Option<Self> {
-        Some(Regular::new(node?, if record.minor == 0 { 0 } else { O_WRONLY }))
+        let node = node?;
+        node.set_linkable(record.minor & 2 != 0);
+        if let Some(seals) = node.seals() {
+            seals.set(record.minor >> 8);
+        }
+        Some(Regular::new(node, if record.minor & 1 == 0 { 0 } else { O_WRONLY }))
     }
 }
 
@@ -164,6 +171,7 @@ async fn write(
     let limit = caller.file_limit();
     base.check_file_limit(&caller, start.saturating_add(1)).await?;
     buffer.truncate(limit - start);
+    buffer.truncate(node.writable_bytes(start, buffer.left())?);
     let expected = start.checked_add(buffer.left()).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EINVAL)?;
     if at.is_none() {
         file.begin_transfer(expected);

@@ -28,7 +28,7 @@ use crate::{
     },
     paths::{
         self,
-        change::make_node,
+        change::{make_node, may_change, new_file},
         decimal,
         walk::{self, Found, Last},
     },
@@ -42,7 +42,7 @@ use abi::{
     fs,
     tty::MINOR_SLAVE,
 };
-use alloc::{rc::Rc, vec::Vec};
+use alloc::{format, rc::Rc, vec::Vec};
 use sys::fallible::copied;
 
 /// Flags that are not kept as status of the open file.
@@ -79,10 +79,10 @@ pub async fn open_file(
     path: Vec<u8>,
     How { flags, mode, resolve }: How,
 ) -> Result<Rc<OpenFile>, Errno> {
-    if flags & O_TMPFILE != 0 {
-        return Err(Errno::EOPNOTSUPP);
-    }
     let flags = if flags & O_PATH != 0 { flags & PATH_FLAGS } else { flags };
+    if flags & O_TMPFILE != 0 {
+        return open_nameless(base, process, directory, path, How { flags, mode, resolve }).await;
+    }
     let exclusive = flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL;
     let last = if flags & O_NOFOLLOW != 0 || exclusive { Last::Keep } else { Last::Follow };
     let mut found = walk::resolve_within(base.files(), process, directory, path, last, resolve).await?;
@@ -119,12 +119,42 @@ pub async fn open_file(
         base.break_leases(&process.caller, &file.node, file.access(), wait).await?;
     }
     if flags & O_TRUNC != 0 && !created && !was_emptied(&process.caller) {
+        if let Some(seals) = file.node.seals() {
+            seals.check_resize(file.node.size(), 0)?;
+        }
         base.files().set_size(&process.caller, &file.node, 0).await?;
     }
     if flags & O_TRUNC != 0 && !created {
         base.files().watches().happened(&file.node, &found.canonical, flag::MODIFY);
     }
     File::new(base.closing(), process.caller.user(), file, status_of(flags), found.canonical)
+}
+
+/// Opens a new file without a name on the file system of a directory (`O_TMPFILE`).
+#[expect(clippy::disallowed_macros, reason = "a number: from the heap's reserve")]
+async fn open_nameless(
+    base: &'static Base,
+    process: &Rc<Process>,
+    directory: i32,
+    path: Vec<u8>,
+    How { flags, mode, resolve }: How,
+) -> Result<Rc<OpenFile>, Errno> {
+    if flags & O_DIRECTORY == 0 || flags & O_CREAT != 0 || flags & O_ACCMODE == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let last = if flags & O_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
+    let found = walk::resolve_within(base.files(), process, directory, path, last, resolve).await?;
+    let parent = found.existing()?;
+    if !parent.is_directory() {
+        return Err(Errno::ENOTDIR);
+    }
+    may_change(process, parent)?;
+    let (mode, ids) = new_file(process, parent, S_IFREG | mode & 0o7777)?;
+    let node = base.files().create_nameless(parent, mode, ids).await?;
+    node.set_linkable(flags & O_EXCL == 0);
+    let mut path = found.canonical;
+    paths::push(&mut path, format!("#{}", node.number() & 0xffff_ffff).as_bytes())?;
+    File::new(base.closing(), process.caller.user(), Regular::new(node, flags), status_of(flags), path)
 }
 
 /// The status flags of a file opened with these flags.
@@ -150,7 +180,7 @@ fn reopen(closing: &Rc<Closing>, user: u32, open: &OpenFile, flags: u32) -> Resu
     let PipeEnd { pipe, node, inode, .. } = open.object::<PipeEnd>().ok_or(Errno::ENXIO)?;
     let (reads, writes) = ends(flags);
     pipe.open(reads, writes);
-    let object = PipeEnd { pipe: pipe.clone(), node: node.clone(), inode: *inode, reads, writes };
+    let object = PipeEnd { pipe: pipe.clone(), node: node.clone(), inode: *inode, reads, writes, lonely: None };
     let path = open.path().clone();
     File::new(closing, user, object, flags & !NOT_STATUS, path)
 }
@@ -224,7 +254,8 @@ fn open_fifo(pipes: &Pipes, caller: &Caller, node: NodeRef, flags: u32) -> Resul
     };
     node.set_fifo(&pipe);
     pipe.open(reads, writes);
-    Ok(PipeEnd { pipe, node: Some(node), inode: 0, reads, writes })
+    let lonely = (pipe.writers() == 0).then_some(pipe.opened().1);
+    Ok(PipeEnd { pipe, node: Some(node), inode: 0, reads, writes, lonely })
 }
 
 /// Opens the device behind a node. The driver may say that the open file is another of its devices: /dev/ptmx makes one, and /dev/tty is

@@ -29,10 +29,14 @@ pub async fn make_node(
         return Err(Errno::ENOENT);
     }
     may_change(process, &found.parent)?;
+    let (mode, ids) = new_file(process, &found.parent, mode)?;
+    files.create(&process.caller, &found.parent, name, mode, ids, device).await
+}
+
+/// Mode and ids of a new file in a directory. The umask applies to `mode`.
+pub fn new_file(process: &Process, directory: &NodeRef, mode: u32) -> Result<(u32, u64), Errno> {
     let credentials = process.caller.credentials();
     // In this order: whether set-group-id means execution is what the caller has asked for.
-    let (mode, gid) = permission::inherit(&credentials, found.parent.attributes(), mode);
-    let mode = mode & !process.directories()?.umask();
-    let ids = credentials.euid as u64 | (gid as u64) << 32;
-    files.create(&process.caller, &found.parent, name, mode, ids, device).await
+    let (mode, gid) = permission::inherit(&credentials, directory.attributes(), mode);
+    Ok((mode & !process.directories()?.umask(), credentials.euid as u64 | (gid as u64) << 32))
 }

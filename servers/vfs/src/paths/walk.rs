@@ -1,11 +1,12 @@
 //! Path resolution: from a path to the file it means, component by component (path_resolution(7)).
 //!
 //! Links are followed by putting their target in the place of what was resolved; mounts are crossed in both directions; no process leaves its root
-//! by `..`. The canonical path is built along the way. A link of /proc that stands for a pipe (`/dev/stdin`) leads to the open pipe itself.
+//! by `..`. The canonical path is built along the way. A link of /proc that stands for an open file of the process itself (`/dev/stdin`) leads to
+//! that file, whatever has become of its name; one of another process leads to the path that it shows.
 
 use crate::{
     callers::permission::{Credentials, EXECUTE, check},
-    files::{Files, vnode::NodeRef},
+    files::{Files, nodes::LinkMeaning, vnode::NodeRef},
     objects::OpenFile,
     paths::{self as path, Component, LINKS_MAX, PATH_MAX},
     processes::{AT_FDCWD, Place, Process, directories::Directories},
@@ -13,7 +14,7 @@ use crate::{
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
 use core::future::Future;
-use sys::fallible::{TryVec, with_capacity};
+use sys::fallible::{TryVec, copied, with_capacity};
 
 /// How the names of pipes begin, as descriptors have them instead of paths.
 pub const PIPE_PREFIX: &[u8] = b"pipe:[";
@@ -63,7 +64,7 @@ pub struct Found {
     pub name: Name,
     /// The file; `None` when the last component does not exist.
     pub node: Option<NodeRef>,
-    /// The pipe that it is: then there is no node.
+    /// The open file that it is, a pipe mostly: then there is no node.
     pub pipe: Option<Rc<OpenFile>>,
     /// Slashes followed the last component.
     pub slash: bool,
@@ -81,6 +82,16 @@ impl Found {
     pub fn component(&self, special: Errno) -> Result<&[u8], Errno> {
         if self.name == Name::Component { Ok(path::last(&self.canonical)) } else { Err(special) }
     }
+}
+
+/// Where a link leads.
+enum Followed {
+    /// To the path that is resolved next.
+    Path,
+    /// To a file, whatever its path leads to.
+    Node(NodeRef, Vec<u8>),
+    /// To an open file without node.
+    Object(Rc<OpenFile>),
 }
 
 /// A resolution in progress.
@@ -218,10 +229,15 @@ impl Walk<'_> {
                 return if part.last { self.missing(&part) } else { Err(Errno::ENOENT) };
             };
             if child.is_link() && (!part.last || last == Last::Follow || part.slash) {
-                if let Some(pipe) = self.follow(&child).await? {
-                    return Ok(Found { pipe: Some(pipe), ..self.missing(&part)? });
+                let found = match self.follow(&child).await? {
+                    Followed::Path => None,
+                    Followed::Node(node, path) => self.enter_at(node, path, &part)?,
+                    Followed::Object(file) => Some(Found { pipe: Some(file), ..self.missing(&part)? }),
+                };
+                match found {
+                    Some(found) => return Ok(found),
+                    None => continue,
                 }
-                continue;
             }
             path::push(&mut self.canonical, &self.text[part.name])?;
             let entered = self.enter(child)?;
@@ -286,21 +302,40 @@ impl Walk<'_> {
         Ok(into_mount(node))
     }
 
-    /// Goes on with the target of a link in the place of everything before it; or gives the pipe that it stands for.
-    async fn follow(&mut self, link: &NodeRef) -> Result<Option<Rc<OpenFile>>, Errno> {
+    /// Goes on with a file that a link stands for. Returns what is found if it is the last component.
+    fn enter_at(&mut self, node: NodeRef, path: Vec<u8>, part: &Component) -> Result<Option<Found>, Errno> {
+        if part.slash && !node.is_directory() {
+            return Err(Errno::ENOTDIR);
+        }
+        self.canonical = path;
+        let parent = core::mem::replace(&mut self.node, node);
+        Ok(part.last.then(|| self.finish(Some(parent), Name::Component, part.slash)))
+    }
+
+    /// Goes on with the target of a link in the place of everything before it; or gives the file that it stands for.
+    async fn follow(&mut self, link: &NodeRef) -> Result<Followed, Errno> {
         self.links += 1;
         if self.links > LINKS_MAX || self.forbids(restriction::NO_SYMLINKS) {
             return Err(Errno::ELOOP);
         }
-        check_link(&self.credentials, &self.node, link)?;
         if self.forbids(restriction::NO_MAGICLINKS) && leads_into_process(&self.node, link) {
             return Err(Errno::ELOOP);
         }
         let target = self.files.read_link(link, PATH_MAX, &self.process.caller).await?;
-        if link.mount().is_volatile() && target.starts_with(PIPE_PREFIX) {
-            return self.own_pipe(&target).map(Some);
+        let is_own = target.process == self.process.caller.pid;
+        if !is_own {
+            check_link(&self.credentials, &self.node, link)?;
         }
-        self.text = path::splice(&target, &self.text[self.at..])?;
+        if is_own && target.meaning != LinkMeaning::Path {
+            if self.forbids(restriction::BENEATH | restriction::IN_ROOT) {
+                return Err(Errno::EXDEV);
+            }
+            return self.own_file(target.meaning, target.path);
+        }
+        if link.mount().is_volatile() && target.path.starts_with(PIPE_PREFIX) {
+            return self.own_pipe(&target.path).map(Followed::Object);
+        }
+        self.text = path::splice(&target.path, &self.text[self.at..])?;
         self.at = 0;
         if self.text[0] == b'/' {
             if self.forbids(restriction::BENEATH) {
@@ -311,7 +346,20 @@ impl Walk<'_> {
             self.canonical.clear();
             self.canonical.try_extend_from_slice(&root.path)?;
         }
-        Ok(None)
+        Ok(Followed::Path)
+    }
+
+    /// What a link into the process itself stands for, which is at this path as far as is known. `ENOENT`.
+    fn own_file(&self, meaning: LinkMeaning, path: Vec<u8>) -> Result<Followed, Errno> {
+        let LinkMeaning::Descriptor(descriptor) = meaning else {
+            let program = self.process.program().ok_or(Errno::ENOENT)?;
+            return Ok(Followed::Node(program.node().clone(), path));
+        };
+        let file = self.process.file(descriptor).map_err(|_| Errno::ENOENT)?;
+        match file.node() {
+            Some(node) => Ok(Followed::Node(node.clone(), copied(&file.path())?)),
+            None => Ok(Followed::Object(file)),
+        }
     }
 
     /// The pipe of this name among the process's own descriptors. `ENOENT`.
@@ -351,7 +399,7 @@ fn leads_into_process(directory: &NodeRef, link: &NodeRef) -> bool {
     link.mount().kind() == "proc" && !directory.mount().is_root(directory)
 }
 
-/// Links of a process in /proc are for its user alone, whom procfs tells as their owner, and for root. `EACCES`.
+/// Links of another process in /proc are for its user alone, whom procfs tells as their owner, and for root. `EACCES`.
 pub fn check_link(credentials: &Credentials, directory: &NodeRef, link: &NodeRef) -> Result<(), Errno> {
     let may = credentials.is_root() || credentials.euid == link.attributes().uid;
     if may || !leads_into_process(directory, link) { Ok(()) } else { Err(Errno::EACCES) }

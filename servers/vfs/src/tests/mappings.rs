@@ -4,9 +4,9 @@ use super::services::PAGE;
 use super::*;
 use abi::{Errno, linux::nr};
 
-const PROT_READ: u64 = 1 << 32;
-const PROT_WRITE: u64 = 2 << 32;
-const MAP_SHARED: u64 = 1;
+pub const PROT_READ: u64 = 1 << 32;
+pub const PROT_WRITE: u64 = 2 << 32;
+pub const MAP_SHARED: u64 = 1;
 const MAP_PRIVATE: u64 = 2;
 
 /// A program calls mmap; returns the image or shared file, the error and whether it may be written.

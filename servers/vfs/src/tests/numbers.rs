@@ -12,6 +12,7 @@ pub const O_DSYNC: u64 = 0o10000;
 pub const O_DIRECTORY: u64 = 0o200000;
 pub const O_NOFOLLOW: u64 = 0o400000;
 pub const O_CLOEXEC: u64 = 0o2000000;
+pub const O_TMPFILE: u64 = 0o20200000;
 pub const O_PATH: u64 = 0o10000000;
 
 pub const AT_FDCWD: u64 = -100i64 as u64;

@@ -4,7 +4,6 @@ use super::*;
 use abi::{Errno, linux::nr};
 
 const O_NOATIME: u64 = 0o1000000;
-const O_TMPFILE: u64 = 0o20000000;
 const O_LARGEFILE: u64 = 0o100000;
 const AT_EMPTY_PATH: u64 = 0x1000;
 
@@ -113,7 +112,6 @@ fn a_new_file_has_permission_bits_and_a_plain_name() {
     assert_eq!(world.stat(world.root, "/file").unwrap().mode, S_IFREG | 0o7755);
     assert_eq!(create("/new/", 0, 0o644), Err(Errno::EISDIR));
     assert_eq!(create("/new", O_DIRECTORY, 0o644), Err(Errno::EINVAL));
-    assert_eq!(create("/new", O_TMPFILE | O_DIRECTORY, 0o644), Err(Errno::EOPNOTSUPP));
     assert_eq!(create("/none/new", 0, 0o644), Err(Errno::ENOENT));
     assert_eq!(create("/file/new", 0, 0o644), Err(Errno::ENOTDIR));
     assert_eq!(create("/.", 0, 0o644), Err(Errno::EISDIR));

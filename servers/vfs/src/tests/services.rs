@@ -297,9 +297,13 @@ impl Proc {
                 let rest = Proc::TEXT.get(position as usize..).unwrap_or_default();
                 Proc::give(from, grant, rest, bytes)?
             }
-            fs::Request::ReadLink(fs::ReadLink { node, grant, bytes, .. }) => {
-                let (_, target) = links.get((node - Proc::FIRST_LINK) as usize).ok_or(Errno::ENOENT)?;
-                Proc::give(from, grant, target.as_bytes(), bytes)?
+            fs::Request::ReadLink(fs::ReadLink { node, grant, bytes, reader }) => {
+                let (name, target) = links.get((node - Proc::FIRST_LINK) as usize).ok_or(Errno::ENOENT)?;
+                let length = Proc::give(from, grant, target.as_bytes(), bytes)?;
+                // A link whose name is a number stands for a descriptor of the reader.
+                let (pid, descriptor) =
+                    name.parse().map_or((0, fs::LINK_OTHER), |descriptor| (reader & 0xffff_ffff, descriptor));
+                return Ok(fs::ReadLink::reply(message, length, pid, descriptor));
             }
             fs::Request::Stat(fs::Stat { node, grant }) => {
                 let words = [0, node, 1, Proc::mode(node) & 0xffff_ffff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];

@@ -14,7 +14,7 @@ const PROT_GROWSDOWN: u64 = 0x0100_0000;
 const PROT_RIGHTS: u64 = 7;
 
 impl AddressSpace {
-    /// mprotect. `EACCES`: the file was not mapped for writing; `ENOMEM`: there is a hole in the range.
+    /// mprotect. `EACCES`: the file was not mapped for writing; `ENOMEM`: there is a hole in the range. What is before it has changed.
     pub fn mprotect<K: Kernel>(
         &mut self,
         memory: &mut Memory<K>,
@@ -34,21 +34,35 @@ impl AddressSpace {
             start = region.ok_or(Errno::EINVAL)?.start;
         }
         self.regions.check_count()?;
-        if !self.regions.is_covered(start, end) {
-            return Err(Errno::ENOMEM);
-        }
-        self.ensure_change(memory, start, end)?;
         let rights = Rights::from_linux(protection);
-        let touched = self.regions.overlapping(start, end).map(|region| region.part(start, end));
-        let regions = fallible::collect(touched)?;
-        if regions.iter().any(|region| !may_become(region, rights)) {
-            return Err(Errno::EACCES);
+        let hole = self.regions.covered_until(start, end);
+        let firm = self.regions.overlapping(start, hole).find(|region| !may_become(region, rights));
+        let (reached, result) = match firm {
+            Some(region) => (region.start.max(start), Err(Errno::EACCES)),
+            None if hole < end => (hole, Err(Errno::ENOMEM)),
+            None => (end, Ok(0)),
+        };
+        if start < reached {
+            self.set_rights(memory, start, reached, rights)?;
         }
-        for region in &regions {
+        result
+    }
+
+    /// Changes the rights of a range that has no holes.
+    fn set_rights<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        start: u64,
+        end: u64,
+        rights: Rights,
+    ) -> Result<(), Errno> {
+        self.ensure_change(memory, start, end)?;
+        let touched = self.regions.overlapping(start, end).map(|region| region.part(start, end));
+        for region in &fallible::collect(touched)? {
             self.take_rights(memory, region, rights)?;
         }
         self.change(memory, start, end, |region| region.rights = rights);
-        Ok(0)
+        Ok(())
     }
 
     /// Sees to it that the kernel's mappings allow no more than `rights`.

@@ -89,7 +89,9 @@ impl<K: Kernel> Server<K> {
         match message.label {
             Fault::LABEL => {
                 let fault = Fault::from_message(message);
-                SyncStep::Done(message.reply(self.fault(message.source, fault.address, fault.access)))
+                let served = self.fault(message.source, fault.address, fault.access);
+                let served = served.map_err(|error| self.refusal(message.source, fault.address, error));
+                SyncStep::Done(message.reply(served))
             }
             CopyFault::LABEL => {
                 let fault = CopyFault::from_message(message);
@@ -117,6 +119,13 @@ impl<K: Kernel> Server<K> {
             has_heap?;
         }
         space.fault(&mut self.memory, address, Access::from_bits(access)).map(|()| 0)
+    }
+
+    /// The error of a fault as its thread learns it by the signal: `EACCES` where memory is mapped, but without the right.
+    fn refusal(&mut self, thread: Endpoint, address: u64, error: Errno) -> Errno {
+        let space = self.processes.space(thread);
+        let is_mapped = space.is_ok_and(|space| space.regions.find(address).is_some());
+        if error == Errno::EFAULT && is_mapped { Errno::EACCES } else { error }
     }
 
     /// brk. Its one error is that the heap ends where it did.

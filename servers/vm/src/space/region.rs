@@ -277,14 +277,19 @@ impl Regions {
 
     /// True when there is no hole within `start..end`.
     pub fn is_covered(&self, start: u64, end: u64) -> bool {
+        self.covered_until(start, end) == end
+    }
+
+    /// Where the first hole within `start..end` begins, or the end.
+    pub fn covered_until(&self, start: u64, end: u64) -> u64 {
         let mut reached = start;
         for region in self.overlapping(start, end) {
             if region.start > reached {
-                return false;
+                break;
             }
             reached = region.end;
         }
-        reached >= end
+        reached.min(end)
     }
 
     /// `ENOMEM` when the few more regions that a change may bring would be too many.

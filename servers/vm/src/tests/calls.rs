@@ -77,12 +77,12 @@ fn rights_hold_for_each_kind_of_access() {
     let (mut server, p) = with_program(512);
     let at = map_at(&mut server, p, 0, 1, READ);
     assert_eq!(server.load(p, at), Ok(0));
-    assert_eq!(server.store(p, at, 1), Err(Errno::EFAULT));
-    assert_eq!(server.touch(p, at, Touch::Execute), Err(Errno::EFAULT));
+    assert_eq!(server.store(p, at, 1), Err(Errno::EACCES));
+    assert_eq!(server.touch(p, at, Touch::Execute), Err(Errno::EACCES));
     assert_eq!(server.call(p, nr::MPROTECT, [at, P, READ | EXECUTE, 0, 0, 0]), Ok(0));
     assert_eq!(server.touch(p, at, Touch::Execute), Ok(0));
     assert_eq!(server.call(p, nr::MPROTECT, [at, P, 0, 0, 0, 0]), Ok(0));
-    assert_eq!(server.load(p, at), Err(Errno::EFAULT));
+    assert_eq!(server.load(p, at), Err(Errno::EACCES));
     invariants::check(&server);
 }
 
@@ -103,9 +103,9 @@ fn protection_taken_and_given_back_keeps_content() {
     let at = map_at(&mut server, p, 0, 3, READ | WRITE);
     (0..3).for_each(|page| server.store(p, at + page * P, page as u8 + 1).expect("writable"));
     server.call(p, nr::MPROTECT, [at + P, P, 0, 0, 0, 0]).expect("mapped");
-    assert_eq!((server.store(p, at, 9), server.load(p, at + P)), (Ok(()), Err(Errno::EFAULT)));
+    assert_eq!((server.store(p, at, 9), server.load(p, at + P)), (Ok(()), Err(Errno::EACCES)));
     server.call(p, nr::MPROTECT, [at, 3 * P, READ, 0, 0, 0]).expect("mapped");
-    assert_eq!((server.load(p, at + P), server.store(p, at + P, 1)), (Ok(2), Err(Errno::EFAULT)));
+    assert_eq!((server.load(p, at + P), server.store(p, at + P, 1)), (Ok(2), Err(Errno::EACCES)));
     server.call(p, nr::MPROTECT, [at, 3 * P, READ | WRITE, 0, 0, 0]).expect("mapped");
     assert_eq!((server.store(p, at + P, 5), server.load(p, at + P)), (Ok(()), Ok(5)));
     assert_eq!(server.call(p, nr::MPROTECT, [at, 4 * P, READ, 0, 0, 0]), Err(Errno::ENOMEM));

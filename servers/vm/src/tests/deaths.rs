@@ -63,7 +63,7 @@ fn scenario(server: &mut Server<Simulation>, parent: Endpoint) {
     check_pages(server, child, |page| if page == 7 { 200 } else { page as u8 + 1 });
     check_pages(server, parent, |page| if page == 14 { 201 } else { page as u8 + 1 });
     call(server, child, nr::MPROTECT, &[ARENA, 20 * P, READ]).expect("protected");
-    assert_eq!(server.store(child, ARENA, 9), Err(Errno::EFAULT));
+    assert_eq!(server.store(child, ARENA, 9), Err(Errno::EACCES));
     call(server, child, nr::MUNMAP, &[ARENA + 50 * P, 20 * P]).expect("unmapped");
     assert_eq!(server.load(child, ARENA + 56 * P), Err(Errno::EFAULT));
     ask(server, vm::Fork { parent, child: thread, share: true, pid: 0 }.message()).expect("shared");

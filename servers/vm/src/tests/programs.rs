@@ -65,7 +65,7 @@ fn real_programs_are_in_memory_as_in_their_files() {
             check_loaded(&mut server, p, &file, base);
             assert_eq!(server.store(p, stack_end - 8, 1), Ok(()));
             assert_eq!(server.store(p, stack_end - (1 << 20), 1), Ok(()));
-            assert_eq!(server.touch(p, stack_end - 8, Touch::Execute), Err(Errno::EFAULT));
+            assert_eq!(server.touch(p, stack_end - 8, Touch::Execute), Err(Errno::EACCES));
             let heap = server.call(p, nr::BRK, [0; 6]).expect("brk");
             assert_eq!(heap, base + program.end());
             assert_eq!(server.call(p, nr::BRK, [heap + 5000, 0, 0, 0, 0, 0]), Ok(heap + 5000));

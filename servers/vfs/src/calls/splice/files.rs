@@ -188,6 +188,7 @@ async fn store_at(
     if data.is_empty() {
         return Err(Errno::EFBIG);
     }
+    data.truncate(node.writable_bytes(start, data.len() as u64)? as usize);
     let moved = base.mappings().write_from(node, start, data, caller.credentials().ids()).await?;
     base.files().watches().happened(node, &file.path(), flag::MODIFY);
     written(base, caller, file, node).await?;
@@ -308,7 +309,7 @@ impl Mover {
         }
         self.base.check_file_limit(&self.caller, to.start().saturating_add(1)).await?;
         let room = min(self.caller.file_limit(), i64::MAX as u64).saturating_sub(to.start());
-        let bytes = bytes.min(room);
+        let bytes = target.writable_bytes(to.start(), bytes.min(room))?;
         let ((from_start, from_expected), (to_start, to_expected)) = (from.begin(bytes), to.begin(bytes));
         let mut moved = 0;
         let mut result = Ok(());
