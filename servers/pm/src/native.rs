@@ -2,8 +2,9 @@
 //!
 //! A request over which a server has died is sent again: its successor knows nothing of the first try.
 
-use crate::state::arguments::ProgramName;
-use crate::system::{End, FileEvent, Identity, MemoryUse, NewMemory, Requester, SegmentUse, System, ThreadUse};
+use crate::system::{
+    End, FileEvent, Identity, MemoryUse, NewMemory, ProgramName, Requester, SegmentUse, System, ThreadUse,
+};
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Message, tty, vfs, vm};
 use core::fmt;

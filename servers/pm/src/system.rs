@@ -3,8 +3,8 @@
 //!
 //! Errors of teardown calls (`destroy`, `vm_exit`, …) are not reported: the peer is dead either way.
 
-use crate::state::arguments::ProgramName;
 use abi::{Endpoint, Errno, registers::Registers, vm};
+use alloc::vec::Vec;
 use core::fmt;
 
 /// What `vm::Exec` tells.
@@ -63,6 +63,27 @@ pub struct Requester {
     pub thread: Endpoint,
     /// The number of the call that it waits in.
     pub call: u64,
+}
+
+/// "Relative to the working directory".
+pub const AT_FDCWD: i32 = -100;
+
+/// How a caller of `execve` or `execveat` names the program.
+#[derive(Debug)]
+pub struct ProgramName {
+    /// A descriptor that the path is relative to, or [`AT_FDCWD`].
+    pub directory: i32,
+    /// The path; empty for the file of the descriptor.
+    pub path: Vec<u8>,
+    /// `AT_*` of execveat(2).
+    pub flags: u64,
+}
+
+impl ProgramName {
+    /// A path that is relative to the working directory.
+    pub fn at(path: Vec<u8>) -> ProgramName {
+        ProgramName { directory: AT_FDCWD, path, flags: 0 }
+    }
 }
 
 /// What one thread has used, and what it is doing.

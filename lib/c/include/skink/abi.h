@@ -805,6 +805,12 @@ struct skink_ds_delete {
 /* The protocol of file systems: requests of vfs to ext2, tmpfs, procfs and devfs. Asynchronous (tag in word 6). A node is a number that the
  * file system gives to a file in use. Names and paths come in grants, without NUL, one component. */
 
+/* ReadLink: the link stands for something else than an open file or the program. */
+#define SKINK_FS_LINK_OTHER 0xffffffffffffffffull
+
+/* ReadLink: the link stands for the file that the process executes. */
+#define SKINK_FS_LINK_PROGRAM 0xfffffffffffffffeull
+
 /* Mount: names appear and vanish without a request, so vfs must not cache them (procfs, devfs). */
 #define SKINK_FS_MOUNTED_VOLATILE 1ull
 
@@ -930,7 +936,8 @@ struct skink_fs_get_dents_reply {
     uint64_t position;
 };
 
-/* Makes a file, directory, or special file (type in mode). EEXIST. */
+/* Makes a file, directory, or special file (type in mode). EEXIST. Without a name (bytes 0) a regular file that ends with its last use,
+ * unless Link gives it a name; EOPNOTSUPP. */
 #define SKINK_FS_CREATE 0x60008u
 struct skink_fs_create {
     uint64_t directory;
@@ -959,13 +966,18 @@ struct skink_fs_symlink {
 };
 
 /* Reads a symbolic link into the grant. reader: pid (low half) and endpoint (high half) of the thread that follows it: /proc/self and
- * /proc/thread-self depend on it. Word 0 of the reply: length. */
+ * /proc/thread-self depend on it. Word 0 of the reply: length. For a link of /proc that leads into a process: the pid of that one, else 0,
+ * and the descriptor whose open file it stands for, or LINK_PROGRAM, LINK_OTHER. */
 #define SKINK_FS_READ_LINK 0x6000au
 struct skink_fs_read_link {
     uint64_t node;
     uint64_t grant;
     uint64_t bytes;
     uint64_t reader;
+};
+struct skink_fs_read_link_reply {
+    uint64_t pid;
+    uint64_t descriptor;
 };
 
 /* Makes a hard link to a node. */
@@ -2976,9 +2988,6 @@ struct skink_tty_session_end {
 /* Seconds from the begin of the break of a lease to its end by force: /proc/sys/fs/lease-break-time. */
 #define SKINK_VFS_LEASE_BREAK_S 45ull
 
-/* EVENT_EXEC: it is a script: ExecText has interpreter, argument and path; the image is the interpreter's. */
-#define SKINK_VFS_EXEC_SCRIPT 1ull
-
 /* EVENT_EXEC: set-user-id, d low half is the owner. */
 #define SKINK_VFS_EXEC_SETUID 2ull
 
@@ -3004,13 +3013,15 @@ struct skink_vfs_exit {
     uint64_t process;
 };
 
-/* Finds and checks the program at the path in the grant (relative to the process's directory) and loads its image into vm, interpreters
- * included. The result comes as event EVENT_EXEC. */
+/* Finds and checks the program at the path in the grant and loads its image into vm, interpreters included. directory: what the path is
+ * relative to, a descriptor or AT_FDCWD; flags of execveat(2), checked. The result comes as event EVENT_EXEC. */
 #define SKINK_VFS_EXEC 0x30003u
 struct skink_vfs_exec {
     uint64_t process;
     uint64_t grant;
     uint64_t bytes;
+    int64_t directory;
+    uint64_t flags;
 };
 
 /* The exec is committed: closes descriptors marked close-on-exec, unshares the table. */
@@ -3019,8 +3030,8 @@ struct skink_vfs_exec_commit {
     uint64_t process;
 };
 
-/* Copies the text of the last exec event into the grant: for a script interpreter NUL argument NUL script NUL (argument may be empty), else
- * the absolute path. Word 0 of the reply: length. */
+/* Copies the text of the last exec event into the grant: strings with a NUL behind each: the absolute path of the program that runs, the
+ * name that was executed, and for a script the arguments in place of the first one. Word 0 of the reply: length. */
 #define SKINK_VFS_EXEC_TEXT 0x30005u
 struct skink_vfs_exec_text {
     uint64_t process;

@@ -2,9 +2,9 @@
 
 use crate::pm::Step;
 use crate::programs::Programs;
-use crate::state::arguments::{Arguments, Execution, List, ProgramName};
+use crate::state::arguments::{Arguments, Execution, List};
 use crate::state::index::ThreadIndex;
-use crate::system::{Identity, System};
+use crate::system::{Identity, ProgramName, System};
 use abi::{Endpoint, Errno};
 use alloc::rc::Rc;
 use sys::fallible;

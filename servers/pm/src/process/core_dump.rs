@@ -4,13 +4,13 @@
 
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
-use crate::state::arguments::{Arguments, Execution, List, ProgramName};
+use crate::state::arguments::{Arguments, Execution, List};
 use crate::state::core_dump::{CoreDump, leaves_core};
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits;
 use crate::state::signal::{SigInfo, Signal};
 use crate::state::wait::Ending;
-use crate::system::{Identity, System};
+use crate::system::{Identity, ProgramName, System};
 use abi::core_dump::{self, CoreHead, MAX_COPY};
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, layout};
@@ -138,7 +138,8 @@ impl<S: System> Pm<S> {
         let of = self.programs.table[dumped].pid();
         let mut arguments = Arguments::default();
         arguments.push(List::Argument, WRITER.as_bytes(), true)?;
-        let execution = Rc::new(Execution { program: ProgramName::at(fallible::copied(WRITER.as_bytes())?), arguments });
+        let execution =
+            Rc::new(Execution { program: ProgramName::at(fallible::copied(WRITER.as_bytes())?), arguments });
 
         let endpoint = self.programs.system.fork(Endpoint::NONE)?;
         let writer = self.enter_child(t, endpoint)?;

@@ -1,6 +1,7 @@
 //! The arguments and environment of a program, between its old memory and the new: one block of strings, each ended
 //! by NUL, arguments first, with Linux's limits.
 
+use crate::system::ProgramName;
 use abi::Errno;
 use alloc::vec::Vec;
 use sys::fallible::{self, TryVec};
@@ -11,9 +12,6 @@ pub const STRING_BYTES: usize = 128 * 1024;
 pub const TOTAL_BYTES: usize = 2 << 20;
 /// Longest path with its NUL.
 pub const PATH_BYTES: usize = 4096;
-
-/// "Relative to the working directory".
-pub const AT_FDCWD: i32 = -100;
 
 const POINTER_BYTES: usize = 8;
 
@@ -112,24 +110,6 @@ impl Arguments {
 
 fn split(strings: &[u8], count: usize) -> impl Iterator<Item = &[u8]> {
     strings.split(|&byte| byte == 0).take(count)
-}
-
-/// How a caller of `execve` or `execveat` names the program.
-#[derive(Debug)]
-pub struct ProgramName {
-    /// A descriptor that the path is relative to, or [`AT_FDCWD`].
-    pub directory: i32,
-    /// The path; empty for the file of the descriptor.
-    pub path: Vec<u8>,
-    /// `AT_*` of execveat(2).
-    pub flags: u64,
-}
-
-impl ProgramName {
-    /// A path that is relative to the working directory.
-    pub fn at(path: Vec<u8>) -> ProgramName {
-        ProgramName { directory: AT_FDCWD, path, flags: 0 }
-    }
 }
 
 /// An `execve` in progress.

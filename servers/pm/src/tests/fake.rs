@@ -1,8 +1,9 @@
 //! What pm is connected to in tests: threads with registers and a stretch of memory, a clock that tests move, and a record of what pm
 //! asked for. `world` drives pm on top of it.
 
-use crate::state::arguments::ProgramName;
-use crate::system::{End, FileEvent, Identity, MemoryUse, NewMemory, Requester, SegmentUse, System, ThreadUse};
+use crate::system::{
+    End, FileEvent, Identity, MemoryUse, NewMemory, ProgramName, Requester, SegmentUse, System, ThreadUse,
+};
 use abi::info::state;
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, vm};

@@ -355,7 +355,9 @@ async fn allocate_call(
         (None, Some(_)) => return Err(Errno::ESPIPE),
         (None, None) => return Err(Errno::ENODEV),
     };
-    if kind != 0 && let Some(seals) = node.seals() {
+    if kind != 0
+        && let Some(seals) = node.seals()
+    {
         seals.check_write()?;
     }
     match (kind, keeps_size) {

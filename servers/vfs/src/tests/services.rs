@@ -1,4 +1,5 @@
-//! The services that vfs and ext2 ask and that are simple here: rs, ds, a disk in memory, a terminal, and as much of vm as vfs sees.
+//! The services that vfs and ext2 ask and that are simple here: rs, ds, a disk in memory, a terminal, and as much of vm as vfs sees. The file is long because
+//! it has all of them, each as short as it can be.
 
 use abi::{Endpoint, Errno, Message, Name, block, chardev, ds, fs, rs, vm};
 use server::SyncStep;
@@ -301,8 +302,8 @@ impl Proc {
                 let (name, target) = links.get((node - Proc::FIRST_LINK) as usize).ok_or(Errno::ENOENT)?;
                 let length = Proc::give(from, grant, target.as_bytes(), bytes)?;
                 // A link whose name is a number stands for a descriptor of the reader.
-                let (pid, descriptor) =
-                    name.parse().map_or((0, fs::LINK_OTHER), |descriptor| (reader & 0xffff_ffff, descriptor));
+                let meant = name.parse().map(|descriptor| (reader & 0xffff_ffff, descriptor));
+                let (pid, descriptor) = meant.unwrap_or((0, fs::LINK_OTHER));
                 return Ok(fs::ReadLink::reply(message, length, pid, descriptor));
             }
             fs::Request::Stat(fs::Stat { node, grant }) => {
