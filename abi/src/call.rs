@@ -62,7 +62,7 @@ kernel_calls! {
     Destroy = 3,
     /// `(endpoint, address of Registers)`: copies the registers of a stopped or blocked thread out. pm, rs.
     GetRegisters = 4,
-    /// `(endpoint, address of Registers, resume)`: sets the registers of a stopped or blocked thread. `resume` = 1: cancels what the thread waits for and makes it ready. pm, rs.
+    /// `(endpoint, address of Registers, bits of resume)`: sets the registers of a stopped or blocked thread. pm, rs.
     SetRegisters = 5,
     /// `(endpoint, id)`: makes a stopped thread ready. A new service starts with the registers set before. `id`: the thread's Linux id,
     /// by which futexes name their owners; 0: none. pm, rs.
@@ -225,6 +225,16 @@ pub struct CopyRequest {
 pub const REAL_TIME: u64 = 64;
 /// `Schedule`: the quantum never ends.
 pub const NO_QUANTUM: u64 = u64::MAX;
+
+/// Bits of `SetRegisters`.
+pub mod resume {
+    /// Cancels what the thread waits for and makes it ready.
+    pub const READY: u64 = 1;
+    /// With `READY`: its Linux calls are reported to pm from now on (`kernel::LinuxCall`), else they are not.
+    pub const REPORT_CALLS: u64 = 2;
+    /// With `READY`: it makes the Linux call whose number is in `rax`, unreported, before it runs.
+    pub const CALL: u64 = 4;
+}
 
 /// Kinds of `Inject`.
 pub mod inject {

@@ -23,6 +23,8 @@ protocol! {
     /// The application thread is about to become real-time; sent to vm, which makes all of its memory resident and extends the
     /// stack below this address. Status 0 or `ENOMEM`.
     Resident = 7 { stack: u64 }
+    /// The thread, whose Linux calls are reported (`SetRegisters`), makes this one; sent to pm, which resumes it with `SetRegisters`.
+    LinuxCall = 8 { number: u64 }
 }
 
 use crate::Endpoint;

@@ -101,6 +101,9 @@ protocol! {
         -> { attaches: u64, resident_pages: u64, attached_s: u64, detached_s: u64, process: u64 }
     /// pm: returns the first memory of a process within `from .. end` that is present: what was never touched is not. `ENOENT`: none.
     NextPresent = 34 { process: Endpoint, from: u64, end: u64 } -> { start: u64, stop: u64 }
+    /// pm: writes the grant to memory of a process that this may not write itself, within one page: the page becomes its own. `EFAULT`:
+    /// nothing is mapped, or it is shared.
+    Poke = 35 { process: Endpoint, address: u64, grant: GrantId, bytes: u64 }
 }
 
 /// `SegmentAttach`: for reading.

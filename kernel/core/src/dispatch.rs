@@ -44,7 +44,7 @@ fn attend<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
 /// Goes on with the kernel call in the registers of a thread.
 fn resume<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
     match kernel.node.threads[slot].frame.rax {
-        number @ ..NATIVE => route::kernel_linux_call(&mut kernel.node, m, number as u32),
+        number @ ..NATIVE => route::linux_call(&mut kernel.node, m, number),
         number @ rt::call::FIRST..rt::call::END => drop(minix4rt::real_time_call(kernel, m, number)),
         number => calls::kernel_call(kernel, m, number),
     }
@@ -108,6 +108,10 @@ pub fn schedule<M: Machine>(kernel: &mut Kernel, m: &mut M) -> Next {
         if core::mem::take(&mut node.interrupts_first) {
             return Next::Interrupts;
         }
+        if node.threads[slot].attention == attention::TRACED {
+            node.threads.bar_fast_path(slot);
+            return Next::Run(slot);
+        }
         attend(kernel, m, slot);
     }
 }
@@ -148,7 +152,7 @@ pub fn do_clock_work<M: Machine>(node: &mut Node, m: &mut M) {
 fn end_quantum<M: Machine>(kernel: &mut Kernel, m: &mut M) {
     let node = &mut kernel.node;
     let competition = node.threads.has_competition();
-    if node.threads.running().real_time && node.threads.running().quantum_left <= 0 {
+    if node.threads.running().is_real_time() && node.threads.running().quantum_left <= 0 {
         let runaway = node.current();
         return minix4rt::end_runaway(kernel, m, runaway);
     }

@@ -9,7 +9,8 @@
 use crate::{
     FastSwitch, Frame, Machine, Space, Thread, calls, dispatch, dispatch::Next, interrupts, ipc::fast_path,
     ipc::in_memory, ipc::message, ipc::report, life, linux::route, memory::copy, memory::copy::CHUNK_BYTES,
-    probes::tracing, rooms::Kernel, rooms::minix4rt, rooms::port_ways, thread::state::Hold, vector::GENERAL_PROTECTION,
+    probes::tracing, rooms::Kernel, rooms::minix4rt, rooms::port_ways, thread::Mode, thread::state::Hold,
+    vector::GENERAL_PROTECTION,
 };
 
 use abi::{Endpoint, Name, call, endpoint::SERVICE_SLOTS, privilege::Privileges};
@@ -121,8 +122,8 @@ impl Kernel {
     /// The current thread executed `syscall` with this number, which `real_time_call` does not take.
     #[inline(always)]
     pub fn syscall<M: Machine>(&mut self, m: &mut M, number: u64) {
-        if self.node.threads.running().real_time {
-            return minix4rt::call_in_wrong_mode(self, m);
+        if self.node.threads.running().mode != Mode::Ordinary && self.takes_call(m, number) {
+            return;
         }
         match number {
             ..call::NATIVE => route::linux_call(&mut self.node, m, number),
@@ -132,9 +133,21 @@ impl Kernel {
         }
     }
 
+    /// Handles the call of a thread that is not ordinary. Returns false when it is made as any other.
+    #[cold]
+    #[inline(never)]
+    fn takes_call<M: Machine>(&mut self, m: &mut M, number: u64) -> bool {
+        match self.node.threads.running().mode {
+            Mode::RealTime => minix4rt::call_in_wrong_mode(self, m),
+            Mode::Traced if number < call::NATIVE => report::report_linux_call(&mut self.node, m, number),
+            Mode::Traced | Mode::Ordinary => return false,
+        }
+        true
+    }
+
     /// The current thread executed `int 0x21`.
     pub fn vector33<M: Machine>(&mut self, m: &mut M) {
-        if self.node.threads.running().real_time {
+        if self.node.threads.running().is_real_time() {
             return minix4rt::call_in_wrong_mode(self, m);
         }
         in_memory::memory_primitive(&mut self.node, m);

@@ -54,8 +54,8 @@ pub fn registers(thread: Endpoint) -> Result<Registers> {
 ///
 /// # Errors
 /// `EDEADSRCDST`, `EINVAL` for registers that no program may have, `ECALLDENIED`.
-pub fn set_registers(thread: Endpoint, registers: &Registers, resume: bool) -> Result<()> {
-    on(KernelCall::SetRegisters, thread, registers as *const Registers as u64, resume.to_word()).map(drop)
+pub fn set_registers(thread: Endpoint, registers: &Registers, resume: u64) -> Result<()> {
+    on(KernelCall::SetRegisters, thread, registers as *const Registers as u64, resume).map(drop)
 }
 
 /// Makes a stopped thread ready.

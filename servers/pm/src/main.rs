@@ -2,7 +2,7 @@
 //! programs. It decides; the kernel moves threads, vm memory, vfs files.
 //!
 //! Reading order: `messages` (how a message reaches its handler), `state` (what pm knows, as data), `programs` and `pm` (that state, in
-//! two structures: half of the handlers are given the first alone); then by topic `process`, `signal`, `exec`, `time`, `sysv`, `machine`;
+//! two structures: half of the handlers are given the first alone); then by topic `process`, `signal`, `exec`, `time`, `sysv`, `trace`, `machine`;
 //! `recovery` after a death. Imports go down: `messages` and `recovery`, topics, `pm`, `programs`, `state`, `system`.
 //! Everything but `native` runs on the host against a fake `System`.
 #![cfg_attr(not(test), no_std, no_main)]
@@ -24,6 +24,7 @@ mod state;
 mod system;
 mod sysv;
 mod time;
+mod trace;
 
 #[cfg(test)]
 mod tests;

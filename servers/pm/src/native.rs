@@ -56,7 +56,7 @@ impl System for Native {
         Ok(())
     }
 
-    fn set_registers(&mut self, thread: Endpoint, registers: &Registers, resume: bool) -> Result<()> {
+    fn set_registers(&mut self, thread: Endpoint, registers: &Registers, resume: u64) -> Result<()> {
         thread::set_registers(thread, registers, resume)
     }
 
@@ -175,6 +175,12 @@ impl System for Native {
     fn vm_present(&mut self, process: Endpoint, from: u64, end: u64) -> Option<(u64, u64)> {
         let reply = ask(Endpoint::VM, &vm::NextPresent { process, from, end }.message()).ok()?;
         vm::NextPresent::results(&reply).ok()
+    }
+
+    fn vm_poke(&mut self, process: Endpoint, address: u64, text: &[u8]) -> Result<()> {
+        let bytes = text.len() as u64;
+        let request = |grant| vm::Poke { process, address, grant, bytes }.message();
+        ask_lending(Endpoint::VM, text, request)?.result().map(drop)
     }
 
     fn memory(&mut self) -> MemoryUse {

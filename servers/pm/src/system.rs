@@ -144,8 +144,8 @@ pub trait System {
     fn stop(&mut self, thread: Endpoint);
     /// Registers of a stopped or blocked thread.
     fn registers(&mut self, thread: Endpoint, registers: &mut Registers) -> Result<(), Errno>;
-    /// Sets registers; `resume` ends whatever the thread waits for.
-    fn set_registers(&mut self, thread: Endpoint, registers: &Registers, resume: bool) -> Result<(), Errno>;
+    /// Sets registers; bits of `abi::call::resume` end whatever the thread waits for.
+    fn set_registers(&mut self, thread: Endpoint, registers: &Registers, resume: u64) -> Result<(), Errno>;
     /// The thread will report `kernel::Interrupted` before it runs again. Returns the peer it waits for.
     fn interrupt(&mut self, thread: Endpoint) -> Result<Endpoint, Errno>;
     /// Sets the queue a thread competes in, and its quantum; 0 keeps that.
@@ -193,6 +193,8 @@ pub trait System {
     fn vm_segment(&mut self, segment: u32) -> Option<SegmentUse>;
     /// `vm::NextPresent`.
     fn vm_present(&mut self, thread: Endpoint, from: u64, end: u64) -> Option<(u64, u64)>;
+    /// `vm::Poke`.
+    fn vm_poke(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Errno>;
     /// `vm::MemoryInfo`.
     fn memory(&mut self) -> MemoryUse;
 

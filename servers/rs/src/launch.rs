@@ -117,7 +117,7 @@ impl Launcher {
             r9: endpoint.0.into(),
             ..Registers::ZERO
         };
-        thread::set_registers(endpoint, &registers, false)?;
+        thread::set_registers(endpoint, &registers, 0)?;
         thread::start(endpoint)
     }
 

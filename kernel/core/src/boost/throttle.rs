@@ -32,7 +32,7 @@ pub fn on_timer<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
 }
 
 fn count(node: &mut Node, slot: usize) {
-    if effects::own_queue(node, slot) < SYSTEM_QUEUE && !node.threads[slot].real_time {
+    if effects::own_queue(node, slot) < SYSTEM_QUEUE && !node.threads[slot].is_real_time() {
         node.throttle.count(node.threads[slot].run_ticks);
     }
 }
@@ -40,7 +40,7 @@ fn count(node: &mut Node, slot: usize) {
 /// Gives a thread the queue that it has in a pause, or that of its priority again. Donations end when a pause begins.
 fn change_queue<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     let is_pause = node.throttle.is_pause();
-    if !node.threads[slot].is_live() || node.threads[slot].real_time {
+    if !node.threads[slot].is_live() || node.threads[slot].is_real_time() {
         return;
     }
     if is_pause && node.threads[slot].base_queue < SYSTEM_QUEUE {

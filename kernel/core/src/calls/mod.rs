@@ -79,7 +79,7 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
         }
         KernelCall::Inject => inject(node, m, node.find_or_self(e0)?, [w1, w2, w3, w4])?,
         KernelCall::GetRegisters => life::get_registers(node, m, node.threads.find(e0)?, w1)?,
-        KernelCall::SetRegisters => life::set_registers(node, m, node.threads.find(e0)?, w1, w2 != 0)?,
+        KernelCall::SetRegisters => life::set_registers(node, m, node.threads.find(e0)?, w1, w2)?,
         KernelCall::Start => life::start(node, node.threads.find(e0)?, w1),
         KernelCall::Stop => {
             node.threads.stop(node.find_or_self(e0)?);

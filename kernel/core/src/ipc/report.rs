@@ -13,7 +13,7 @@ use crate::{
 
 use abi::{
     Endpoint, Errno, Message, Word, endpoint::slot, kernel::CopyFault, kernel::Exception, kernel::Exited,
-    kernel::Fault, kernel::Interrupted, kernel::Resident,
+    kernel::Fault, kernel::Interrupted, kernel::LinuxCall, kernel::Resident,
 };
 
 /// Who looks after a thread: rs for services, pm for programs.
@@ -55,6 +55,13 @@ pub fn page_fault<M: Machine>(node: &mut Node, m: &mut M, address: u64, access: 
 pub fn report_resident<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Result<(), Errno> {
     let stack = node.threads[slot].frame.rsp;
     report(node, m, slot, Resident { stack }.message(), Endpoint::VM)
+}
+
+/// The current thread, of whose Linux calls pm is told, makes one.
+pub fn report_linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
+    let slot = node.current();
+    node.threads[slot].linux_call = number as u32 + 1;
+    report_to_manager(node, m, slot, LinuxCall { number }.message());
 }
 
 /// An exception goes to the thread's manager.
@@ -115,7 +122,7 @@ pub fn fail_call(node: &mut Node, slot: usize, error: Errno) {
     let thread = &mut node.threads[slot];
     let done = copy::records_done(core::mem::take(&mut thread.progress));
     let is_vector = done > 0 && thread.attention & attention::RESUME != 0;
-    thread.attention &= attention::INTERRUPT | attention::DIE;
+    thread.attention &= attention::INTERRUPT | attention::DIE | attention::TRACED;
     thread.frame.set_result(if is_vector { Ok(done) } else { Err(error) });
 }
 

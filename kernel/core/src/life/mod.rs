@@ -8,13 +8,13 @@
 use crate::{
     Frame, Machine, Node, Space, Thread, boost::effects, frame, futex, futex::inheriting, inheritance::NOTHING,
     inheritance::Wait, interrupts, ipc::critical, ipc::message, ipc::release, memory::copy, memory::spaces,
-    node::release::Fate, priority as scheduler, stop::Stop, thread::attention, thread::state::BlockedOn,
+    node::release::Fate, priority as scheduler, stop::Stop, thread::Mode, thread::attention, thread::state::BlockedOn,
     thread::state::Hold, thread::state::State, time::alarm::Kind,
 };
 
 use abi::{
-    Endpoint, Errno, call::NO_QUANTUM, call::REAL_TIME, call::inject, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS,
-    endpoint::SLOTS, endpoint::slot, privilege::Privileges, registers::Registers,
+    Endpoint, Errno, call::NO_QUANTUM, call::REAL_TIME, call::inject, call::resume, endpoint::FIRST_SERVICE,
+    endpoint::SERVICE_SLOTS, endpoint::SLOTS, endpoint::slot, privilege::Privileges, registers::Registers,
 };
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -178,7 +178,7 @@ pub fn set_registers<M: Machine>(
     m: &mut M,
     slot: usize,
     address: u64,
-    resumes: bool,
+    bits: u64,
 ) -> Result<u64, Stop> {
     if node.threads[slot].state.is_ready() {
         return Err(Errno::EBUSY.into());
@@ -192,18 +192,23 @@ pub fn set_registers<M: Machine>(
     let thread = &mut node.threads[slot];
     thread.frame = Frame { rflags: frame.rflags & frame::USER_FLAGS | frame::FIXED_FLAGS, ..frame };
     thread.linux_call = 0;
-    if resumes {
-        resume(node, slot);
+    if bits & resume::READY != 0 {
+        resume_thread(node, slot, bits);
     }
     Ok(0)
 }
 
-/// Drops whatever a thread waits for or is in the middle of, and makes it run.
-fn resume(node: &mut Node, slot: usize) {
+/// Drops whatever a thread waits for or is in the middle of, and makes it run, or make a Linux call (bits: `abi::call::resume`).
+fn resume_thread(node: &mut Node, slot: usize, bits: u64) {
     message::stop_waiting(node, slot);
     let thread = &mut node.threads[slot];
-    thread.attention &= attention::INTERRUPT;
+    let wish = |bit, what| if bits & bit != 0 { what } else { 0 };
+    let wishes = wish(resume::CALL, attention::RESUME) | wish(resume::REPORT_CALLS, attention::TRACED);
+    thread.attention = thread.attention & attention::INTERRUPT | wishes;
     thread.progress = 0;
+    if !thread.is_real_time() {
+        thread.mode = if bits & resume::REPORT_CALLS != 0 { Mode::Traced } else { Mode::Ordinary };
+    }
     thread.state.release(Hold::Stopped);
     node.threads.wake_if_free(slot);
 }

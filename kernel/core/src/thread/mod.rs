@@ -35,6 +35,8 @@ pub(crate) mod attention {
     pub const DENIED: u16 = 128;
     /// Go on with writing the thread, vm or rs, anew.
     pub const RENEW: u16 = 256;
+    /// No fast path while it runs, and nothing else. Stays.
+    pub const TRACED: u16 = 512;
 }
 
 /// Where a thread's message is taken from and where the answer goes.
@@ -51,6 +53,18 @@ pub(crate) enum MessageSource {
     Memory,
     /// Made by the kernel in the thread's name: out of `outgoing`; word 0 of the answer tells how to go on.
     Kernel,
+}
+
+/// What becomes of the calls that a thread makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromZeros)]
+#[repr(u8)]
+pub(crate) enum Mode {
+    /// Its Linux calls go where they are routed.
+    Ordinary,
+    /// It is a real-time process of MINIX4RT now, which makes none.
+    RealTime,
+    /// pm is told of its Linux calls first.
+    Traced,
 }
 
 /// One thread.
@@ -72,8 +86,8 @@ pub struct Thread {
     pub(crate) base_queue: u8,
     /// Its process of MINIX4RT; 0: none.
     pub(crate) mrt: u16,
-    /// It is a real-time process of MINIX4RT now.
-    pub(crate) real_time: bool,
+    /// Who takes its calls.
+    pub(crate) mode: Mode,
     /// Its entry in the node's privileges.
     pub(crate) privileges: u8,
     /// Its address space, unless held by `NoSpace`.
@@ -153,6 +167,12 @@ impl Thread {
     /// Its address space; `None` when it has none (it does not run then).
     pub fn space(&self) -> Option<Space> {
         (!self.state.is_held(Hold::NoSpace)).then_some(self.space)
+    }
+
+    /// It is a real-time process of MINIX4RT now.
+    #[inline(always)]
+    pub(crate) fn is_real_time(&self) -> bool {
+        self.mode == Mode::RealTime
     }
 
     /// Charges it for time it has used.

@@ -204,3 +204,48 @@ fn the_number_of_the_call_is_known_until_the_program_runs_again() {
     w.kernel_call(RS, KernelCall::Stop, &[program.0 as u64]).expect("stopped");
     assert_eq!(linux_call(&mut w), u64::MAX);
 }
+
+/// Lets a program run whose Linux calls are reported.
+fn report_calls(w: &mut World, program: Endpoint, bits: u64) {
+    w.kernel_call(RS, KernelCall::Stop, &[program.0 as u64]).expect("stopped");
+    w.kernel_call(RS, KernelCall::GetRegisters, &[program.0 as u64, BUFFER]).expect("stopped");
+    w.kernel_call(RS, KernelCall::SetRegisters, &[program.0 as u64, BUFFER, call::resume::READY | bits]).expect("set");
+}
+
+#[test]
+fn a_call_of_a_traced_program_is_reported_before_it_is_made() {
+    let (mut w, program) = world_with_route();
+    report_calls(&mut w, program, call::resume::REPORT_CALLS);
+    w.receive(PM, Endpoint::ANY);
+    w.make_current(program.slot());
+    w.linux_call(program.slot(), GETPPID, [1, 2, 3, 4, 5, 6]);
+    let message = w.message(PM);
+    assert_eq!((message.source, message.label), (program, abi::kernel::LinuxCall::LABEL));
+    assert_eq!(message.words[0], GETPPID);
+    // pm lets it make the call, and wants to hear when it comes back.
+    w.kernel_call(RS, KernelCall::GetRegisters, &[program.0 as u64, BUFFER]).expect("it waits");
+    w.kernel_call(RS, KernelCall::Interrupt, &[program.0 as u64]).expect("marked");
+    let bits = call::resume::READY | call::resume::REPORT_CALLS | call::resume::CALL;
+    w.kernel_call(RS, KernelCall::SetRegisters, &[program.0 as u64, BUFFER, bits]).expect("set");
+    w.receive(PM, Endpoint::ANY);
+    assert!(!w.is_ready(program.slot()), "it waits for pm");
+    let message = w.message(PM);
+    assert_eq!((message.source, message.label), (program, GETPPID as u32));
+    assert_eq!(message.words[..6], [1, 2, 3, 4, 5, 6]);
+    w.primitive(PM, call::REPLYREC, program, GETPPID as u32 | message::REPLY, 42);
+    assert!(!w.is_ready(program.slot()), "it waits for pm");
+    let message = w.message(PM);
+    assert_eq!((message.source, message.label), (program, abi::kernel::Interrupted::LABEL));
+    assert_eq!(w.node.frame_mut(program.slot()).rax, 42);
+}
+
+#[test]
+fn a_program_that_is_traced_no_longer_makes_its_calls_at_once() {
+    let (mut w, program) = world_with_route();
+    report_calls(&mut w, program, call::resume::REPORT_CALLS);
+    report_calls(&mut w, program, 0);
+    w.receive(PM, Endpoint::ANY);
+    w.make_current(program.slot());
+    w.linux_call(program.slot(), GETPPID, [1; 6]);
+    assert_eq!(w.message(PM).label, GETPPID as u32);
+}

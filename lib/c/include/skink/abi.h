@@ -225,8 +225,7 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (endpoint, address of Registers): copies the registers of a stopped or blocked thread out. pm, rs. */
 #define SKINK_SYS_GETREGISTERS 4
 
-/* (endpoint, address of Registers, resume): sets the registers of a stopped or blocked thread. resume = 1: cancels what the thread waits
- * for and makes it ready. pm, rs. */
+/* (endpoint, address of Registers, bits of resume): sets the registers of a stopped or blocked thread. pm, rs. */
 #define SKINK_SYS_SETREGISTERS 5
 
 /* (endpoint, id): makes a stopped thread ready. A new service starts with the registers set before. id: the thread's Linux id, by which
@@ -462,6 +461,17 @@ _Static_assert(offsetof(struct skink_copy_request, bytes) == 24, "skink_copy_req
 
 /* Schedule: the quantum never ends. */
 #define SKINK_CALL_NO_QUANTUM 0xffffffffffffffffull
+
+/* Bits of SetRegisters. */
+
+/* Cancels what the thread waits for and makes it ready. */
+#define SKINK_CALL_RESUME_READY 1ull
+
+/* With READY: its Linux calls are reported to pm from now on (kernel::LinuxCall), else they are not. */
+#define SKINK_CALL_RESUME_REPORT_CALLS 2ull
+
+/* With READY: it makes the Linux call whose number is in rax, unreported, before it runs. */
+#define SKINK_CALL_RESUME_CALL 4ull
 
 /* Kinds of Inject. */
 
@@ -1392,6 +1402,12 @@ struct skink_kernel_exited {
 #define SKINK_KERNEL_RESIDENT 0x40000007u
 struct skink_kernel_resident {
     uint64_t stack;
+};
+
+/* The thread, whose Linux calls are reported (SetRegisters), makes this one; sent to pm, which resumes it with SetRegisters. */
+#define SKINK_KERNEL_LINUX_CALL 0x40000008u
+struct skink_kernel_linux_call {
+    uint64_t number;
 };
 
 /* Addresses and sizes that more than one program must agree on. */
@@ -3608,6 +3624,16 @@ struct skink_vm_next_present {
 struct skink_vm_next_present_reply {
     uint64_t start;
     uint64_t stop;
+};
+
+/* pm: writes the grant to memory of a process that this may not write itself, within one page: the page becomes its own. EFAULT: nothing is
+ * mapped, or it is shared. */
+#define SKINK_VM_POKE 0x10023u
+struct skink_vm_poke {
+    uint64_t process;
+    uint64_t address;
+    uint64_t grant;
+    uint64_t bytes;
 };
 
 #endif

@@ -13,6 +13,7 @@ use crate::state::signal::{Signal, action, frame::AltStack};
 use crate::state::thread::Doing;
 use crate::state::wait::Ending;
 use crate::system::{AT_FDCWD, FileEvent, NewMemory, ProgramName, System};
+use abi::call::resume;
 use abi::registers::Registers;
 use abi::{Errno, Word, vfs, vm};
 use alloc::rc::Rc;
@@ -121,7 +122,8 @@ impl<S: System> Programs<S> {
     /// Applies the set-user-id and set-group-id bits. Returns AT_SECURE: the C library must not trust its environment.
     fn take_set_id(&mut self, p: ProcessIndex, event: &FileEvent) -> bool {
         let (flags, owner) = (event.values[2], event.values[3]);
-        let flags = if self.table[p].control.no_new_privileges { 0 } else { flags };
+        let keeps_ids = self.table[p].control.no_new_privileges || self.is_traced_by_others(p);
+        let flags = if keeps_ids { 0 } else { flags };
         let credentials = &mut self.table[p].credentials;
         let before = (credentials.user, credentials.group);
         if flags & vfs::EXEC_SETUID != 0 {
@@ -184,7 +186,9 @@ impl<S: System> Pm<S> {
             vm::Exec { process, image, interpreter: event.values[1], stack_bytes, seed: self.placement_seed(p, event) };
         let memory = self.programs.system.vm_exec(request)?;
 
+        let tid = self.programs.table[t].tid();
         self.end_other_threads(t);
+        self.note_exec(t, tid);
         self.programs.system.vfs_exec_commit(process);
         let secure = self.programs.take_set_id(p, event);
         self.programs.table[p].control = self.programs.table[p].control.for_program(secure);
@@ -264,11 +268,11 @@ impl<S: System> Pm<S> {
         let mut registers = Registers { rip: start, rsp: stack.pointer, ..Registers::ZERO };
         if is_new_of_pm {
             // The thread does not wait for pm, it has never run.
-            let set = self.programs.system.set_registers(endpoint, &registers, false);
+            let set = self.programs.system.set_registers(endpoint, &registers, 0);
             debug_assert!(set.is_ok(), "the thread is pm's own");
             self.programs.system.start(endpoint, self.programs.table[t].tid());
-        } else if self.programs.table[p].stopped().is_some() {
-            let set = self.programs.system.set_registers(endpoint, &registers, true);
+        } else if self.programs.table[p].stopped().is_some() && !self.programs.table.is_traced(t) {
+            let set = self.programs.system.set_registers(endpoint, &registers, resume::READY);
             debug_assert!(set.is_ok(), "the thread waits for pm");
             self.programs.interrupt(t);
         } else {

@@ -1,8 +1,10 @@
 //! From the number of a Linux call to its handler. What is not listed is ENOSYS.
 
 use crate::pm::{Pm, Step};
+use crate::programs::Programs;
 use crate::state::index::ThreadIndex;
 use crate::state::machine::Name;
+use crate::state::trace::Leaving;
 use crate::system::System;
 use abi::Errno;
 use abi::linux::nr;
@@ -18,13 +20,19 @@ impl<S: System> Pm<S> {
             nr::FORK | nr::VFORK | nr::CLONE | nr::CLONE3 => self.fork_call(t, number, a),
             nr::EXECVE => self.programs.execve(t, a[0], a[1], a[2]),
             nr::EXECVEAT => self.programs.execveat(t, a),
+            nr::EXIT if self.stops_at_exit(t, Leaving::Thread(a[0]), (a[0] & 0xff) << 8) => Step::Later,
             nr::EXIT => self.exit_thread(t, a[0]),
+            nr::EXIT_GROUP if self.stops_at_exit(t, Leaving::Process(a[0]), (a[0] & 0xff) << 8) => Step::Later,
             nr::EXIT_GROUP => {
                 self.exit_group(p, a[0]);
                 Step::Later
             }
-            nr::WAIT4 => self.programs.wait4(t, a),
-            nr::WAITID => self.programs.waitid(t, a),
+            nr::WAIT4 => self.wait_call(t, a, Programs::wait4),
+            nr::WAITID => self.wait_call(t, a, Programs::waitid),
+            nr::PTRACE => self.ptrace(t, a),
+            nr::PROCESS_VM_READV => self.programs.process_vm(t, a, false).into(),
+            nr::PROCESS_VM_WRITEV => self.programs.process_vm(t, a, true).into(),
+            nr::RESTART_SYSCALL => self.restart_syscall(t),
             nr::PIDFD_OPEN => self.programs.pidfd_open(t, a[0] as i32, a[1]).into(),
             nr::PIDFD_GETFD => self.programs.pidfd_getfd(t, a).into(),
             nr::PIDFD_SEND_SIGNAL => self.pidfd_send_signal(t, a).into(),

@@ -93,6 +93,10 @@ impl<S: System> Pm<S> {
                 Some(thread) => self.exception(thread, &kernel::Exception::from_message(message)),
                 None => return SyncStep::Done(message.reply(Err(Errno::ESRCH))),
             },
+            kernel::LinuxCall::LABEL => match self.programs.table.find(message.source) {
+                Some(thread) => self.call_reported(thread, kernel::LinuxCall::from_message(message).number),
+                None => return SyncStep::Done(message.reply(Err(Errno::ESRCH))),
+            },
             kernel::Exited::LABEL => {
                 if let Some(thread) = self.programs.table.find(message.source) {
                     let status = kernel::Exited::from_message(message).status;

@@ -74,7 +74,7 @@ impl<S: System> Programs<S> {
             arch::SET_FS => registers.fs_base = address,
             _ => registers.gs_base = address,
         }
-        self.system.set_registers(endpoint, &registers, false).map(|()| 0)
+        self.system.set_registers(endpoint, &registers, 0).map(|()| 0)
     }
 
     fn get_base(&mut self, t: ThreadIndex, option: u64, address: u64) -> Result<u64> {

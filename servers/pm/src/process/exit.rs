@@ -37,6 +37,7 @@ impl<S: System> Pm<S> {
             self.exit_group(p, status);
         } else {
             self.programs.clear_tid(t);
+            self.end_traced(t, Ending::Exited(status as u8));
             self.tear_down(t);
         }
         Step::Later
@@ -54,15 +55,21 @@ impl<S: System> Pm<S> {
         }
         let (pid, part) = (self.programs.table[p].pid(), self.programs.table[p].core_dump);
         self.programs.table.begin_end(p, ending);
+        let tracer = self.programs.table.tracer_of(p).filter(|_| self.programs.table[p].parent().is_some());
+        let tracer = tracer.filter(|tracer| self.programs.table[p].parent() != Some(*tracer));
         while let Some(t) = self.programs.table[p].main() {
             if self.programs.table[p].shares_memory {
                 self.programs.clear_tid(t);
             }
+            self.end_traced(t, ending);
             self.tear_down(t);
         }
         self.cancel_intervals(p);
         self.undo_semaphores(p);
         self.programs.table.make_zombie(p, ending);
+        if let Some(tracer) = tracer {
+            self.programs.table.hold_zombie(p, tracer);
+        }
         self.settle_end(p, ending);
         self.end_dump(pid, part, ending);
     }
@@ -72,6 +79,7 @@ impl<S: System> Pm<S> {
         self.programs.table.strip_zombie(p);
         self.end_vfork(p);
         self.leave_jobs(p);
+        self.end_tracer(p);
         self.reparent_children(p);
         if self.programs.table.is_first(p) {
             self.first_process_ended(ending);
@@ -126,7 +134,11 @@ impl<S: System> Pm<S> {
         }
     }
 
-    fn tell_parent_of_end(&mut self, p: ProcessIndex, ending: Ending) {
+    pub fn tell_parent_of_end(&mut self, p: ProcessIndex, ending: Ending) {
+        if let Some(tracer) = self.programs.table[p].last_tracer() {
+            let info = self.programs.child_info(p, Event::Ended(ending));
+            return self.tell_tracer(tracer, info);
+        }
         let Some(parent) = self.programs.table[p].parent() else { return };
         let action = &self.programs.table[parent].actions[Signal::CHLD.index()];
         let by_chld = self.programs.table[p].exit_signal == Some(Signal::CHLD);

@@ -7,6 +7,7 @@ use crate::state::limits;
 use crate::state::scheduling::Scheduling;
 use crate::state::signal::{Signal, action, frame::AltStack};
 use crate::state::thread::Doing;
+use crate::state::trace;
 use crate::system::System;
 use abi::linux::nr;
 use abi::registers::Registers;
@@ -20,6 +21,7 @@ mod flag {
     pub const FILES: u64 = 0x400;
     pub const SIGHAND: u64 = 0x800;
     pub const PIDFD: u64 = 0x1000;
+    pub const PTRACE: u64 = 0x2000;
     pub const VFORK: u64 = 0x4000;
     pub const DETACHED: u64 = 0x40_0000;
     pub const PARENT: u64 = 0x8000;
@@ -27,6 +29,7 @@ mod flag {
     pub const SETTLS: u64 = 0x8_0000;
     pub const PARENT_SETTID: u64 = 0x10_0000;
     pub const CHILD_CLEARTID: u64 = 0x20_0000;
+    pub const UNTRACED: u64 = 0x80_0000;
     pub const CHILD_SETTID: u64 = 0x100_0000;
     pub const CLEAR_SIGHAND: u64 = 0x1_0000_0000;
     /// What clone3 does not know, and what only clone ignores.
@@ -177,7 +180,7 @@ impl<S: System> Programs<S> {
             if request.has(flag::SETTLS) {
                 registers.fs_base = request.thread_local;
             }
-            self.system.set_registers(endpoint, &registers, false)?;
+            self.system.set_registers(endpoint, &registers, 0)?;
         }
         let tid = self.table[child].tid().to_le_bytes();
         if request.has(flag::PARENT_SETTID) {
@@ -265,15 +268,39 @@ impl<S: System> Pm<S> {
             self.programs.table[process].vfork_parent = Some(parent_endpoint);
         }
         let tid = self.programs.table[child].tid();
+        self.tell_tracer_of_fork(t, child, request);
         // From here on the child exists, and a repeated call returns it.
         self.programs.table[child].ready = true;
         if request.has(flag::VFORK) {
             self.programs.table[t].doing = Doing::Vforking { child: tid };
+            self.stop_in_vfork(t);
         } else {
             self.programs.table[t].outcome = Some(Ok(tid as u64));
         }
         self.programs.system.start(endpoint, tid);
         Ok(tid)
+    }
+
+    /// The tracer of a thread that has made another one is told, and traces that too, if it has wished so.
+    fn tell_tracer_of_fork(&mut self, t: ThreadIndex, child: ThreadIndex, request: &Request) {
+        if !self.programs.table.is_traced(t) {
+            return;
+        }
+        let event = match request.exit_signal {
+            _ if request.has(flag::VFORK) => trace::Event::Vfork,
+            number if number == Signal::CHLD.number().into() => trace::Event::Fork,
+            _ => trace::Event::Clone,
+        };
+        let is_wanted = match (request.has(flag::UNTRACED), request.has(flag::PTRACE)) {
+            (true, _) => Some(false),
+            (false, true) => Some(true),
+            (false, false) => None,
+        };
+        self.programs.trace_child(t, child, event, is_wanted);
+        if is_wanted != Some(false) {
+            let tid = self.programs.table[child].tid();
+            self.programs.note_event(t, event, tid.into());
+        }
     }
 
     /// Enters a thread that pm has made, as the only one of a new child of the caller's process, with a child's scheduling reset.
@@ -306,6 +333,7 @@ impl<S: System> Pm<S> {
         if let Some(t) = self.programs.table.find(parent)
             && let Doing::Vforking { child } = self.programs.table[t].doing
         {
+            self.programs.note_event(t, trace::Event::VforkDone, child.into());
             self.finish(t, Ok(child as u64));
         }
         self.programs.table[p].vfork_parent = None;

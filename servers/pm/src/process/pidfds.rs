@@ -49,11 +49,4 @@ impl<S: System> Programs<S> {
         let from = self.table[target].endpoint();
         self.system.vfs_copy_descriptor(&self.table.requester(t), from, a[1] as i32)
     }
-
-    /// Whether a process may look into another one as a debugger does (ptrace(2)).
-    fn may_attach(&self, own: ProcessIndex, other: ProcessIndex) -> bool {
-        let credentials = &self.table[own].credentials;
-        let target = &self.table[other];
-        own == other || credentials.is_root() || target.control.dumpable && credentials.may_inspect(&target.credentials)
-    }
 }

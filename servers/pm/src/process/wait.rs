@@ -4,7 +4,9 @@ use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::signal::SigInfo;
+use crate::state::signal::info::code;
 use crate::state::thread::{Doing, WaitCall};
+use crate::state::trace::Found;
 use crate::state::wait::{self, Event, Selector, Wait};
 use crate::system::System;
 use abi::Errno;
@@ -80,9 +82,15 @@ impl<S: System> Programs<S> {
 
     /// The result of a wait as things are now; `None`: it has to wait.
     fn try_wait(&mut self, t: ThreadIndex, call: &WaitCall) -> Option<Result<u64, Errno>> {
-        match self.table.find_event(self.table.process_of(t), &call.wait) {
+        let own = self.table.process_of(t);
+        if let Some(found) = self.table.find_traced(own, &call.wait) {
+            return Some(self.report_traced(t, call, found));
+        }
+        match self.table.find_event(own, &call.wait) {
             Some((child, event)) => Some(self.report(t, call, child, event)),
-            None if !self.table.has_child(self.table.process_of(t), &call.wait) => Some(Err(Errno::ECHILD)),
+            None if !self.table.has_child(own, &call.wait) && !self.table.has_tracee(own, &call.wait) => {
+                Some(Err(Errno::ECHILD))
+            }
             None if call.wait.options & wait::NO_HANG != 0 => Some(self.report_nothing(t, call)),
             None => None,
         }
@@ -95,19 +103,60 @@ impl<S: System> Programs<S> {
         if call.wait.options & wait::NO_WAIT == 0 {
             self.consume(child, event);
         }
+        let (code, status) = event.code_and_status();
+        let seen = Seen { id: pid, user: uid, status: event.status(), code, value: status, run_ns };
+        self.write_report(t, call, &seen)
+    }
+
+    /// Reports something of those whom the caller traces.
+    fn report_traced(&mut self, t: ThreadIndex, call: &WaitCall, found: Found) -> Result<u64, Errno> {
+        let takes = call.wait.options & wait::NO_WAIT == 0;
+        let of_end = |id, user, ending, run_ns| {
+            let event = Event::Ended(ending);
+            let (code, value) = event.code_and_status();
+            Seen { id, user, status: event.status(), code, value, run_ns }
+        };
+        let seen = match found {
+            Found::Stopped(tracee) => {
+                let p = self.table.process_of(tracee);
+                let (id, user) = (self.table[tracee].tid(), self.table[p].credentials.user.real);
+                let run_ns = self.run_ns(p);
+                let trace = self.table[tracee].trace.as_mut().ok_or(Errno::ECHILD)?;
+                trace.unreported &= !takes;
+                let value = trace.code().unwrap_or(0);
+                Seen { id, user, status: value << 8 | 0x7f, code: code::CHILD_TRAPPED, value: value as i32, run_ns }
+            }
+            Found::Thread(ended) => {
+                if takes {
+                    self.table.drop_ended(ended.tid);
+                }
+                of_end(ended.tid, ended.user, ended.ending, 0)
+            }
+            Found::Process(p, ending) => {
+                let run_ns = self.run_ns(p);
+                if takes {
+                    self.table.released = Some(p);
+                }
+                of_end(self.table[p].pid(), self.table[p].credentials.user.real, ending, run_ns)
+            }
+        };
+        self.write_report(t, call, &seen)
+    }
+
+    fn write_report(&mut self, t: ThreadIndex, call: &WaitCall, seen: &Seen) -> Result<u64, Errno> {
+        let Seen { id, user, status, code, value, run_ns } = *seen;
         if call.usage != 0 {
             self.write_usage(t, call.usage, run_ns)?;
         }
         match (call.status, call.is_waitid) {
             (0, _) => {}
-            (address, false) => self.write_u32(t, address, event.status())?,
+            (address, false) => self.write_u32(t, address, status)?,
             (address, true) => {
-                let (code, status) = event.code_and_status();
-                let info = SigInfo::child(code, pid, uid, status, 0).to_bytes();
+                let info = SigInfo::child(code, id, user, value, 0).to_bytes();
                 self.write_bytes(t, address, &info)?;
             }
         }
-        Ok(if call.is_waitid { 0 } else { pid as u64 })
+        Ok(if call.is_waitid { 0 } else { id as u64 })
     }
 
     /// WNOHANG and nothing there: 0, and a siginfo of zeros.
@@ -127,7 +176,31 @@ impl<S: System> Programs<S> {
     }
 }
 
+/// What a wait reports.
+struct Seen {
+    id: u32,
+    user: u32,
+    /// The status word of `wait4`.
+    status: u32,
+    /// `si_code` and `si_status`.
+    code: i32,
+    value: i32,
+    run_ns: u64,
+}
+
 impl<S: System> Pm<S> {
+    /// `wait4` or `waitid`. What a tracer has waited for is its parent's then.
+    pub fn wait_call(
+        &mut self,
+        t: ThreadIndex,
+        a: &[u64; 7],
+        wait: fn(&mut Programs<S>, ThreadIndex, &[u64; 7]) -> Step,
+    ) -> Step {
+        let step = wait(&mut self.programs, t, a);
+        self.tell_released();
+        step
+    }
+
     /// Something has happened to a child of `p`: ends the waits that were for it.
     pub fn serve_waits(&mut self, p: ProcessIndex) {
         let mut next = self.programs.table[p].main();
@@ -136,6 +209,7 @@ impl<S: System> Pm<S> {
             let Doing::Waiting(call) = self.programs.table[t].doing else { continue };
             if let Some(result) = self.programs.try_wait(t, &call) {
                 self.finish(t, result);
+                self.tell_released();
                 if !self.programs.table[p].is_alive() {
                     return;
                 }

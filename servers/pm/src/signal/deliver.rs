@@ -15,7 +15,7 @@ use abi::registers::{EXTENDED_BYTES, Registers};
 use abi::{Errno, Word, kernel};
 
 /// Calls that a handler always ends with EINTR, SA_RESTART or not (signal(7)).
-const NEVER_RESTARTED: [u32; 12] = [
+const NEVER_RESTARTED: [u32; 13] = [
     nr::POLL,
     nr::PPOLL,
     nr::SELECT,
@@ -28,7 +28,11 @@ const NEVER_RESTARTED: [u32; 12] = [
     nr::NANOSLEEP,
     nr::CLOCK_NANOSLEEP,
     nr::MSGRCV,
+    nr::RESTART_SYSCALL,
 ];
+
+/// Calls that `restart_syscall` goes on with.
+const SLEEPS: [u32; 3] = [nr::NANOSLEEP, nr::CLOCK_NANOSLEEP, nr::RESTART_SYSCALL];
 
 /// Length of the `syscall` instruction.
 const SYSCALL_BYTES: u64 = 2;
@@ -39,11 +43,12 @@ pub fn repeat_call(registers: &mut Registers) {
     registers.rax = registers.linux_call;
 }
 
-/// Makes an interrupted call ready for its repetition or its EINTR. `handler`: the handler that runs now, if any.
-fn settle_call(registers: &mut Registers, handler: Option<&Action>) {
+/// Makes an interrupted call ready for its repetition or its EINTR. `handler`: the handler that runs now, if any. Returns whether it is
+/// repeated.
+fn settle_call(registers: &mut Registers, handler: Option<&Action>) -> bool {
     let in_call = registers.linux_call != u64::MAX;
     if !in_call || Result::from_word(registers.rax) != Err(Errno::ERESTARTSYS) {
-        return;
+        return false;
     }
     let repeat = match handler {
         None => true,
@@ -54,6 +59,7 @@ fn settle_call(registers: &mut Registers, handler: Option<&Action>) {
     } else {
         registers.rax = Err(Errno::EINTR).to_word();
     }
+    repeat
 }
 
 impl<S: System> Programs<S> {
@@ -108,6 +114,11 @@ impl<S: System> Pm<S> {
             self.programs.table[thread].doing = Doing::Running;
             return;
         }
+        if self.programs.table.is_traced(thread) {
+            // Whatever is to be done with the result is done when it comes back with it.
+            self.programs.table[thread].doing = Doing::Ended(result);
+            return self.let_return(thread, result);
+        }
         if self.programs.table[process].stopped().is_some() {
             self.programs.table[thread].doing = Doing::Ended(result);
             return;
@@ -129,6 +140,9 @@ impl<S: System> Pm<S> {
 
     /// Handles `Interrupted` of a thread: delivers its pending signals and resumes it, or holds it while its process is stopped.
     pub fn resume_interrupted(&mut self, thread: ThreadIndex) {
+        if self.programs.table.is_traced(thread) {
+            return self.traced_interrupted(thread);
+        }
         if self.programs.table[self.programs.table.process_of(thread)].stopped().is_some() {
             self.programs.table[thread].doing = Doing::Held;
             return;
@@ -144,6 +158,9 @@ impl<S: System> Pm<S> {
     /// the call it made to pm, `None` when it reported `Interrupted`.
     pub fn deliver(&mut self, t: ThreadIndex, registers: &mut Registers, result: Option<Result<u64, Errno>>) {
         let p = self.programs.table.process_of(t);
+        if self.programs.table.is_traced(t) {
+            return self.resume_to_report(t, registers);
+        }
         loop {
             let open = Set(!self.programs.table[t].blocked.0);
             let Some(taken) = self.programs.table.take_signal(t, open) else { break };
@@ -164,15 +181,25 @@ impl<S: System> Pm<S> {
                 }
             }
         }
-        settle_call(registers, None);
+        self.run_on(t, registers);
+    }
+
+    /// Lets a thread run for which no signal is left.
+    pub fn run_on(&mut self, t: ThreadIndex, registers: &mut Registers) {
+        let is_sleep = SLEEPS.contains(&(registers.linux_call as u32));
+        if settle_call(registers, None) && is_sleep && self.programs.table[t].restart.is_some() {
+            registers.rax = nr::RESTART_SYSCALL.into();
+        }
         if let Some(mask) = self.programs.table[t].restore_mask.take() {
             self.programs.table[t].blocked = mask;
         }
         self.resume(t, registers);
     }
 
-    fn enter_handler(&mut self, t: ThreadIndex, registers: &mut Registers, info: SigInfo, action: &Action) {
+    /// Lets the handler of a signal run.
+    pub fn enter_handler(&mut self, t: ThreadIndex, registers: &mut Registers, info: SigInfo, action: &Action) {
         settle_call(registers, Some(action));
+        self.programs.table[t].restart = None;
         let thread = &self.programs.table[t];
         let frame = frame::build(&Contents {
             info,
@@ -189,7 +216,9 @@ impl<S: System> Pm<S> {
         }
         frame::enter_handler(registers, &frame, &info, action.handler);
         self.programs.note_handler_entered(t, info.signal, action);
-        self.resume(t, registers);
+        if !self.stops_in_handler(t, registers) {
+            self.resume(t, registers);
+        }
     }
 
     /// Handles a frame that cannot be written: SIGSEGV, or the end of the process if SIGSEGV was to be delivered.
@@ -207,7 +236,8 @@ impl<S: System> Pm<S> {
             // The endpoint is valid as long as its thread is in the table.
             let _ = self.programs.system.interrupt(endpoint);
         }
-        if self.programs.system.set_registers(endpoint, registers, true).is_err() {
+        let (registers, bits) = self.as_continued(t, registers);
+        if self.programs.system.set_registers(endpoint, &registers, bits).is_err() {
             self.exit_process(self.programs.table.process_of(t), Ending::Killed(Signal::SEGV));
         }
     }
@@ -233,6 +263,9 @@ impl<S: System> Pm<S> {
         let info = describe(exception);
         self.programs.table[t].trap = trap(exception);
         let p = self.programs.table.process_of(t);
+        if self.programs.table.is_traced(t) && info.signal != Signal::KILL {
+            return self.traced_exception(t, info);
+        }
         if !self.programs.table[p].actions[info.signal.index()].is_handled() {
             self.programs.log_fatal(t, exception, info.signal);
         }

@@ -13,10 +13,11 @@ use crate::state::signal::{Disposition, Set, SigInfo, Signal};
 use crate::state::thread::Doing;
 use crate::state::wait::{Ending, Event};
 use crate::system::System;
+use abi::call::resume;
 use abi::endpoint::slot;
 use abi::info::state;
 use abi::registers::Registers;
-use abi::{Endpoint, Errno};
+use abi::{Errno, Word};
 
 impl<S: System> Programs<S> {
     fn is_discarded(&self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) -> bool {
@@ -27,7 +28,8 @@ impl<S: System> Programs<S> {
             let waited = matches!(&thread.doing, Doing::SignalWaiting(wait) if wait.set.contains(signal));
             waited || thread.blocked.contains(signal)
         });
-        self.table.disposition(p, signal) == Disposition::Ignore && !awaited
+        let is_seen = target.is_some_and(|t| self.table.is_traced(t));
+        self.table.disposition(p, signal) == Disposition::Ignore && !awaited && !is_seen
     }
 
     /// A thread that can take the signal: it is pending there and not blocked.
@@ -50,18 +52,25 @@ impl<S: System> Programs<S> {
         let endpoint = self.table[t].endpoint();
         let waits_for_vfs = self.system.interrupt(endpoint).is_ok_and(|peer| peer.slot() == slot::VFS);
         if waits_for_vfs && self.system.vfs_cancel(endpoint, error) == Err(Errno::ENOENT) {
-            self.withdraw_call(endpoint);
+            self.withdraw_call(t);
         }
     }
 
     /// A call that vfs has not received yet is made again after the signal: nobody could end it once it waits in vfs.
-    fn withdraw_call(&mut self, endpoint: Endpoint) {
+    fn withdraw_call(&mut self, t: ThreadIndex) {
+        let endpoint = self.table[t].endpoint();
+        let is_followed = self.table[t].trace.is_some_and(|trace| trace.in_call);
         let mut registers = Registers::ZERO;
         let is_sending = self.system.thread_use(endpoint).state == state::SENDING;
         if is_sending && self.system.registers(endpoint, &mut registers).is_ok() {
-            deliver::repeat_call(&mut registers);
+            if is_followed {
+                // Its tracer sees that it returns.
+                registers.rax = Err(Errno::ERESTARTSYS).to_word();
+            } else {
+                deliver::repeat_call(&mut registers);
+            }
             // It can only fail because the thread is gone.
-            let _ = self.system.set_registers(endpoint, &registers, true);
+            let _ = self.system.set_registers(endpoint, &registers, resume::READY);
         }
     }
 }
@@ -115,10 +124,14 @@ impl<S: System> Pm<S> {
             return self.exit_process(p, Ending::Killed(Signal::KILL));
         }
         let is_dumped = self.programs.table[p].core_dump.is_dumped();
-        if is_dumped || self.give_to_waiter(p, t, signal) || self.programs.table[p].stopped().is_some() {
+        if is_dumped || self.give_to_waiter(p, t, signal) {
             return;
         }
-        let Some(taker) = self.programs.taker(p, t, signal) else { return };
+        let taker = self.programs.taker(p, t, signal);
+        if let Some(traced) = taker.filter(|taker| self.programs.table.is_traced(*taker)) {
+            return self.prod(traced);
+        }
+        let Some(taker) = taker.filter(|_| self.programs.table[p].stopped().is_none()) else { return };
         match self.programs.table.disposition(p, signal) {
             Disposition::Ignore => self.programs.table.discard_signals(p, signal.set()),
             Disposition::Terminate => self.end_when_it_runs(taker, signal),
@@ -142,6 +155,9 @@ impl<S: System> Pm<S> {
 
     /// A handled signal waits for this thread: ends the call it is in, or interrupts it.
     pub fn poke(&mut self, t: ThreadIndex) {
+        if self.programs.table.is_traced(t) {
+            return self.prod(t);
+        }
         match &self.programs.table[t].doing {
             Doing::Running => self.programs.interrupt(t),
             Doing::Waiting(_) => self.finish(t, Err(Errno::ERESTARTSYS)),
@@ -190,7 +206,9 @@ impl<S: System> Pm<S> {
         let mut next = self.programs.table[p].main();
         while let Some(t) = next {
             next = self.programs.table[t].next();
-            if matches!(self.programs.table[t].doing, Doing::Running) {
+            if self.programs.table.is_traced(t) {
+                self.stop_with_group(t);
+            } else if matches!(self.programs.table[t].doing, Doing::Running) {
                 self.programs.interrupt(t);
             }
         }
@@ -203,10 +221,19 @@ impl<S: System> Pm<S> {
             return;
         }
         self.tell_parent_of_change(p, Event::Continued);
+        let mut next = self.programs.table[p].main();
+        while let Some(t) = next {
+            next = self.programs.table[t].next();
+            self.continued_with_group(t);
+        }
         let is_kept = |doing: &Doing| matches!(doing, Doing::Held | Doing::Ended(_));
         // What comes out of its call may stop the process again, or end it.
         while self.programs.table[p].is_alive() && self.programs.table[p].stopped().is_none() {
-            let Some(t) = self.programs.table.first_thread_where(p, |thread| is_kept(&thread.doing)) else { break };
+            let Some(t) =
+                self.programs.table.first_thread_where(p, |thread| thread.trace.is_none() && is_kept(&thread.doing))
+            else {
+                break;
+            };
             match self.programs.table[t].doing {
                 Doing::Ended(result) => self.finish(t, result),
                 _ => self.resume_interrupted(t),
@@ -238,6 +265,9 @@ impl<S: System> Pm<S> {
     /// A signal that an instruction of the thread caused: it cannot be blocked or ignored.
     pub fn force(&mut self, t: ThreadIndex, info: SigInfo) {
         let p = self.programs.table.process_of(t);
+        if self.programs.table.is_traced(t) {
+            return self.traced_exception(t, info);
+        }
         let handled = self.programs.table[p].actions[info.signal.index()].is_handled();
         if !handled || self.programs.table[t].blocked.contains(info.signal) {
             self.end_by_signal(t, info);

@@ -30,4 +30,5 @@ pub mod table;
 pub mod thread;
 pub mod time;
 pub mod timers;
+pub mod trace;
 pub mod wait;

@@ -113,6 +113,10 @@ pub struct Process {
     pub timers: u32,
     /// The part it has in a core dump.
     pub core_dump: CoreDump,
+    /// How many it traces: threads, and those that have ended and not been waited for.
+    pub(super) tracees: u32,
+    /// The tracer of a zombie, which is to wait for it before its parent.
+    pub(super) last_tracer: Option<ProcessIndex>,
 }
 
 impl Process {
@@ -161,6 +165,8 @@ impl Process {
             intervals: Intervals::default(),
             timers: 0,
             core_dump: CoreDump::None,
+            tracees: 0,
+            last_tracer: None,
         }
     }
 
@@ -261,21 +267,35 @@ impl Process {
 
     /// A wait of its parent may have something to report of it.
     pub(super) fn is_news(&self) -> bool {
-        matches!(self.life, Life::Zombie(_)) || self.stop_unreported || self.continue_unreported
+        self.zombie().is_some() && self.last_tracer.is_none() || self.stop_unreported || self.continue_unreported
+    }
+
+    /// How it has ended, if it is a zombie.
+    pub fn zombie(&self) -> Option<Ending> {
+        match self.life {
+            Life::Zombie(ending) => Some(ending),
+            Life::Alive | Life::Free => None,
+        }
+    }
+
+    /// Whether it traces anybody.
+    pub fn traces(&self) -> bool {
+        self.tracees != 0
+    }
+
+    /// The tracer of a zombie, which is to wait for it before its parent.
+    pub fn last_tracer(&self) -> Option<ProcessIndex> {
+        self.last_tracer
     }
 
     /// As a wait of its parent sees it.
     pub fn as_child(&self) -> Child {
-        let ending = match self.life {
-            Life::Zombie(ending) => Some(ending),
-            Life::Alive | Life::Free => None,
-        };
         Child {
             pid: self.pid,
             generation: self.generation,
             group: self.group,
             ordinary: self.exit_signal == Some(Signal::CHLD),
-            ending,
+            ending: self.zombie().filter(|_| self.last_tracer.is_none()),
             stop_to_report: self.stopped.filter(|_| self.stop_unreported),
             continue_to_report: self.continue_unreported,
         }

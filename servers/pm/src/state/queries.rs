@@ -55,7 +55,11 @@ impl Table {
     /// Something that a wait of `parent` has to report.
     pub fn find_event(&self, parent: ProcessIndex, wait: &Wait) -> Option<(ProcessIndex, Event)> {
         let event = |child: ProcessIndex| {
-            let seen = self[child].as_child();
+            let mut seen = self[child].as_child();
+            if self[parent].traces() && self.tracer_of(child) == Some(parent) {
+                // It sees the stops of the thread instead.
+                seen.stop_to_report = None;
+            }
             wait.event(&seen).filter(|_| wait.concerns(&seen)).map(|event| (child, event))
         };
         match wait.selector {

@@ -14,6 +14,7 @@ use super::process::{Life, Process};
 use super::signal::pending::Entries;
 use super::signal::{Set, Signal};
 use super::thread::Thread;
+use super::trace::Ended;
 use super::wait::Ending;
 use crate::system::{Identity, Requester};
 use abi::{Endpoint, Errno};
@@ -44,6 +45,12 @@ pub struct Table {
     quota: Quota,
     /// Queue entries of pending signals.
     pub(super) entries: Entries,
+    /// Traced threads that have ended, for their tracers.
+    pub(super) ended: Vec<Ended>,
+    /// Stops of traced threads so far.
+    pub(super) stops: u64,
+    /// A zombie that its tracer has waited for: its parent is to be told.
+    pub released: Option<ProcessIndex>,
 }
 
 impl Index<ThreadIndex> for Table {
@@ -87,6 +94,9 @@ impl Table {
             walks: 0,
             quota: Quota::new(PROCESSES, PROCESSES, PROCESSES - (THREADS - RESERVED_THREADS)),
             entries: Entries::new(),
+            ended: Vec::new(),
+            stops: 0,
+            released: None,
         }
     }
 
@@ -438,6 +448,7 @@ impl Table {
         threads.iter().for_each(|t| self.rebuild_thread(*t));
         self.recount_signals();
         self.recount_threads();
+        self.recount_tracees();
         self.stopped = self.processes().filter(|(_, process)| process.stopped.is_some()).count() as u32;
     }
 
@@ -510,6 +521,6 @@ impl Table {
         let entry = &self[thread];
         let process = &self[entry.process];
         let pending = entry.pending.set().or(process.pending.set());
-        !pending.without(entry.blocked).is_empty() || process.stopped.is_some()
+        !pending.without(entry.blocked).is_empty() || process.stopped.is_some() && entry.trace.is_none()
     }
 }

@@ -7,6 +7,7 @@ use super::scheduling::Scheduling;
 use super::semaphores::Operation;
 use super::signal::frame::{AltStack, Trap};
 use super::signal::{Pending, Set, SigInfo};
+use super::trace::Trace;
 use super::wait::Wait;
 use abi::{Endpoint, Errno};
 use alloc::{rc::Rc, vec::Vec};
@@ -183,6 +184,10 @@ pub struct Thread {
     pub robust: (u64, u64),
     /// Policy and priority.
     pub scheduling: Scheduling,
+    /// It is traced.
+    pub trace: Option<Trace>,
+    /// What is left of a sleep that a stop has ended: `restart_syscall` goes on with it.
+    pub restart: Option<Sleep>,
 }
 
 impl Thread {
@@ -233,6 +238,8 @@ impl Thread {
             clear_tid: 0,
             robust: (0, 0),
             scheduling: Scheduling::default(),
+            trace: None,
+            restart: None,
         }
     }
 

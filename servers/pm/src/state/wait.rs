@@ -120,6 +120,11 @@ impl Wait {
         }
     }
 
+    /// The wait is for ends.
+    pub fn wants_ends(&self) -> bool {
+        self.options & EXITED != 0
+    }
+
     /// What there is to report of a child that is waited for.
     pub fn event(&self, child: &Child) -> Option<Event> {
         let wants = |option| self.options & option != 0;

@@ -41,6 +41,8 @@ pub struct FakeThread {
     pub queue: u32,
     /// It waits in a call of pm.
     pub waits: bool,
+    /// How pm let it run last (`abi::call::resume`).
+    pub resumed: u64,
     /// pm has died, and the thread is about to ask again: an answer does not reach it.
     pub asks_again: bool,
 }
@@ -76,6 +78,7 @@ pub enum Told {
     Session { thread: Endpoint, session: u32, group: u32, leader: bool },
     Granted { granter: Endpoint, grant: GrantId },
     Synced { unmount: bool },
+    Poked { thread: Endpoint, address: u64, bytes: Vec<u8> },
 }
 
 /// Requests that a test can let fail.
@@ -217,6 +220,7 @@ impl System for Fake {
             run_ns: 0,
             queue: 8,
             waits: false,
+            resumed: 0,
             asks_again: false,
         };
         self.threads.insert(endpoint.0, thread);
@@ -249,11 +253,12 @@ impl System for Fake {
         *registers = self.known(thread)?.registers;
         Ok(())
     }
-    fn set_registers(&mut self, thread: Endpoint, registers: &Registers, resume: bool) -> Result<()> {
+    fn set_registers(&mut self, thread: Endpoint, registers: &Registers, resume: u64) -> Result<()> {
         self.enter();
         let entry = self.known(thread)?;
         entry.registers = Registers { linux_call: u64::MAX, ..*registers };
-        if resume {
+        if resume & abi::call::resume::READY != 0 {
+            entry.resumed = resume;
             entry.runs = true;
             entry.waits = false;
             entry.asks_again = false;
@@ -384,6 +389,11 @@ impl System for Fake {
     fn vm_present(&mut self, _: Endpoint, from: u64, end: u64) -> Option<(u64, u64)> {
         let (start, stop) = (from.max(MEMORY.start), end.min(MEMORY.end));
         (start < stop).then_some((start, stop))
+    }
+    fn vm_poke(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<()> {
+        self.enter();
+        self.tell(Told::Poked { thread, address, bytes: bytes.to_vec() });
+        Ok(())
     }
     fn memory(&mut self) -> MemoryUse {
         MemoryUse { total: 1 << 28, free: 1 << 27 }

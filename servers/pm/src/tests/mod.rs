@@ -21,6 +21,7 @@ mod kills;
 mod life;
 mod messages;
 mod pidfds;
+mod ptrace;
 mod quotas;
 mod recovery;
 mod scheduling;

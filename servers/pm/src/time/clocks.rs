@@ -199,11 +199,19 @@ impl<S: System> Pm<S> {
         self.sleep(t, Sleep { deadline_ns: now_ns.saturating_add(distance_ns), rest })
     }
 
+    /// `restart_syscall()`: goes on with a sleep that a stop has ended.
+    pub fn restart_syscall(&mut self, t: ThreadIndex) -> Step {
+        match self.programs.table[t].restart.take() {
+            Some(sleep) => self.sleep(t, sleep),
+            None => Errno::EINTR.into(),
+        }
+    }
+
     fn sleep(&mut self, t: ThreadIndex, sleep: Sleep) -> Step {
         self.programs.table[t].doing = Doing::Sleeping(sleep);
         if self.programs.table.has_work(t) && self.programs.table[self.programs.table.process_of(t)].stopped().is_none()
         {
-            self.end_sleep_early(t);
+            self.poke(t);
         } else {
             self.set_timer(sleep.deadline_ns, Key::Wake(t));
         }
@@ -227,6 +235,7 @@ impl<S: System> Pm<S> {
     /// The deadline of a thread's sleep or timed wait has come.
     pub fn time_is_up(&mut self, t: ThreadIndex) {
         match self.programs.table[t].doing {
+            Doing::Running => self.look_again(t),
             Doing::Sleeping(_) => self.finish(t, Ok(0)),
             Doing::SignalWaiting(_) => self.finish(t, Err(Errno::EAGAIN)),
             Doing::SemaphoreWaiting(_) => self.end_semaphore_wait(t, Err(Errno::EAGAIN)),

@@ -5,7 +5,7 @@
 
 use crate::memory::Memory;
 use crate::memory::frames::{Frame, Run};
-use crate::memory::kernel::Kernel;
+use crate::memory::kernel::{Kernel, Source};
 use crate::memory::pages::{LEAF_PAGES, Page};
 use crate::memory::shared_pages::{make_zeros, mark_changed};
 use crate::space::region::{Backing, Region, Rights};
@@ -119,13 +119,45 @@ impl AddressSpace {
         if !access.is_allowed(region.rights) {
             return Err(Errno::EFAULT);
         }
-        let page = address / PAGE_BYTES;
+        self.provide(memory, &region, address / PAGE_BYTES, access)
+    }
+
+    /// Makes a page of a region such that the access succeeds, whether the region allows it or not; the page gets no other rights.
+    fn provide<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+        access: Access,
+    ) -> Result<(), Errno> {
         match (self.pages.get(page), region.backing) {
-            (Page::Owned(frame), _) => self.fault_owned(memory, &region, page, frame, access),
-            (_, Backing::Anonymous) => self.fault_zero(memory, &region, page, access),
-            (_, Backing::Object(..)) => self.fault_object(memory, &region, page, access),
+            (Page::Owned(frame), _) => self.fault_owned(memory, region, page, frame, access),
+            (_, Backing::Anonymous) => self.fault_zero(memory, region, page, access),
+            (_, Backing::Object(..)) => self.fault_object(memory, region, page, access),
             (_, Backing::Device) => Err(Errno::EIO),
         }
+    }
+
+    /// Writes to a page of the process which that may not write itself, for its tracer: the page becomes its own. `EFAULT`: no memory that
+    /// can be read, or shared memory; `EINVAL`: more than the page.
+    pub fn poke<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        address: u64,
+        source: Source,
+        bytes: u64,
+    ) -> Result<(), Errno> {
+        let region = self.regions.find(address).ok_or(Errno::EFAULT)?;
+        if region.shared || region.rights == Rights::NONE || region.backing == Backing::Device {
+            return Err(Errno::EFAULT);
+        }
+        let (page, offset) = (address / PAGE_BYTES, address % PAGE_BYTES);
+        if bytes > PAGE_BYTES - offset {
+            return Err(Errno::EINVAL);
+        }
+        self.provide(memory, &region, page, Access::data(true))?;
+        let frame = self.pages.frame(page).ok_or(Errno::EFAULT)?;
+        memory.kernel.fill(frame, offset, source, bytes)
     }
 
     /// The page has a frame of its own, which the kernel does not map so.

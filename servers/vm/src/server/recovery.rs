@@ -76,6 +76,7 @@ fn concerned(message: &Message) -> [Endpoint; 2] {
         label if label == Fault::LABEL || label < LINUX_LABELS => [source, Endpoint::NONE],
         _ => match Request::decode(message) {
             Some(Request::Fork(fork)) => [fork.parent, fork.child],
+            Some(Request::Poke(poke)) => [poke.process, Endpoint::NONE],
             Some(Request::Exec(exec)) => [exec.process, Endpoint::NONE],
             Some(Request::Spawn(spawn)) => [spawn.process, Endpoint::NONE],
             Some(Request::Renew(renew)) => [renew.process, Endpoint::NONE],

@@ -76,6 +76,12 @@ impl<K: Kernel> Server<K> {
                 let (start, stop) = found.ok_or(Errno::ENOENT)?;
                 Ok(vm::NextPresent::reply(message, 0, start, stop))
             }
+            Request::Poke(poke) => {
+                only(message, &[slot::PM])?;
+                let source = Source { granter: message.source, grant: poke.grant, offset: 0 };
+                self.with_space(poke.process, |space, memory| space.poke(memory, poke.address, source, poke.bytes))?;
+                Ok(message.reply(Ok(0)))
+            }
             of_vfs => only(message, &[slot::VFS]).and_then(|()| self.vfs_request(message, of_vfs)),
         }
     }

@@ -103,7 +103,7 @@ pub fn real_time_call<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64) -
     let caller = kernel.node.current();
     let thread = &kernel.node.threads[caller];
     let (w0, w1) = (thread.frame.rdi, thread.frame.rsi);
-    let outcome = if !thread.real_time {
+    let outcome = if !thread.is_real_time() {
         call_by_ordinary(kernel, m, number)
     } else {
         match number {
@@ -197,7 +197,7 @@ fn wait_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, waiting: Waiting, 
 #[inline(always)]
 pub fn end_real_time_wait(kernel: &mut Kernel, slot: usize) {
     let thread = &mut kernel.node.threads[slot];
-    if !thread.real_time {
+    if !thread.is_real_time() {
         return effects::end_pi_wait(&mut kernel.node, slot);
     }
     thread.state.unblock();

@@ -1,6 +1,6 @@
 //! Real-time processes: attributes, becoming real-time and ordinary again, sleep and wake-up, periods, deadlines, watchdogs.
 //!
-//! A process record belongs to a thread from its first system call until its death; only while `Thread::real_time` is set does it have timers,
+//! A process record belongs to a thread from its first system call until its death; only while `Thread::is_real_time` does it have timers,
 //! a queue and a base in `inheritance`. Its watchdog, and the processes whose watchdog it is, are told when it stops being real-time.
 
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     rooms::minix4rt::DONE, rooms::minix4rt::Minix4rt, rooms::minix4rt::NOBODY, rooms::minix4rt::Outcome,
     rooms::minix4rt::control::Words, rooms::minix4rt::decide, rooms::minix4rt::error, rooms::minix4rt::interrupt,
     rooms::minix4rt::queue, rooms::minix4rt::queue::Queue, rooms::minix4rt::timer, rooms::minix4rt::timer::Action,
-    thread::state::BlockedOn,
+    thread::Mode, thread::state::BlockedOn,
 };
 
 use abi::{
@@ -105,7 +105,7 @@ pub fn find_helper(kernel: &mut Kernel, pid: i64, own: u16, wrong: i32) -> Resul
 
 #[inline(always)]
 pub fn is_real_time(kernel: &Kernel, process: u16) -> bool {
-    kernel.node.threads[kernel.mrt.processes[process as usize].thread as usize].real_time
+    kernel.node.threads[kernel.mrt.processes[process as usize].thread as usize].is_real_time()
 }
 
 /// The record of a thread, made if there is none. `NOMSGQ`: all are in use.
@@ -196,7 +196,7 @@ fn become_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) -> 
     let process = &mut kernel.mrt.processes[number as usize];
     process.ordinary = (own_queue, thread.quantum);
     thread.set_quantum(quantum);
-    thread.real_time = true;
+    thread.mode = Mode::RealTime;
     process.timeout = kernel.mrt.timers.take(Action::Timeout(number)).unwrap_or(0);
     if timers > 1 {
         process.period = kernel.mrt.timers.take(Action::Period(number)).unwrap_or(0);
@@ -224,7 +224,7 @@ fn become_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) -> 
 /// messages it has sent, and tells its watchdog and the processes whose watchdog it is.
 #[cold]
 pub fn leave_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
-    if !kernel.node.threads[slot].real_time {
+    if !kernel.node.threads[slot].is_real_time() {
         return;
     }
     let number = kernel.node.threads[slot].mrt;
@@ -232,7 +232,7 @@ pub fn leave_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) 
     queue::withdraw_request(kernel, number);
     queue::drop_messages(kernel, number, |_| true);
     while inheriting::bequeath_one(&mut kernel.node, slot) {}
-    kernel.node.threads[slot].real_time = false;
+    kernel.node.threads[slot].mode = Mode::Ordinary;
     decide(kernel, |rt, effects| rt.leave(slot as u16, effects));
     let process = &mut kernel.mrt.processes[number as usize];
     let (pid, (queue, quantum)) = (process.pid, process.ordinary);

@@ -21,6 +21,7 @@ pub mod code {
     pub const CHILD_EXITED: i32 = 1;
     pub const CHILD_KILLED: i32 = 2;
     pub const CHILD_DUMPED: i32 = 3;
+    pub const CHILD_TRAPPED: i32 = 4;
     pub const CHILD_STOPPED: i32 = 5;
     pub const CHILD_CONTINUED: i32 = 6;
     pub const SEGV_MAPERR: i32 = 1;
