@@ -84,6 +84,17 @@ pub const LINK_OTHER: u64 = u64::MAX;
 /// `ReadLink`: the link stands for the file that the process executes.
 pub const LINK_PROGRAM: u64 = u64::MAX - 1;
 
+/// The node of /proc/PID on a file system of the kind proc: procfs and vfs know the process behind it by its number.
+pub const fn process_folder(pid: u32) -> u64 {
+    (pid as u64) << 40 | 2
+}
+
+/// The process of `process_folder`. `None`: the node is of something else.
+pub const fn process_of_folder(node: u64) -> Option<u32> {
+    let pid = (node >> 40) as u32;
+    if pid != 0 && node == process_folder(pid) { Some(pid) } else { None }
+}
+
 /// `Mount`: names appear and vanish without a request, so vfs must not cache them (procfs, devfs).
 pub const MOUNTED_VOLATILE: u64 = 1;
 /// `Mount`: mounted read-only although read-write was requested.

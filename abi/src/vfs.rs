@@ -58,6 +58,11 @@ protocol! {
     CopyDescriptor = 21 { process: Endpoint, call: u64, from: Endpoint, descriptor: i64 }
     /// A signal that vfs has asked about (`pm::TakeSignals`, `pm::AwaitSignals`) is pending for this thread. It is told once.
     SignalsPending = 22 { process: Endpoint }
+    /// Returns the process whose directory /proc/PID a descriptor of a thread is open on (pidfd_send_signal(2) takes such a one). Word 0 of
+    /// the reply: its pid; it may have ended. `EBADF`: it is of something else.
+    ProcessFolder = 23 { process: Endpoint, descriptor: i64 }
+    /// procfs: word 0 of the reply is what a descriptor was opened for (`OPEN_*`). `EBADF`.
+    DescriptorAccess = 24 { process: Endpoint, descriptor: i64 }
 }
 
 /// `Text`: /proc/mounts.
@@ -68,6 +73,11 @@ pub const TEXT_MOUNT_INFO: u64 = 1;
 pub const TEXT_LOCKS: u64 = 2;
 /// `Text`: /proc/net/unix.
 pub const TEXT_SOCKETS: u64 = 3;
+
+/// `DescriptorAccess`: reading.
+pub const OPEN_READS: u64 = 1;
+/// `DescriptorAccess`: writing.
+pub const OPEN_WRITES: u64 = 2;
 
 /// `Fork`: the descriptor table is shared (CLONE_FILES).
 pub const FORK_FILES: u64 = 1;

@@ -81,6 +81,11 @@ impl Source for Live {
         fetch_text(Endpoint::VFS, TEXT_BYTES, request)
     }
 
+    fn descriptor_access(&mut self, process: Endpoint, descriptor: u32) -> Result<u64, Errno> {
+        let request = vfs::DescriptorAccess { process, descriptor: descriptor.into() };
+        ipc::call_repeating(Endpoint::VFS, &request.message())?.result()
+    }
+
     fn process_files(&mut self, process: Endpoint) -> Option<(u64, u64)> {
         let reply = ipc::call_repeating(Endpoint::VFS, &vfs::ProcessFiles { process }.message()).ok()?;
         vfs::ProcessFiles::results(&reply).ok()

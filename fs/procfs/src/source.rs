@@ -94,6 +94,8 @@ pub trait Source {
     fn open_file(&mut self, process: Endpoint, which: OpenFile) -> Result<Vec<u8>, Errno>;
     /// Returns the text of /proc/PID/fdinfo about a descriptor. `EBADF`, `ENOMEM`.
     fn descriptor_info(&mut self, process: Endpoint, descriptor: u32) -> Result<Vec<u8>, Errno>;
+    /// Returns what a descriptor was opened for (`vfs::OPEN_*`). `EBADF`.
+    fn descriptor_access(&mut self, process: Endpoint, descriptor: u32) -> Result<u64, Errno>;
     /// Returns umask and size of the descriptor table of a process, if it has files.
     fn process_files(&mut self, process: Endpoint) -> Option<(u64, u64)>;
     /// Returns the machine's memory sizes.

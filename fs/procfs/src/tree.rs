@@ -7,7 +7,7 @@ use crate::fixed::{self, Entries, Entry, Setting};
 use crate::process_files::{ENTRIES, Kind, NAMESPACES, Of};
 use crate::source::{OpenFile, ProcessText, Source};
 use crate::text::Text;
-use abi::pm::ProcessRecord;
+use abi::{Endpoint, fs::process_folder, pm::ProcessRecord, vfs};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt::Write;
 use fs::Errno;
@@ -63,6 +63,7 @@ impl Place {
         let whose = |whose: Whose| u64::from(whose.pid) << PID_SHIFT | u64::from(whose.tid) << TID_SHIFT;
         let (kind, owner, inner) = match self {
             Place::Fixed(index) => (1, 0, index as u64),
+            Place::Folder(owner) if owner.tid == 0 => return process_folder(owner.pid),
             Place::Folder(owner) => (2, whose(owner), 0),
             Place::File(owner, index) => (3, whose(owner), index as u64),
             Place::Descriptor(owner, number) => (4, whose(owner), u64::from(number)),
@@ -368,6 +369,15 @@ impl<S: Source> Tree<S> {
         }
     }
 
+    /// Permissions of a link in fd: they tell what the descriptor was opened for, as lsof(8) expects. `ENOENT`: it is closed.
+    fn link_permissions(&mut self, process: Endpoint, descriptor: u32) -> Result<u32, Errno> {
+        let access = self.source.descriptor_access(process, descriptor).map_err(not_found)?;
+        let reads = if access & vfs::OPEN_READS != 0 { 0o500 } else { 0 };
+        let writes = if access & vfs::OPEN_WRITES != 0 { 0o300 } else { 0 };
+        Ok(reads | writes)
+    }
+
+    /// Kind and permissions; those of a link in fd are not all its own.
     fn mode_of(&self, place: Place) -> u32 {
         match place {
             Place::Fixed(index) => self.fixed(index).map_or(0, |entry| match entry.kind {
@@ -407,7 +417,10 @@ impl<S: Source> FileSystem for Tree<S> {
         };
         let now_ns = self.source.real_time_ns();
         let now = Timestamp { seconds: (now_ns / 1_000_000_000) as i64, nanos: (now_ns % 1_000_000_000) as u32 };
-        let mode = self.mode_of(place);
+        let mode = match place {
+            Place::Descriptor(_, descriptor) => S_IFLNK | self.link_permissions(owner.endpoint, descriptor)?,
+            _ => self.mode_of(place),
+        };
         let is_private = !matches!(place, Place::Folder(_) | Place::Fixed(_) | Place::Descriptor(..));
         Ok(Attributes {
             node,

@@ -126,6 +126,9 @@ impl Source for Figures {
             _ => Err(Errno::EBADF),
         }
     }
+    fn descriptor_access(&mut self, _: Endpoint, descriptor: u32) -> Result<u64, Errno> {
+        self.answer([1, 2, 3].get(descriptor as usize).copied().unwrap_or(0))
+    }
     fn memory(&mut self) -> Memory {
         Memory { total: 512 << 20, free: 400 << 20, cached: 8 << 20 }
     }
@@ -564,4 +567,14 @@ fn system_v_objects_are_in_the_columns_of_linux() {
         assert_eq!(heading, Some(line(path).len()), "{path}");
     }
     assert_eq!(walk("sysvipc/x"), Err(Errno::ENOENT));
+}
+
+#[test]
+fn a_link_of_a_descriptor_has_the_permissions_that_it_was_opened_with() {
+    let mode = |descriptor: &str| {
+        let mut proc = proc_over(Figures::new());
+        let node = walk_in(&mut proc, &std::format!("7/fd/{descriptor}")).unwrap();
+        proc.attributes(node).unwrap().mode
+    };
+    assert_eq!(["0", "1", "2", "10"].map(mode), [0o500, 0o300, 0o700, 0].map(|permissions| S_IFLNK | permissions));
 }

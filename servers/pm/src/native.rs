@@ -262,6 +262,11 @@ impl System for Native {
         vfs::PidFd::results(&reply).map(|(identity, nonblocking)| (Identity::from_word(identity), nonblocking))
     }
 
+    fn vfs_process_folder(&mut self, process: Endpoint, descriptor: i32) -> Result<u32> {
+        let request = vfs::ProcessFolder { process, descriptor: descriptor.into() };
+        ask(Endpoint::VFS, &request.message())?.result().map(|pid| pid as u32)
+    }
+
     fn vfs_copy_descriptor(&mut self, to: &Requester, from: Endpoint, descriptor: i32) -> Result<u64> {
         let Requester { thread: process, call } = *to;
         let request = vfs::CopyDescriptor { process, call, from, descriptor: descriptor.into() };

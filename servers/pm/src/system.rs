@@ -225,6 +225,8 @@ pub trait System {
     fn vfs_open_pidfd(&mut self, to: &Requester, identity: Identity, flags: u64, address: u64) -> Result<u64, Errno>;
     /// `vfs::PidFd`: the process that a descriptor means, and whether waits for it do not block.
     fn vfs_pidfd(&mut self, thread: Endpoint, descriptor: i32) -> Result<(Identity, bool), Errno>;
+    /// `vfs::ProcessFolder`: the pid of the process whose directory in /proc a descriptor is open on.
+    fn vfs_process_folder(&mut self, thread: Endpoint, descriptor: i32) -> Result<u32, Errno>;
     /// `vfs::CopyDescriptor`. Returns the new one.
     fn vfs_copy_descriptor(&mut self, to: &Requester, from: Endpoint, descriptor: i32) -> Result<u64, Errno>;
     /// `vfs::NextEvent`; `None`: no more.

@@ -2950,6 +2950,12 @@ struct skink_tty_session_end {
 /* Text: /proc/net/unix. */
 #define SKINK_VFS_TEXT_SOCKETS 3ull
 
+/* DescriptorAccess: reading. */
+#define SKINK_VFS_OPEN_READS 1ull
+
+/* DescriptorAccess: writing. */
+#define SKINK_VFS_OPEN_WRITES 2ull
+
 /* Fork: the descriptor table is shared (CLONE_FILES). */
 #define SKINK_VFS_FORK_FILES 1ull
 
@@ -3209,6 +3215,21 @@ struct skink_vfs_copy_descriptor {
 #define SKINK_VFS_SIGNALS_PENDING 0x30016u
 struct skink_vfs_signals_pending {
     uint64_t process;
+};
+
+/* Returns the process whose directory /proc/PID a descriptor of a thread is open on (pidfd_send_signal(2) takes such a one). Word 0 of the
+ * reply: its pid; it may have ended. EBADF: it is of something else. */
+#define SKINK_VFS_PROCESS_FOLDER 0x30017u
+struct skink_vfs_process_folder {
+    uint64_t process;
+    int64_t descriptor;
+};
+
+/* procfs: word 0 of the reply is what a descriptor was opened for (OPEN_*). EBADF. */
+#define SKINK_VFS_DESCRIPTOR_ACCESS 0x30018u
+struct skink_vfs_descriptor_access {
+    uint64_t process;
+    int64_t descriptor;
 };
 
 /* The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables. Routed to vm are the Linux calls

@@ -36,6 +36,19 @@ impl<S: System> Programs<S> {
         self.table.process_by_identity(identity).ok_or(Errno::ESRCH)
     }
 
+    /// The process that a signal to a descriptor is for: that of a pidfd, or of an open directory /proc/PID. `EBADF`; `None`: it has ended.
+    pub fn signalled_by_descriptor(&mut self, t: ThreadIndex, descriptor: i32) -> Result<Option<ProcessIndex>> {
+        let thread = self.table[t].endpoint();
+        match self.system.vfs_pidfd(thread, descriptor) {
+            Ok((identity, _)) => Ok(self.table.process_by_identity(identity)),
+            Err(Errno::EBADF) => {
+                let pid = self.system.vfs_process_folder(thread, descriptor)?;
+                Ok(self.table.process_by_pid(pid))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// `pidfd_getfd(pidfd, descriptor, flags)`. `EPERM`: the caller may not look into the process.
     pub fn pidfd_getfd(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
         if a[2] & 0xffff_ffff != 0 {

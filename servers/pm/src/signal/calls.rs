@@ -230,8 +230,7 @@ impl<S: System> Pm<S> {
             return Err(Errno::EINVAL);
         }
         let p = self.programs.table.process_of(t);
-        let (identity, _) = self.programs.system.vfs_pidfd(self.programs.table[t].endpoint(), a[0] as i32)?;
-        let target = self.programs.table.process_by_identity(identity);
+        let target = self.programs.signalled_by_descriptor(t, a[0] as i32)?;
         let info = match a[2] {
             0 => self.user_info(p, optional_signal(a[1])?, code::USER),
             info => {

@@ -128,6 +128,8 @@ pub struct Fake {
     pub deaths: u64,
     /// Descriptors for processes, whoever has them.
     pub pidfds: Vec<(Requester, Identity, u64)>,
+    /// Descriptors of directories /proc/PID, whoever has them.
+    pub process_folders: Vec<(i32, u32)>,
     /// The event that was fetched last: a successor gets it again.
     pub last_event: Option<FileEvent>,
 }
@@ -422,6 +424,11 @@ impl System for Fake {
         self.enter();
         let (_, identity, flags) = self.pidfds.get(descriptor as usize).ok_or(Errno::EBADF)?;
         Ok((*identity, flags & abi::vfs::PIDFD_NONBLOCK != 0))
+    }
+    fn vfs_process_folder(&mut self, _: Endpoint, descriptor: i32) -> Result<u32> {
+        self.enter();
+        let folder = self.process_folders.iter().find(|(known, _)| *known == descriptor);
+        folder.map(|(_, pid)| *pid).ok_or(Errno::EBADF)
     }
     fn vfs_copy_descriptor(&mut self, to: &Requester, from: Endpoint, descriptor: i32) -> Result<u64> {
         self.enter();

@@ -92,6 +92,21 @@ fn a_descriptor_never_means_a_later_process_with_the_same_id() {
 }
 
 #[test]
+fn a_signal_goes_to_the_process_of_an_open_directory_of_proc() {
+    let mut world = World::new();
+    let init = world.init;
+    let (pid, child) = world.fork(init);
+    let (_, stranger) = world.user(1000, 1000);
+    world.pm.programs.system.process_folders.extend([(40, pid as u32), (41, 31_999)]);
+    assert_eq!(world.call(stranger, nr::PIDFD_SEND_SIGNAL, &[40, 9, 0, 0]), Some(Err(Errno::EPERM)));
+    assert_eq!(world.call(init, nr::PIDFD_SEND_SIGNAL, &[41, 9, 0, 0]), Some(Err(Errno::ESRCH)));
+    assert_eq!(world.call(init, nr::PIDFD_SEND_SIGNAL, &[42, 9, 0, 0]), Some(Err(Errno::EBADF)));
+    assert_eq!(world.call(init, nr::PIDFD_GETFD, &[40, 0, 0]), Some(Err(Errno::EBADF)));
+    assert_eq!(world.call(init, nr::PIDFD_SEND_SIGNAL, &[40, 9, 0, 0]), Some(Ok(0)));
+    assert!(!world.is_there(child));
+}
+
+#[test]
 fn a_signal_by_descriptor_needs_what_kill_needs() {
     let mut world = World::new();
     let init = world.init;

@@ -9,10 +9,10 @@ use crate::{
     callers::lives::Identity,
     keep::{Store, records::Note},
     memory as user,
-    objects::{File, O_NONBLOCK, O_RDWR, OpenFile, pidfd::PidFd},
+    objects::{File, O_NONBLOCK, O_RDWR, OpenFile, directory::Directory, pidfd::PidFd},
     processes::{Process, Processes},
 };
-use abi::{Endpoint, Errno, Message, Word, vfs};
+use abi::{Endpoint, Errno, Message, Word, fs, vfs};
 use alloc::rc::Rc;
 use sys::fallible::copied;
 
@@ -67,6 +67,14 @@ pub(super) fn describe(processes: &Processes, message: &Message, request: &vfs::
         Some((identity, nonblocking)) => vfs::PidFd::reply(message, 0, identity.to_word(), nonblocking),
         None => message.reply(Err(Errno::EBADF)),
     }
+}
+
+/// `ProcessFolder`. A descriptor of `O_PATH` is none, as on Linux.
+pub(super) fn process_folder(processes: &Processes, request: &vfs::ProcessFolder) -> Result<u64, Errno> {
+    let file = processes.get(request.process)?.file(request.descriptor as i32)?;
+    let node = &file.object::<Directory>().ok_or(Errno::EBADF)?.node;
+    let pid = if node.mount().kind() == "proc" { fs::process_of_folder(node.number()) } else { None };
+    pid.map(u64::from).ok_or(Errno::EBADF)
 }
 
 /// `CopyDescriptor`. `EBADF`: the other thread has no such descriptor.

@@ -32,6 +32,7 @@ pub fn service_request(vfs: &'static Vfs, message: &Message) -> Message {
         Request::DescriptorPath(request) => shown::path(processes, message.source, &request),
         Request::Descriptors(request) => shown::descriptors(processes, message.source, &request),
         Request::DescriptorInfo(request) => shown::descriptor(processes, message.source, &request),
+        Request::DescriptorAccess(request) => shown::access(processes, &request),
         Request::ProcessFiles(request) => match shown::files(processes, request.process) {
             Ok((umask, table_size)) => return vfs::ProcessFiles::reply(message, 0, umask, table_size),
             Err(error) => Err(error),
@@ -76,6 +77,7 @@ fn pm_request(vfs: &'static Vfs, pm: Endpoint, request: Request) -> Result<u64, 
         }
         Request::SetLimits(request) => set_limits(processes, &request)?,
         Request::OpenPidFd(request) => return pidfds::open(base, processes, &request),
+        Request::ProcessFolder(request) => return pidfds::process_folder(processes, &request),
         Request::CopyDescriptor(request) => return pidfds::copy_descriptor(base, processes, &request),
         Request::SyncAll(request) => mounts::begin_sync(base, request.unmount),
         _ => return Err(Errno::ENOSYS),

@@ -142,6 +142,14 @@ pub fn descriptors(processes: &Processes, to: Endpoint, request: &vfs::Descripto
     Ok(bytes.len() as u64)
 }
 
+/// What a descriptor was opened for: nothing with `O_PATH`.
+pub fn access(processes: &Processes, request: &vfs::DescriptorAccess) -> Result<u64, Errno> {
+    let file = processes.get(request.process)?.file(request.descriptor as i32)?;
+    let reads = if file.reads() { vfs::OPEN_READS } else { 0 };
+    let writes = if file.writes() { vfs::OPEN_WRITES } else { 0 };
+    Ok(reads | writes)
+}
+
 /// The lines of /proc/PID/fdinfo.
 pub fn descriptor(processes: &Processes, to: Endpoint, request: &vfs::DescriptorInfo) -> Result<u64, Errno> {
     const O_CLOEXEC: u32 = 0o2_000_000;

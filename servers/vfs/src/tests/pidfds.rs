@@ -96,6 +96,25 @@ fn pm_learns_which_process_a_descriptor_means() {
 }
 
 #[test]
+fn pm_learns_of_which_process_an_open_directory_of_proc_is() {
+    let mut world = World::new();
+    world.start_proc();
+    let opened = ["/proc/1", "/proc", "/proc/text", "/"].map(|path| world.open(world.root, path, O_RDONLY, 0).unwrap());
+    let by_path = world.open(world.root, "/proc/1", O_PATH, 0).unwrap();
+    let ask = |descriptor: u64| vfs::ProcessFolder { process: world.root, descriptor: descriptor as i64 };
+    assert_eq!(world.call_as_pm(ask(opened[0]).message()), Ok(1));
+    for other in [opened[1], opened[2], opened[3], by_path, 99] {
+        assert_eq!(world.call_as_pm(ask(other).message()), Err(Errno::EBADF));
+    }
+    assert_eq!(world.call_as_procfs(ask(opened[0]).message()), Err(Errno::EPERM));
+    let pidfd = vfs::PidFd { process: world.root, descriptor: opened[0] as i64 };
+    assert_eq!(world.call_as_pm(pidfd.message()), Err(Errno::EBADF), "it is no pidfd for other calls");
+    world.restart_vfs();
+    let ask = vfs::ProcessFolder { process: world.root, descriptor: opened[0] as i64 };
+    assert_eq!(world.call_as_pm(ask.message()), Ok(1));
+}
+
+#[test]
 fn an_epoll_reports_the_end() {
     let mut world = World::new();
     let child = world.fork(world.root, 0);

@@ -331,6 +331,20 @@ fn information(world: &World, process: Endpoint, descriptor: i32) -> Result<Stri
 }
 
 #[test]
+fn proc_learns_what_a_descriptor_was_opened_for() {
+    let world = World::new();
+    world.make("/file", b"x", 0o644, (0, 0));
+    let opened = [O_RDONLY, O_WRONLY, O_RDWR, O_PATH].map(|flags| world.open(world.root, "/file", flags, 0).unwrap());
+    let ask = |descriptor: u64| {
+        let request = vfs::DescriptorAccess { process: world.root, descriptor: descriptor as i64 };
+        world.call_as_procfs(request.message())
+    };
+    let both = vfs::OPEN_READS | vfs::OPEN_WRITES;
+    assert_eq!(opened.map(ask), [Ok(vfs::OPEN_READS), Ok(vfs::OPEN_WRITES), Ok(both), Ok(0)]);
+    assert_eq!(ask(99), Err(Errno::EBADF));
+}
+
+#[test]
 fn proc_shows_mounts_in_a_line_with_number_device_and_place() {
     let world = World::new();
     let text = shown(&world, vfs::TEXT_MOUNT_INFO);

@@ -251,8 +251,8 @@ impl Proc {
     const ROOT: u64 = 1;
     const TEXT_NODE: u64 = 2;
     /// The directory of a process of the superuser, which has the links too.
-    const PROCESS: u64 = 3;
-    const FIRST_LINK: u64 = 4;
+    const PROCESS: u64 = fs::process_folder(1);
+    const FIRST_LINK: u64 = 3;
 
     /// Kind and permissions, with the link count above.
     fn mode(node: u64) -> u64 {
