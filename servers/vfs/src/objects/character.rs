@@ -1,6 +1,6 @@
 //! Character devices: requests go to the driver, data straight between it and the program through a magic grant.
 
-use super::{Asking, Done, End, Inheritance, Kind, Object, OpenFile, Operation, no_position};
+use super::{Asking, Done, End, Inheritance, Kind, Object, OpenFile, Operation, Seek, no_position};
 use crate::{
     base::{
         Base, Flow,
@@ -27,6 +27,9 @@ const CHUNK: u64 = 1 << 20;
 const PTY_CHUNK: u64 = 16 << 10;
 /// Bytes of the program's memory that a device may reach in an ioctl.
 const ARGUMENT_BYTES: u64 = 256;
+
+/// The major number of /dev/zero and its like.
+const MEMORY_MAJOR: u64 = 1;
 
 /// An open character device.
 #[derive(Debug)]
@@ -56,6 +59,12 @@ impl Character {
         }
     }
 
+    /// Whether it is one of the memory devices (mem(4)), whose position stays 0 wherever a program sets it, as on Linux. Other
+    /// devices have no position.
+    fn is_memory(&self) -> bool {
+        self.node.special_device() >> 8 == MEMORY_MAJOR
+    }
+
     fn transfer(
         &self,
         on: &Operation,
@@ -63,7 +72,9 @@ impl Character {
         at: Option<u64>,
         access: Access,
     ) -> Result<Flow, Errno> {
-        no_position(at)?;
+        if !self.is_memory() {
+            no_position(at)?;
+        }
         let device = (self.service, self.minor);
         let file = Transferring(on.file.clone());
         Ok(Flow::task(transfer(on.base, on.caller.clone(), file, device, take(buffer), access)))
@@ -107,6 +118,10 @@ impl Object for Character {
             drop(file);
             result
         }))
+    }
+
+    fn seek(&self, _: &Seek) -> Result<u64, Errno> {
+        if self.is_memory() { Ok(0) } else { Err(Errno::ESPIPE) }
     }
 
     fn poll(&self) -> u32 {

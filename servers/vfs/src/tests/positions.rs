@@ -128,3 +128,18 @@ fn pipes_have_no_position() {
     assert_eq!(world.pread(world.root, reads, 1, 0), Err(Errno::ESPIPE));
     assert_eq!(world.pwrite(world.root, writes, b"x", 0), Err(Errno::ESPIPE));
 }
+
+#[test]
+fn the_position_of_a_memory_device_stays_zero() {
+    let world = World::new();
+    let open = |path: &str, device: u64| {
+        let number = [u64::from(S_IFCHR) | 0o666, device];
+        assert_eq!(world.path_call(world.root, nr::MKNOD, path, &number), Ok(0));
+        world.open(world.root, path, O_RDWR, 0).unwrap()
+    };
+    let zero = open("/zero", 0x105);
+    assert_eq!(world.seek(world.root, zero, 1 << 60, SEEK_SET), Ok(0));
+    assert_eq!(world.seek(world.root, zero, 5, SEEK_CUR), Ok(0));
+    // It goes to the driver, and waits.
+    assert_eq!(world.begin_call(world.root, nr::PREAD64, &[zero, DATA, 1, 1 << 60]), None);
+}
