@@ -1,4 +1,4 @@
-# Python's own tests of what it asks the system for: what passes and what is left out on Linux, and the same here. python_deep.sh has more.
+# Python's own tests of what it asks the system for: what passes and what is left out on Linux, and the same here.
 #: package python3.11,libpython3.11-testsuite,coreutils
 #: timeout 600
 #: memory 1024
@@ -7,7 +7,6 @@ cat >verdicts.py <<'P'
 import io, os, re, sys, unittest, warnings
 from test import support
 
-# There is no network yet, so that what makes a socket of AF_INET for itself is left out.
 LEFT_OUT = [
     # Maps a sparse file of 2 GiB and more: a shared mapping takes space for the holes it shows.
     r"test_mmap\.LargeMmapTests",

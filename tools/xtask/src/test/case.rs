@@ -43,8 +43,6 @@ pub struct Terms {
     pub packages: Vec<String>,
     /// `second_disk MIB`: an empty disk besides the root's.
     pub second_disk_mib: Option<u64>,
-    /// `deep`: the case belongs to the deep tests alone.
-    pub deep_only: bool,
 }
 
 impl Default for Terms {
@@ -58,7 +56,6 @@ impl Default for Terms {
             disk_rate: None,
             packages: Vec::new(),
             second_disk_mib: None,
-            deep_only: false,
         }
     }
 }
@@ -109,9 +106,8 @@ fn terms(text: &str) -> Result<Terms> {
             "disk_rate" => terms.disk_rate = Some(value.parse().with_context(wrong)?),
             "package" => terms.packages.extend(debian::names(value)?),
             "second_disk" => terms.second_disk_mib = Some(value.parse().with_context(wrong)?),
-            "deep" => terms.deep_only = true,
             _ => bail!(
-                "expected system, status, timeout, memory, icount, disk_rate, package, second_disk or deep, not '{key}'"
+                "expected system, status, timeout, memory, icount, disk_rate, package or second_disk, not '{key}'"
             ),
         }
     }

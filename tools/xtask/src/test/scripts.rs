@@ -29,7 +29,7 @@ pub fn tests<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     let root = &setting.workspace.root;
     let mut tests = Vec::new();
     for folder in ["qemu", PROGRAMS] {
-        for case in case::find(root, folder, "sh")?.into_iter().filter(|case| !case.terms.deep_only) {
+        for case in case::find(root, folder, "sh")? {
             tests.push(Test::new(case.name.clone(), move || run_in_guest(setting, &case)));
         }
     }
@@ -42,12 +42,12 @@ pub fn tests<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     Ok(tests)
 }
 
-/// The cases that have a full form or no other, in the guest and here.
+/// The cases that have a full form, in the guest and here.
 ///
 /// # Errors
 /// When a case is written wrongly.
 pub fn deep_tests<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
-    let has_full_form = |case: &Case| case.terms.deep_only || case.text.contains(DEEP_VARIABLE);
+    let has_full_form = |case: &Case| case.text.contains(DEEP_VARIABLE);
     let mut in_guest = case::find(&setting.workspace.root, "qemu", "sh")?;
     in_guest.extend(case::find(&setting.workspace.root, PROGRAMS, "sh")?);
     let in_guest = in_guest.into_iter().filter(has_full_form);
