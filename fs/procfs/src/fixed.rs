@@ -43,6 +43,8 @@ pub enum Setting {
 /// A line of a table.
 pub struct Entry {
     path: &'static str,
+    /// Where its last component begins.
+    name_start: usize,
     /// What it is.
     pub kind: Kind,
 }
@@ -50,17 +52,21 @@ pub struct Entry {
 impl Entry {
     /// Returns its last component.
     pub fn name(&self) -> &'static str {
-        self.path.rsplit('/').next().unwrap_or(self.path)
+        &self.path[self.name_start..]
     }
 
     /// Returns the path of the folder that it is in; `None`: it is the root.
     fn folder(&self) -> Option<&'static str> {
-        match self.path {
-            "" => None,
-            path => Some(path.rsplit_once('/').map_or("", |(folder, _)| folder)),
-        }
+        if self.path.is_empty() { None } else { Some(&self.path[..self.name_start.saturating_sub(1)]) }
     }
 
+    /// Whether it is in this folder. Most entries are not, which the lengths tell.
+    fn is_in(&self, folder: &Entry) -> bool {
+        let own_length = self.name_start.saturating_sub(1);
+        own_length == folder.path.len() && self.folder() == Some(folder.path)
+    }
+
+    /// Whether it is a directory.
     pub fn is_folder(&self) -> bool {
         matches!(self.kind, Kind::Folder)
     }
@@ -68,32 +74,36 @@ impl Entry {
 
 /// A folder.
 pub const fn folder(path: &'static str) -> Entry {
-    Entry { path, kind: Kind::Folder }
+    entry(path, Kind::Folder)
 }
 
 /// A file with a text.
 pub const fn text(path: &'static str, write: WriteText) -> Entry {
-    Entry { path, kind: Kind::Text(write) }
+    entry(path, Kind::Text(write))
 }
 
 /// A file with one line.
 pub const fn line(path: &'static str, line: &'static str) -> Entry {
-    Entry { path, kind: Kind::Line(line) }
+    entry(path, Kind::Line(line))
 }
 
 /// A file with a number.
 pub const fn number(path: &'static str, number: u64) -> Entry {
-    Entry { path, kind: Kind::Number(number) }
+    entry(path, Kind::Number(number))
 }
 
 /// A file that root may write.
 pub const fn setting(path: &'static str, setting: Setting) -> Entry {
-    Entry { path, kind: Kind::Setting(setting) }
+    entry(path, Kind::Setting(setting))
 }
 
 /// Any other entry.
 pub const fn entry(path: &'static str, kind: Kind) -> Entry {
-    Entry { path, kind }
+    let mut name_start = path.len();
+    while name_start > 0 && path.as_bytes()[name_start - 1] != b'/' {
+        name_start -= 1;
+    }
+    Entry { path, name_start, kind }
 }
 
 /// All entries of a file system that belong to no process. The first is the root.
@@ -129,12 +139,12 @@ impl Entries {
 
     /// Returns the first entry of a folder whose number is not below `first`.
     pub fn next_in(self, folder: &Entry, first: usize) -> Option<(usize, &'static Entry)> {
-        self.numbered().skip(first).find(|(_, entry)| entry.folder() == Some(folder.path))
+        self.numbered().skip(first).find(|(_, entry)| entry.is_in(folder))
     }
 
     /// Returns the number of the entry with this name in a folder.
     pub fn find(self, folder: &Entry, name: &[u8]) -> Option<usize> {
-        let is_meant = |entry: &Entry| entry.folder() == Some(folder.path) && entry.name().as_bytes() == name;
+        let is_meant = |entry: &Entry| entry.is_in(folder) && entry.name().as_bytes() == name;
         self.numbered().find(|(_, entry)| is_meant(entry)).map(|(number, _)| number)
     }
 
