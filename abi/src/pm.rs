@@ -42,6 +42,9 @@ protocol! {
     TakeSignals = 15 { process: Endpoint, call: u64, mask: u64, address: u64, count: u64, watch: bool }
     /// vfs: which signals of `mask` are pending for a thread. If none is, vfs is told of the next one. Word 0 of the reply: the set.
     AwaitSignals = 16 { process: Endpoint, mask: u64 }
+    /// procfs: copies memory of a process into the grant, or out of it (`write`), also where the process may not write itself. Word 0 of the
+    /// reply: bytes copied, which are fewer at the end of what is mapped. `EIO`: nothing is.
+    Memory = 17 { process: Endpoint, address: u64, grant: GrantId, bytes: u64, write: bool }
 }
 
 /// System V segments of shared memory. Values of a record: bytes, creating process, process that attached or detached last, attaches,
@@ -116,7 +119,7 @@ pub struct ProcessRecord {
     pub egid: u32,
     pub sgid: u32,
     pub threads: u32,
-    /// Letter as in /proc/PID/stat: R S D T Z.
+    /// Letter as in /proc/PID/stat: R S D T t Z.
     pub state: u32,
     /// 1: a service, shown like a kernel thread, without memory map or arguments.
     pub service: u32,
@@ -152,5 +155,9 @@ pub struct ProcessRecord {
     /// Queued signals and timers of its user, and how many it may have.
     pub signals_queued: u32,
     pub signals_queued_max: u32,
+    /// Id of the process that traces it; 0: none.
+    pub tracer: u32,
+    /// 1: its files of /proc belong to root (PR_SET_DUMPABLE).
+    pub undumpable: u32,
     pub padding: u32,
 }

@@ -143,6 +143,19 @@ impl Source for Live {
         fetch_text(Endpoint::PM, NAME_BYTES, |grant, bytes| pm::MachineName { which, grant, bytes }.message())
     }
 
+    fn read_memory(&mut self, process: Endpoint, address: u64, into: &mut [u8]) -> Result<usize, Errno> {
+        fetch(Endpoint::PM, into, |grant, bytes| pm::Memory { process, address, grant, bytes, write: false }.message())
+    }
+
+    fn write_memory(&mut self, process: Endpoint, address: u64, from: &[u8]) -> Result<(), Errno> {
+        let bytes = from.len() as u64;
+        let reply = grant::lend(from, Endpoint::PM, |grant| {
+            let request = pm::Memory { process, address, grant, bytes, write: true };
+            ipc::call_repeating(Endpoint::PM, &request.message())
+        })??;
+        reply.result().map(drop)
+    }
+
     fn set_machine_name(&mut self, which: u64, name: &[u8]) -> Result<(), Errno> {
         let bytes = name.len() as u64;
         let reply = grant::lend(name, Endpoint::PM, |grant| {

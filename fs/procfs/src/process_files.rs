@@ -28,6 +28,8 @@ pub enum Kind {
     Text(WriteText),
     /// A text for the owner of the process.
     PrivateText(WriteText),
+    /// The memory of the process, for its owner.
+    Memory,
 }
 
 /// Who has an entry.
@@ -65,6 +67,7 @@ pub const ENTRIES: &[(&str, Of, Kind)] = &[
     ("limits", Of::Both, Kind::Text(text::limits)),
     ("loginuid", Of::Both, Kind::Text(text::no_login)),
     ("maps", Of::Both, Kind::PrivateText(|source, process, out| text::maps(source, process, out, text::map_line))),
+    ("mem", Of::Both, Kind::Memory),
     ("mountinfo", Of::Both, Kind::Text(|source, _, out| source.mount_info(out))),
     ("mounts", Of::Both, Kind::Text(|source, _, out| source.mounts(out))),
     ("ns", Of::Both, Kind::Namespaces),

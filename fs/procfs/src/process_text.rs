@@ -25,7 +25,7 @@ pub fn name(process: &ProcessRecord) -> Lossy<'_> {
 }
 
 fn state_letter(process: &ProcessRecord) -> char {
-    char::from_u32(process.state).filter(char::is_ascii_uppercase).unwrap_or('?')
+    char::from_u32(process.state).filter(char::is_ascii_alphabetic).unwrap_or('?')
 }
 
 /// Returns the priority as Linux reports it: real-time priorities, inheritance included, are negative, lower is better.
@@ -184,7 +184,7 @@ pub fn status(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text)
     }
     writeln!(text, "State:\t{} ({})", state_letter(process), state_word(process))?;
     writeln!(text, "Tgid:\t{}\nNgid:\t0\nPid:\t{}", process.process, process.pid)?;
-    writeln!(text, "PPid:\t{}\nTracerPid:\t0", process.parent)?;
+    writeln!(text, "PPid:\t{}\nTracerPid:\t{}", process.parent, process.tracer)?;
     writeln!(text, "Uid:\t{}\t{}\t{}\t{}", process.uid, process.euid, process.suid, process.fsuid)?;
     writeln!(text, "Gid:\t{}\t{}\t{}\t{}", process.gid, process.egid, process.sgid, process.fsgid)?;
     writeln!(text, "FDSize:\t{}", files.map_or(0, |(_, size)| size))?;
@@ -294,6 +294,7 @@ fn state_word(process: &ProcessRecord) -> &'static str {
         'S' => "sleeping",
         'D' => "disk sleep",
         'T' => "stopped",
+        't' => "tracing stop",
         'Z' => "zombie",
         _ => "unknown",
     }

@@ -84,6 +84,10 @@ pub trait Source {
     fn thread_from(&mut self, pid: u32, tid: u32) -> Result<Option<ProcessRecord>, Errno>;
     /// Returns a text of a process. `ESRCH`, `ENOMEM`.
     fn process_text(&mut self, pid: u32, which: ProcessText) -> Result<Vec<u8>, Errno>;
+    /// Reads memory of a process. Returns the bytes read: fewer at the end of what is mapped. `EIO`: nothing is; `ESRCH`, `ENOMEM`.
+    fn read_memory(&mut self, process: Endpoint, address: u64, into: &mut [u8]) -> Result<usize, Errno>;
+    /// Writes memory of a process, also where it may not write itself. `EIO`, `ESRCH`, `ENOMEM`.
+    fn write_memory(&mut self, process: Endpoint, address: u64, from: &[u8]) -> Result<(), Errno>;
     /// Returns the memory sizes of a process.
     fn process_memory(&mut self, process: Endpoint) -> ProcessMemory;
     /// Writes the regions of a process from number `first` on into `records`. Returns how many; 0: there are no more. `ENOMEM`.

@@ -15,9 +15,12 @@ use fs::file_system::{
     Attributes, Caller, DataSink, DataSource, EntrySink, FileSystem, NodeId, Reader, S_IFDIR, S_IFLNK, S_IFREG,
     Statistics, Timestamp,
 };
+use sys::fallible;
 
 /// Limit of what is written to a file, in bytes.
 const WRITE_BYTES: usize = 128;
+/// Memory of a process that is copied at a time.
+const MEMORY_BYTES: usize = 16 * 1024;
 
 /// A process, or a thread of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +153,7 @@ impl<S: Source> Tree<S> {
                     Kind::Text(write) | Kind::PrivateText(write) => {
                         Text::of(|text| write(&mut self.source, &record, text))
                     }
-                    Kind::Link(_) | Kind::Executable => Err(Errno::EINVAL),
+                    Kind::Link(_) | Kind::Executable | Kind::Memory => Err(Errno::EINVAL),
                     _ => Err(Errno::EISDIR),
                 }
             }
@@ -192,6 +195,56 @@ impl<S: Source> Tree<S> {
                 self.source.set_setting(what, digits.parse().map_err(|_| Errno::EINVAL)?)
             }
         }
+    }
+
+    /// The process whose memory a node shows, if it does.
+    fn memory_of(&mut self, node: NodeId) -> Result<Option<Endpoint>, Errno> {
+        match Place::of(node)? {
+            Place::File(whose, index) if matches!(ENTRIES[index].2, Kind::Memory) => {
+                let record = self.record(whose)?;
+                if record.service == 0 { Ok(Some(record.endpoint)) } else { Err(Errno::EACCES) }
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Copies memory of a process, up to the first page that is not there.
+    fn read_memory(
+        &mut self,
+        process: Endpoint,
+        address: u64,
+        len: usize,
+        sink: &mut dyn DataSink,
+    ) -> Result<usize, Errno> {
+        let mut piece = fallible::filled(0, len.min(MEMORY_BYTES))?;
+        let mut done = 0;
+        while done < len {
+            let wanted = (len - done).min(MEMORY_BYTES);
+            match self.source.read_memory(process, address.wrapping_add(done as u64), &mut piece[..wanted]) {
+                Ok(0) => break,
+                Ok(read) => {
+                    sink.put(&piece[..read])?;
+                    done += read;
+                }
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(done)
+    }
+
+    /// Changes memory of a process. A write is as long as one piece at most: programs go on with the rest.
+    fn write_memory(
+        &mut self,
+        process: Endpoint,
+        address: u64,
+        len: usize,
+        source: &mut dyn DataSource,
+    ) -> Result<usize, Errno> {
+        let mut piece = fallible::filled(0, len.min(MEMORY_BYTES))?;
+        source.take(&mut piece)?;
+        self.source.write_memory(process, address, &piece)?;
+        Ok(piece.len())
     }
 
     /// The setting behind a node. `EISDIR`; `EACCES`: it cannot be written.
@@ -395,6 +448,7 @@ impl<S: Source> Tree<S> {
                 Kind::Link(_) | Kind::Executable => S_IFLNK | 0o777,
                 Kind::Text(_) => S_IFREG | 0o444,
                 Kind::PrivateText(_) => S_IFREG | 0o400,
+                Kind::Memory => S_IFREG | 0o600,
             },
         }
     }
@@ -426,7 +480,7 @@ impl<S: Source> FileSystem for Tree<S> {
             node,
             mode,
             links: if mode & S_IFDIR != 0 { 2 } else { 1 },
-            uid: if is_private && !has_one_user(&owner) { 0 } else { owner.euid },
+            uid: if is_private && (owner.undumpable != 0 || !has_one_user(&owner)) { 0 } else { owner.euid },
             gid: owner.egid,
             block_size: 1024,
             accessed: now,
@@ -447,6 +501,9 @@ impl<S: Source> FileSystem for Tree<S> {
     }
 
     fn read(&mut self, node: NodeId, offset: u64, len: usize, sink: &mut dyn DataSink) -> Result<usize, Errno> {
+        if let Some(process) = self.memory_of(node)? {
+            return self.read_memory(process, offset, len, sink);
+        }
         let content = self.content(Place::of(node)?)?;
         let start = content.len().min(usize::try_from(offset).unwrap_or(usize::MAX));
         let end = content.len().min(start.saturating_add(len));
@@ -458,11 +515,14 @@ impl<S: Source> FileSystem for Tree<S> {
     fn write(
         &mut self,
         node: NodeId,
-        _offset: u64,
+        offset: u64,
         len: usize,
         source: &mut dyn DataSource,
         _: Caller,
     ) -> Result<usize, Errno> {
+        if let Some(process) = self.memory_of(node)? {
+            return self.write_memory(process, offset, len, source);
+        }
         let setting = self.setting(node)?;
         let mut bytes = [0; WRITE_BYTES];
         let text = bytes.get_mut(..len).ok_or(Errno::EINVAL)?;
@@ -473,6 +533,9 @@ impl<S: Source> FileSystem for Tree<S> {
 
     /// What can be written may be opened with `O_TRUNC`.
     fn truncate(&mut self, node: NodeId, _: u64) -> Result<(), Errno> {
+        if self.memory_of(node)?.is_some() {
+            return Ok(());
+        }
         self.setting(node).map(drop)
     }
 

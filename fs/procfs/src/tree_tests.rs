@@ -95,6 +95,17 @@ impl Source for Figures {
             _ => Err(Errno::ESRCH),
         }
     }
+    fn read_memory(&mut self, _: Endpoint, address: u64, into: &mut [u8]) -> Result<usize, Errno> {
+        let length = (0x401000u64.saturating_sub(address) as usize).min(into.len());
+        if address < 0x400000 || length == 0 {
+            return Err(Errno::EIO);
+        }
+        into[..length].fill(address as u8);
+        Ok(length)
+    }
+    fn write_memory(&mut self, _: Endpoint, address: u64, _: &[u8]) -> Result<(), Errno> {
+        if address < 0x400000 { Err(Errno::EIO) } else { Ok(()) }
+    }
     fn process_memory(&mut self, _: Endpoint) -> ProcessMemory {
         ProcessMemory { size: 8192, resident: 4096, data: 4096, stack: 0 }
     }

@@ -29,6 +29,7 @@ impl<S: System> Pm<S> {
             }
             Request::TakeSignals(ask) => self.take_signals(&ask),
             Request::AwaitSignals(ask) => self.await_signals(ask.process, Set(ask.mask)),
+            Request::Memory(ask) => self.programs.copy_memory(message.source, &ask),
             Request::ProcessText(ask) => self.programs.text(message.source, ask.pid, ask.what, ask.grant, ask.bytes),
             Request::MachineName(ask) => self.show_machine_name(message.source, &ask),
             Request::SetMachineName(ask) => self.change_machine_name(message.source, ask.grant, ask.bytes, ask.which),
@@ -63,9 +64,11 @@ impl<S: System> Pm<S> {
     fn may_ask(&self, source: Endpoint, request: &Request) -> bool {
         let askers: &[&str] = match request {
             Request::ServiceUp(_) | Request::Boot(_) => &[],
-            Request::Processes(_) | Request::Threads(_) | Request::ProcessText(_) | Request::IpcObjects(_) => {
-                &["procfs"]
-            }
+            Request::Processes(_)
+            | Request::Threads(_)
+            | Request::ProcessText(_)
+            | Request::IpcObjects(_)
+            | Request::Memory(_) => &["procfs"],
             Request::MachineName(_) | Request::SetMachineName(_) | Request::Setting(_) | Request::SetSetting(_) => {
                 &["procfs"]
             }

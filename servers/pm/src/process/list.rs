@@ -50,6 +50,7 @@ impl<S: System> Programs<S> {
             fsuid: user.file,
             fsgid: group.file,
             no_new_privileges: process.control.no_new_privileges.into(),
+            undumpable: (!process.control.dumpable).into(),
             signals_queued: queued as u32,
             signals_queued_max: process.limits.soft(limits::SIGPENDING).min(u32::MAX.into()) as u32,
             threads: process.threads(),
@@ -73,10 +74,12 @@ impl<S: System> Programs<S> {
         let thread = &self.table[t];
         let (endpoint, pending, blocked) = (thread.endpoint(), thread.pending.set().0, thread.blocked.0);
         let (tid, (policy, priority)) = (thread.tid(), thread.scheduling.policy_and_priority());
+        let tracer = thread.trace;
         let used = self.system.thread_use(endpoint);
         let holder = &self.table[self.table.process_of(t)];
         let state = match (holder.life(), holder.stopped()) {
             (Life::Zombie(_) | Life::Free, _) => 'Z' as u32,
+            _ if tracer.is_some_and(|trace| trace.stop.is_some()) => 't' as u32,
             (Life::Alive, Some(_)) => 'T' as u32,
             (Life::Alive, None) => letter(used.state),
         };
@@ -89,6 +92,7 @@ impl<S: System> Programs<S> {
             signals_blocked: blocked,
             policy,
             priority,
+            tracer: tracer.map_or(0, |trace| self.table[trace.tracer].pid()),
             effective: self.table.effective_priority(t, used.queue),
             ..*process
         }

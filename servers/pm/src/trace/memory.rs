@@ -3,8 +3,8 @@
 use crate::programs::Programs;
 use crate::state::index::ThreadIndex;
 use crate::system::System;
-use abi::Errno;
 use abi::layout::PAGE_BYTES;
+use abi::{Endpoint, Errno, pm};
 use sys::fallible;
 
 type Result<T> = core::result::Result<T, Errno>;
@@ -47,6 +47,36 @@ impl<S: System> Programs<S> {
             (address, rest) = (address.wrapping_add(length), behind);
         }
         Ok(())
+    }
+
+    /// `pm::Memory`.
+    pub fn copy_memory(&mut self, requester: Endpoint, ask: &pm::Memory) -> Result<u64> {
+        let t = self.table.find(ask.process).ok_or(Errno::ESRCH)?;
+        let mut bytes = fallible::filled(0, ask.bytes.min(PIECE_BYTES) as usize)?;
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        if ask.write {
+            self.system.read_grant(requester, ask.grant, &mut bytes)?;
+            return self.poke(t, ask.address, &bytes).map(|()| bytes.len() as u64);
+        }
+        let there = self.read_pages(t, ask.address, &mut bytes);
+        if there == 0 { Err(Errno::EIO) } else { self.system.write_grant(requester, ask.grant, &bytes[..there]) }
+    }
+
+    /// Reads memory up to the first page that is not there. Returns the bytes read.
+    fn read_pages(&mut self, t: ThreadIndex, address: u64, bytes: &mut [u8]) -> usize {
+        let endpoint = self.table[t].endpoint();
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = address.wrapping_add(done as u64);
+            let length = ((PAGE_BYTES - at % PAGE_BYTES) as usize).min(bytes.len() - done);
+            if self.system.read(endpoint, at, &mut bytes[done..done + length]).is_err() {
+                break;
+            }
+            done += length;
+        }
+        done
     }
 
     /// A word of the memory of a process. `EIO`.

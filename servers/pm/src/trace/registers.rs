@@ -6,6 +6,7 @@ use crate::state::signal::frame;
 use crate::state::thread::Doing;
 use crate::state::trace::Stop;
 use crate::system::System;
+use abi::linux::nr;
 use abi::registers::{EXTENDED_BYTES, Registers};
 use abi::{Errno, Word, layout};
 
@@ -13,13 +14,15 @@ type Result<T> = core::result::Result<T, Errno>;
 
 /// Words of `struct user_regs_struct`.
 pub const WORDS: usize = 27;
-/// Position of `orig_rax` there.
+/// Positions of `rax` and `orig_rax` there.
+const RESULT: usize = 10;
 const CALL: usize = 15;
 /// Size of `struct user`, and of its registers.
-const USER_BYTES: u64 = 912;
+const USER_BYTES: u64 = 928;
 const USER_REGISTERS_BYTES: u64 = 8 * WORDS as u64;
-/// Offset of the debug registers there.
+/// Offset of the debug registers there, and their end.
 const DEBUG: u64 = 848;
+const DEBUG_END: u64 = DEBUG + 64;
 /// Size of `struct user_fpregs_struct`.
 pub const FPU_BYTES: usize = 512;
 /// Selectors of user code: cs, ss.
@@ -57,7 +60,22 @@ fn from_words(words: &[u64; WORDS], r: &mut Registers) -> Result<()> {
     Ok(())
 }
 
-/// Size of the FPU's state in a form, and whether it is the whole (NT_X86_XSTATE).
+/// The result of a call as Linux shows it to a tracer. What a call that a signal interrupts returns says there whether it is made again
+/// when no handler runs, or goes on by `restart_syscall`; a program never sees it.
+pub fn shown_result(registers: &Registers) -> u64 {
+    const IF_NO_HANDLER: Errno = Errno(514);
+    const RESTART_BLOCK: Errno = Errno(516);
+    if registers.rax != Err(Errno::ERESTARTSYS).to_word() {
+        return registers.rax;
+    }
+    match registers.linux_call as u32 {
+        nr::PAUSE | nr::RT_SIGSUSPEND | nr::SELECT | nr::PSELECT6 | nr::PPOLL => Err(IF_NO_HANDLER).to_word(),
+        nr::NANOSLEEP | nr::CLOCK_NANOSLEEP | nr::POLL | nr::RESTART_SYSCALL => Err(RESTART_BLOCK).to_word(),
+        _ => registers.rax,
+    }
+}
+
+/// The FPU's state of a thread that has not used it.
 fn initial_fpu() -> [u8; EXTENDED_BYTES] {
     let mut bytes = [0; EXTENDED_BYTES];
     bytes[..2].copy_from_slice(&INITIAL_CONTROL);
@@ -88,9 +106,10 @@ impl<S: System> Programs<S> {
     pub fn user_registers(&mut self, t: ThreadIndex) -> Result<[u64; WORDS]> {
         let registers = self.stopped_registers(t)?;
         let mut words = to_words(&registers, registers.linux_call);
+        words[RESULT] = shown_result(&registers);
         if matches!(self.table[t].trace.and_then(|trace| trace.stop), Some(Stop::Event(_))) {
             // Linux stops there before the call has a result.
-            words[10] = Err(Errno::ENOSYS).to_word();
+            words[RESULT] = Err(Errno::ENOSYS).to_word();
         }
         Ok(words)
     }
@@ -98,10 +117,9 @@ impl<S: System> Programs<S> {
     /// `PTRACE_SETREGS`.
     pub fn set_user_registers(&mut self, t: ThreadIndex, words: &[u64; WORDS]) -> Result<()> {
         let mut registers = self.stopped_registers(t)?;
-        let shown = self.table[t].trace.and_then(|trace| trace.stop);
-        let result = registers.rax;
+        let (shown, result) = (self.user_registers(t)?[RESULT], registers.rax);
         from_words(words, &mut registers)?;
-        if matches!(shown, Some(Stop::Event(_))) {
+        if registers.rax == shown {
             registers.rax = result;
         }
         self.set_stopped(t, &registers)?;
@@ -133,8 +151,9 @@ impl<S: System> Programs<S> {
                 words[offset as usize / 8] = value;
                 self.set_user_registers(t, &words)
             }
-            DEBUG.. if value != 0 => Err(Errno::EINVAL),
-            _ => Ok(()),
+            DEBUG..DEBUG_END if value == 0 => Ok(()),
+            DEBUG..DEBUG_END => Err(Errno::EINVAL),
+            _ => Err(Errno::EIO),
         }
     }
 

@@ -1,6 +1,6 @@
 //! `ptrace(request, pid, address, data)`. Any thread of the tracer may make the requests.
 
-use super::registers::{FPU_BYTES, WORDS};
+use super::registers::{FPU_BYTES, WORDS, shown_result};
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::index::ThreadIndex;
@@ -223,7 +223,10 @@ impl<S: System> Programs<S> {
                 let s = &registers;
                 [s.linux_call, s.rdi, s.rsi, s.rdx, s.r10, s.r8, s.r9]
             }
-            Stop::Exit => [registers.rax, u64::from(Result::<u64>::from_word(registers.rax).is_err()), 0, 0, 0, 0, 0],
+            Stop::Exit => {
+                let result = shown_result(&registers);
+                [result, Result::<u64>::from_word(result).is_err().into(), 0, 0, 0, 0, 0]
+            }
             _ => [0; 7],
         };
         let (kind, length) = match stop {
