@@ -43,7 +43,7 @@ gcc -g -O0 -o program program.c
 echo '--- breakpoints, frames, variables'
 debug program -ex 'break twice if n == 2' -ex 'run one two' -ex backtrace -ex 'info args' -ex next -ex 'print first' -ex step -ex 'info locals' -ex finish -ex 'up' -ex 'print p' -ex 'print p.name' -ex 'print total + 1' -ex 'set var total = 1000' -ex continue
 echo '--- steps of instructions, registers, memory'
-debug program -ex 'break add' -ex run -ex 'x/i $pc' -ex stepi -ex nexti -ex 'print $rsp == $sp' -ex 'print/x $eflags & 0x100' -ex 'print $xmm0.v4_float' -ex 'set var $rax = 0x1234' -ex 'print/x $rax' -ex 'x/s "text"' -ex 'print add(20, 22)' -ex 'print counter' -ex 'return 5' -ex 'kill' | grep -v '^[=>]*.*ADDRESS <add'
+debug program -ex 'break add' -ex run -ex 'x/i $pc' -ex stepi -ex nexti -ex 'print $rsp == $sp' -ex 'print/x $eflags & 0x100' -ex 'set var $rax = 0x1234' -ex 'print/x $rax' -ex 'print counter' -ex 'return 5' -ex 'kill' | grep -v '^[=>]*.*ADDRESS <add'
 debug program -ex 'break half' -ex run -ex 'print value' -ex 'finish' -ex 'print $st0' -ex kill
 echo '--- watching'
 debug program -ex 'set can-use-hw-watchpoints 0' -ex 'break add' -ex run -ex delete -ex 'watch counter' -ex continue -ex continue -ex 'print counter' -ex kill

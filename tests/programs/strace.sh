@@ -2,7 +2,7 @@
 #: package coreutils,grep,sed,strace,gcc,libc6-dev
 #: timeout 900
 #: memory 768
-masked() { sed 's/0x[0-9a-f]\{5,\}/ADDRESS/g; s/^[0-9]\+ */N /; s/pid *[0-9]\+/pid N/g; s/si_pid=[0-9]*/si_pid=N/; s/child_tidptr=[^)]*/child_tidptr=T/' "$@"; }
+masked() { sed 's/0x[0-9a-f]\{5,\}/ADDRESS/g; s/^[0-9]\+ */N /; s/[Pp]rocess [0-9]\+/process N/g; s/getppid() *= [0-9]*/getppid() = P/; s/si_pid=[0-9]*/si_pid=N/; s/child_tidptr=[^)]*/child_tidptr=T/' "$@"; }
 printf 'some text\n' >file
 
 echo '--- calls'
@@ -67,8 +67,8 @@ C
 gcc -O1 -pthread -o many many.c
 strace -f -o out -e trace=getppid,execve,exit_group,exit -e signal=none ./many
 echo "status $?"
-masked out | sed 's/ADDRESS \/\* [0-9]* vars \*\//ENVIRONMENT/; s/getppid() *= [0-9]*/getppid() = P/' | sort | uniq -c | sed 's/^ *//'
-strace -ff -o each -e trace=exit_group,exit ./many
+masked out | sed 's/ADDRESS \/\* [0-9]* vars \*\//ENVIRONMENT/' | sort | uniq -c | sed 's/^ *//'
+strace -ff -o each -e trace=exit_group,exit -e signal=none ./many
 cat each.* | sort | uniq -c | sed 's/^ *//'
 
 echo '--- counting'
@@ -84,7 +84,7 @@ masked out
 strace -qq -o out -e trace=write -e inject=write:signal=TERM:when=2 sh -c 'echo one; echo two; echo three'
 echo "status $?"
 masked out
-strace -qq -o out -e trace=openat -e fault=openat:error=ENOENT -P file cat file 2>&1 | sed 's/.*: //'
+strace -qq -o out -e trace=openat -e fault=openat:error=ENOENT -P file cat file 2>&1 | grep -v Requested | sed 's/.*: //'
 
 echo '--- attaching'
 cat >loop.c <<'C'

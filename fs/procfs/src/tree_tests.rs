@@ -338,6 +338,11 @@ fn every_listed_file_can_be_read_or_followed() {
             if attributes.is_symlink() {
                 assert!(path.ends_with("/root") || link(&path).is_ok(), "{path}");
             } else if !attributes.is_directory() {
+                if path.ends_with("/mem") {
+                    // Nothing is mapped at 0.
+                    assert_eq!(proc.read(node, 0, 1 << 20, &mut bytes), Err(Errno::EIO));
+                    continue;
+                }
                 proc.read(node, 0, 1 << 20, &mut bytes).unwrap();
                 let may_be_empty = ["environ", "auxv", "modules", "children"].iter().any(|name| path.ends_with(name));
                 assert!(!bytes.0.is_empty() || may_be_empty, "{path}");
@@ -492,6 +497,17 @@ fn figures_of_vfs_and_pm_are_shown_as_linux_does() {
     assert_eq!(read("7/task/7/children"), "");
     assert!(read("7/status").contains("\nUmask:\t0022\nState:\tS (sleeping)\n"));
     assert!(read("7/status").contains("\nFDSize:\t64\n"));
+}
+
+#[test]
+fn memory_of_a_process_is_read_as_far_as_it_is_mapped() {
+    let mut proc = proc_over(Figures::new());
+    let node = walk("7/mem").unwrap();
+    let mut bytes = Bytes(Vec::new());
+    assert_eq!(proc.read(node, 0x400ff8, 100, &mut bytes), Ok(8));
+    assert_eq!(bytes.0, [0xf8; 8]);
+    assert_eq!(proc.attributes(node).unwrap().mode & 0o777, 0o600);
+    assert_eq!(write(&mut proc, "7/mem", b"text"), Err(Errno::EIO));
 }
 
 #[test]

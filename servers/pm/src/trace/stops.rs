@@ -188,17 +188,16 @@ impl<S: System> Pm<S> {
             return;
         }
         match (stop, signal) {
-            (Stop::Entry, _) => self.leave_entry(t),
-            (Stop::Signal(_), Some(info)) => self.take_injected(t, info),
-            // As Linux: behind a call the signal is sent instead.
-            (Stop::Exit, Some(info)) => {
+            (Stop::Signal(_), Some(info)) => return self.take_injected(t, info),
+            // As Linux: before and behind a call the signal is sent, by the kernel.
+            (Stop::Entry | Stop::Exit, Some(info)) => {
                 let p = self.programs.table.process_of(t);
                 // A standard signal always has room; of others Linux drops what is too much, too.
-                let _ = self.programs.table.add_signal(p, Some(t), info);
-                self.go_on(t);
+                let _ = self.programs.table.add_signal(p, Some(t), SigInfo::kernel(info.signal));
             }
-            _ => self.go_on(t),
+            _ => {}
         }
+        if stop == Stop::Entry { self.leave_entry(t) } else { self.go_on(t) }
     }
 
     /// Makes the call at whose entry the thread was stopped, or the one that the tracer has put in its place; -1 and the like: none.
