@@ -104,6 +104,8 @@ protocol! {
     /// pm: writes the grant to memory of a process that this may not write itself, within one page: the page becomes its own. `EFAULT`:
     /// nothing is mapped, or it is shared.
     Poke = 35 { process: Endpoint, address: u64, grant: GrantId, bytes: u64 }
+    /// pm: what the memory of a process may have, in bytes; `u64::MAX`: no limit. What it has already stays. An exec keeps them.
+    SetLimits = 36 { process: Endpoint, addresses: u64, data: u64, locked: u64, stack: u64 }
 }
 
 /// `SegmentAttach`: for reading.

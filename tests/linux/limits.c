@@ -320,3 +320,107 @@ BEHAVIOUR("times with bad memory, without memory") {
     note("%d", syscall(SYS_times, NULL) > 0);
     show(syscall(SYS_times, bad()));
 }
+static void limit(int resource, rlim_t bytes) {
+    struct rlimit limits = {bytes, bytes};
+    must(setrlimit(resource, &limits));
+}
+static void *map(size_t bytes, int rights, int flags) { return mmap(NULL, bytes, rights, flags | MAP_ANONYMOUS, -1, 0); }
+
+BEHAVIOUR("RLIMIT_AS: mmap, mremap and brk beyond it") {
+    limit(RLIMIT_AS, 64 << 20);
+    show_address(map(256 << 20, PROT_NONE, MAP_PRIVATE));
+    show_address(map(256 << 20, PROT_READ, MAP_SHARED));
+    void *page = show_address(map(4096, PROT_READ, MAP_PRIVATE));
+    show_address(mremap(page, 4096, 256 << 20, MREMAP_MAYMOVE));
+    show(sbrk(256 << 20) == (void *)-1);
+    show(sbrk(4096) == (void *)-1);
+}
+BEHAVIOUR("RLIMIT_AS below what is there: nothing more, but what is there can be given back") {
+    char *pages = map(64 << 20, PROT_NONE, MAP_PRIVATE);
+    limit(RLIMIT_AS, 1 << 20);
+    show_address(map(4096, PROT_NONE, MAP_PRIVATE));
+    show_address(mmap(pages, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+    show(munmap(pages, 64 << 20));
+}
+BEHAVIOUR("RLIMIT_DATA: private memory to be written, not other memory") {
+    limit(RLIMIT_DATA, 8 << 20);
+    show_address(map(16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE));
+    show_address(map(16 << 20, PROT_READ | PROT_WRITE, MAP_SHARED));
+    void *pages = show_address(map(16 << 20, PROT_READ, MAP_PRIVATE));
+    show(mprotect(pages, 16 << 20, PROT_READ | PROT_WRITE));
+    show(mprotect(pages, 4096, PROT_READ | PROT_WRITE));
+    show(sbrk(16 << 20) == (void *)-1);
+}
+BEHAVIOUR("RLIMIT_AS and RLIMIT_DATA are inherited by fork") {
+    limit(RLIMIT_AS, 64 << 20);
+    limit(RLIMIT_DATA, 8 << 20);
+    IN_CHILD {
+        show_address(map(256 << 20, PROT_NONE, MAP_PRIVATE));
+        show_address(map(16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE));
+    }
+}
+BEHAVIOUR("RLIMIT_MEMLOCK: a user's mlock, mlock2, MAP_LOCKED, mlockall") {
+    AS(USER) {
+        limit(RLIMIT_MEMLOCK, 4 * 4096);
+        char *pages = map(16 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+        show(mlock(pages, 5 * 4096));
+        show(mlock(pages, 3 * 4096));
+        show(mlock(pages + 4096, 3 * 4096));
+        show(mlock(pages + 8 * 4096, 4096));
+        show_address(map(4096, PROT_READ, MAP_PRIVATE | MAP_LOCKED));
+        show(munlock(pages, 4096));
+        show(syscall(SYS_mlock2, pages + 8 * 4096, 4096, 1));
+        show(mlockall(MCL_CURRENT));
+        show(munlockall());
+        show(mlockall(MCL_FUTURE));
+        show_address(map(5 * 4096, PROT_READ, MAP_PRIVATE));
+        show_address(map(4 * 4096, PROT_READ, MAP_PRIVATE));
+    }
+}
+BEHAVIOUR("RLIMIT_MEMLOCK 0 is EPERM for a user, and no limit for root") {
+    char *pages = map(16 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+    limit(RLIMIT_MEMLOCK, 0);
+    show(mlock(pages, 16 * 4096));
+    show(mlockall(MCL_CURRENT));
+    AS(USER) {
+        show(mlock(pages, 4096));
+        show(mlockall(MCL_CURRENT));
+        show_address(map(4096, PROT_READ, MAP_PRIVATE | MAP_LOCKED));
+        show(munlock(pages, 4096));
+        show(munlockall());
+    }
+}
+BEHAVIOUR("locks are not inherited, and end with the mapping") {
+    AS(USER) {
+        limit(RLIMIT_MEMLOCK, 4 * 4096);
+        char *pages = map(16 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+        show(mlock(pages, 4 * 4096));
+        pid_t child = fork();
+        if (child == 0) {
+            show(mlock(pages + 8 * 4096, 4 * 4096));
+            _exit(0);
+        }
+        wait_for(child);
+        munmap(pages, 4 * 4096);
+        show(mlock(pages + 8 * 4096, 4 * 4096));
+    }
+}
+BEHAVIOUR("mlockall and munlock: bad flags, holes") {
+    char *pages = map(3 * 4096, PROT_READ, MAP_PRIVATE);
+    munmap(pages + 4096, 4096);
+    show(mlockall(0));
+    show(mlockall(8));
+    show(mlockall(MCL_ONFAULT));
+    show(mlock(pages, 3 * 4096));
+    show(munlock(pages, 3 * 4096));
+}
+BEHAVIOUR("RLIMIT_STACK holds at once") {
+    IN_CHILD {
+        limit(RLIMIT_STACK, 1 << 20);
+        volatile char *here = (char *)__builtin_frame_address(0);
+        here[-(3 << 18)] = 1;
+        note("grown");
+        here[-(3 << 20)] = 1;
+        note("beyond");
+    }
+}

@@ -3,7 +3,7 @@
 //! A request over which a server has died is sent again: its successor knows nothing of the first try.
 
 use crate::system::{
-    End, FileEvent, Identity, MemoryUse, NewMemory, ProgramName, Requester, SegmentUse, System, ThreadUse,
+    End, FileEvent, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName, Requester, SegmentUse, System, ThreadUse,
 };
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Message, tty, vfs, vm};
@@ -181,6 +181,11 @@ impl System for Native {
         let bytes = text.len() as u64;
         let request = |grant| vm::Poke { process, address, grant, bytes }.message();
         ask_lending(Endpoint::VM, text, request)?.result().map(drop)
+    }
+
+    fn vm_set_limits(&mut self, process: Endpoint, limits: MemoryLimits) {
+        let MemoryLimits { addresses, data, locked, stack } = limits;
+        tell(Endpoint::VM, &vm::SetLimits { process, addresses, data, locked, stack }.message());
     }
 
     fn memory(&mut self) -> MemoryUse {

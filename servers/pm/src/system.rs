@@ -86,6 +86,22 @@ impl ProgramName {
     }
 }
 
+/// The limits that vm enforces, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct MemoryLimits {
+    pub addresses: u64,
+    pub data: u64,
+    pub locked: u64,
+    pub stack: u64,
+}
+
+impl MemoryLimits {
+    /// What holds of a new process's memory in vm. The stack's is told with each exec.
+    pub const NONE: MemoryLimits =
+        MemoryLimits { addresses: u64::MAX, data: u64::MAX, locked: u64::MAX, stack: 8 << 20 };
+}
+
 /// What one thread has used, and what it is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUse {
@@ -195,6 +211,8 @@ pub trait System {
     fn vm_present(&mut self, thread: Endpoint, from: u64, end: u64) -> Option<(u64, u64)>;
     /// `vm::Poke`.
     fn vm_poke(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Errno>;
+    /// `vm::SetLimits`.
+    fn vm_set_limits(&mut self, thread: Endpoint, limits: MemoryLimits);
     /// `vm::MemoryInfo`.
     fn memory(&mut self) -> MemoryUse;
 

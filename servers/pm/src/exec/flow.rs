@@ -191,6 +191,9 @@ impl<S: System> Pm<S> {
         self.note_exec(t, tid);
         self.programs.system.vfs_exec_commit(process);
         let secure = self.programs.take_set_id(p, event);
+        self.programs.table[p].shares_memory = false;
+        self.programs.table[p].memory_limits.stack = stack_bytes;
+        self.programs.tell_vm_limits(p);
         self.programs.table[p].control = self.programs.table[p].control.for_program(secure);
         let facts = self.facts(p, &memory, secure);
         let built = stack::build(arguments, &text.name, &facts, memory.stack_end, stack_bytes);
@@ -256,7 +259,6 @@ impl<S: System> Pm<S> {
         process.environment = stack.environment.clone();
         process.auxiliary = stack.auxiliary.clone();
         process.executed = true;
-        process.shares_memory = false;
         let thread = &mut self.programs.table[t];
         thread.doing = Doing::Running;
         thread.stack = AltStack::NONE;

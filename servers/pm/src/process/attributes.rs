@@ -131,6 +131,17 @@ impl<S: System> Programs<S> {
         self.system.vfs_set_limits(self.table[main].endpoint(), descriptors, file_bytes);
     }
 
+    /// Tells vm the limits that it enforces, if they have changed. Of memory that is another process's too they are that one's, until the next
+    /// exec.
+    pub fn tell_vm_limits(&mut self, p: ProcessIndex) {
+        let Some(main) = self.table[p].main().filter(|_| !self.table[p].shares_memory) else { return };
+        let wanted = self.table[p].limits.of_memory(self.table[p].credentials.is_root());
+        if wanted != self.table[p].memory_limits {
+            self.system.vm_set_limits(self.table[main].endpoint(), wanted);
+            self.table[p].memory_limits = wanted;
+        }
+    }
+
     /// Whether `getpriority` and `setpriority` mean a process: a living one.
     pub(super) fn is_meant(&self, p: ProcessIndex, which: u64, who: u32, index: ProcessIndex) -> bool {
         let (own, other) = (&self.table[p], &self.table[index]);
@@ -176,6 +187,7 @@ impl<S: System> Pm<S> {
             match resource as usize {
                 limits::CPU => self.plan_processor_check(target),
                 limits::NOFILE | limits::FSIZE => self.programs.tell_vfs_limits(target),
+                limits::AS | limits::DATA | limits::MEMLOCK | limits::STACK => self.programs.tell_vm_limits(target),
                 _ => {}
             }
         }

@@ -32,6 +32,7 @@ impl<S: System> Programs<S> {
         }
         self.table.set_credentials(p, credentials)?;
         self.tell_vfs_ids(p);
+        self.tell_vm_limits(p);
         Ok(0)
     }
 

@@ -1,8 +1,12 @@
 //! Resource limits (getrlimit(2)): the table, its defaults, and the rule for changing an entry.
-//! pm enforces NPROC, CORE, NICE, CPU (through its timers), STACK (at exec), SIGPENDING and RTPRIO, and tells vfs NOFILE and FSIZE; the rest is kept for
-//! programs to read.
+//! pm enforces NPROC, CORE, NICE, CPU (through its timers), SIGPENDING and RTPRIO, and tells vfs NOFILE and FSIZE, and vm AS, DATA, STACK and
+//! MEMLOCK; the rest is kept for programs to read.
 
+use crate::system::MemoryLimits;
 use abi::Errno;
+
+/// RLIMIT_STACK of a process that has chosen nothing.
+const STACK_BYTES: u64 = MemoryLimits::NONE.stack;
 
 /// No limit.
 pub const INFINITY: u64 = u64::MAX;
@@ -26,7 +30,12 @@ const NOFILE_MAX: u64 = abi::limits::DESCRIPTORS;
 
 /// RLIMIT_CORE: bytes of a core dump.
 pub const CORE: usize = 4;
-const MEMLOCK: usize = 8;
+/// RLIMIT_DATA: bytes of private memory that may be written.
+pub const DATA: usize = 2;
+/// RLIMIT_AS: bytes of addresses.
+pub const AS: usize = 9;
+/// RLIMIT_MEMLOCK: bytes of locked memory.
+pub const MEMLOCK: usize = 8;
 const MSGQUEUE: usize = 12;
 /// RLIMIT_NICE: 20 minus the best niceness that a process without rights may be given.
 pub const NICE: usize = 13;
@@ -49,7 +58,7 @@ pub struct Limits([Limit; RESOURCES]);
 impl Default for Limits {
     fn default() -> Self {
         let mut table = [Limit { soft: INFINITY, hard: INFINITY }; RESOURCES];
-        table[STACK].soft = 8 << 20;
+        table[STACK].soft = STACK_BYTES;
         table[CORE].soft = 0;
         table[NPROC] = Limit { soft: 1000, hard: 1000 };
         table[NOFILE] = Limit { soft: 1024, hard: 4096 };
@@ -66,6 +75,12 @@ impl Limits {
     /// The limit in force for `resource`, one of the constants of this file.
     pub fn soft(&self, resource: usize) -> u64 {
         self.0[resource].soft
+    }
+
+    /// What vm is to be told; the `privileged` may lock as much as they like.
+    pub fn of_memory(&self, privileged: bool) -> MemoryLimits {
+        let locked = if privileged { INFINITY } else { self.soft(MEMLOCK) };
+        MemoryLimits { addresses: self.soft(AS), data: self.soft(DATA), locked, stack: self.soft(STACK) }
     }
 
     /// All of them, in the order of their numbers.

@@ -8,7 +8,7 @@ use super::intervals::Intervals;
 use super::limits::Limits;
 use super::signal::{Action, Pending, Signal, action::Actions};
 use super::wait::{Child, Ending};
-use crate::system::Identity;
+use crate::system::{Identity, MemoryLimits};
 use abi::Endpoint;
 use alloc::rc::Rc;
 use core::ops::Range;
@@ -83,6 +83,8 @@ pub struct Process {
     pub vfork_parent: Option<Endpoint>,
     /// It has called `execve` since it was forked.
     pub executed: bool,
+    /// What vm was told of its limits.
+    pub memory_limits: MemoryLimits,
     /// Its memory is that of another process too: it has executed nothing since clone with `CLONE_VM`.
     pub shares_memory: bool,
     /// What it has chosen by prctl(2) and personality(2).
@@ -150,6 +152,7 @@ impl Process {
             continue_unreported: false,
             vfork_parent: None,
             executed: false,
+            memory_limits: MemoryLimits::NONE,
             shares_memory: false,
             control: Control::DEFAULT,
             limits: Limits::default(),
@@ -243,6 +246,7 @@ impl Process {
         self.actions = parent.actions;
         self.control = parent.control.for_child();
         self.limits = parent.limits;
+        self.memory_limits = parent.memory_limits;
         self.nice = parent.nice;
         self.name = parent.name;
         self.executable.clone_from(&parent.executable);

@@ -4,6 +4,7 @@
 use super::fake::LOG;
 use super::{Answer, DONE, MEMORY, SECOND, Told, World, failed};
 use crate::system::End;
+use crate::system::MemoryLimits;
 use abi::linux::nr;
 use abi::{Endpoint, Errno};
 use std::string::String;
@@ -190,7 +191,52 @@ fn vfs_is_told_the_limits_that_it_enforces() {
     let limits = |descriptors, file_bytes| [Told::Limits { thread: child, descriptors, file_bytes }];
     assert_eq!(told(&mut world, of_descriptors, 1 << 20), limits(1 << 20, u64::MAX));
     assert_eq!(told(&mut world, of_files, 100), limits(1 << 20, 100));
-    assert_eq!(told(&mut world, of_stacks, 1 << 20), []);
+    assert_eq!(told(&mut world, of_stacks, u64::MAX).len(), 1, "vm is");
+    assert_eq!(told(&mut world, 4, 1 << 20), []);
+}
+
+#[test]
+fn vm_is_told_the_limits_of_memory_and_of_who_may_lock_it() {
+    const NONE: MemoryLimits = MemoryLimits::NONE;
+    let mut world = World::new();
+    let init = world.init;
+    let (pid, child) = world.fork(init);
+    world.told();
+    let told = |thread, limits| [Told::MemoryLimits { thread, limits }];
+    for (resource, limits) in [
+        (9, MemoryLimits { addresses: 1 << 30, ..NONE }),
+        (2, MemoryLimits { addresses: 1 << 30, data: 1 << 30, ..NONE }),
+        (3, MemoryLimits { addresses: 1 << 30, data: 1 << 30, stack: 1 << 30, ..NONE }),
+    ] {
+        assert_eq!(set_limit(&mut world, init, pid, resource, [1 << 30, 1 << 30]), DONE);
+        assert_eq!(world.told(), told(child, limits));
+    }
+    assert_eq!(set_limit(&mut world, init, pid, 8, [1 << 20, 1 << 20]), DONE);
+    assert_eq!(world.told(), [], "the superuser locks what he likes");
+    let locked = MemoryLimits { addresses: 1 << 30, data: 1 << 30, locked: 1 << 20, stack: 1 << 30 };
+    assert_eq!(world.call(child, nr::SETUID, &[1000]), DONE);
+    assert!(world.told().ends_with(&told(child, locked)));
+    let (_, grandchild) = world.fork(child);
+    world.told();
+    assert_eq!(world.call(grandchild, nr::SETUID, &[1000]), DONE);
+    let again = world.told().into_iter().find(|told| matches!(told, Told::MemoryLimits { .. }));
+    assert_eq!(again, None, "a child's memory has them already");
+}
+
+#[test]
+fn limits_set_in_the_memory_of_another_are_told_with_the_exec() {
+    let mut world = World::new();
+    assert_eq!(world.call(world.init, nr::VFORK, &[]), None);
+    let child = world.newest();
+    let pid = world.call(child, nr::GETPID, &[]).unwrap().unwrap();
+    world.told();
+    assert_eq!(set_limit(&mut world, child, pid, 9, [1 << 30, 1 << 30]), DONE);
+    assert_eq!(world.told(), []);
+    world.write_bytes(child, BUFFER + 64, b"/x\0");
+    assert_eq!(world.call(child, nr::EXECVE, &[BUFFER + 64, 0, 0]), None);
+    world.exec_event(child, b"/x", 0);
+    let limits = MemoryLimits { addresses: 1 << 30, ..MemoryLimits::NONE };
+    assert!(world.told().contains(&Told::MemoryLimits { thread: child, limits }));
 }
 
 #[test]

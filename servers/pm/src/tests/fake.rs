@@ -2,7 +2,7 @@
 //! asked for. `world` drives pm on top of it.
 
 use crate::system::{
-    End, FileEvent, Identity, MemoryUse, NewMemory, ProgramName, Requester, SegmentUse, System, ThreadUse,
+    End, FileEvent, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName, Requester, SegmentUse, System, ThreadUse,
 };
 use abi::info::state;
 use abi::registers::Registers;
@@ -61,6 +61,7 @@ pub struct FakeSegment {
 pub enum Told {
     Started { thread: Endpoint, tid: u32 },
     Stopped(Endpoint),
+    MemoryLimits { thread: Endpoint, limits: MemoryLimits },
     Destroyed(Endpoint),
     Scheduled { thread: Endpoint, queue: u64, quantum_us: u64 },
     Memory { parent: Endpoint, child: Endpoint, share: bool },
@@ -396,6 +397,10 @@ impl System for Fake {
         self.enter();
         self.tell(Told::Poked { thread, address, bytes: bytes.to_vec() });
         Ok(())
+    }
+    fn vm_set_limits(&mut self, thread: Endpoint, limits: MemoryLimits) {
+        self.enter();
+        self.tell(Told::MemoryLimits { thread, limits });
     }
     fn memory(&mut self) -> MemoryUse {
         MemoryUse { total: 1 << 28, free: 1 << 27 }

@@ -166,7 +166,8 @@ fn vfs_is_told_the_ids_of_every_thread() {
     assert_eq!(world.call(second, nr::SETRESGID, &[4, 5, 6]), DONE);
     assert_eq!(world.told(), told(5 << 32, 4 << 32, &[7, 8]));
     assert_eq!(world.call(child, nr::SETRESUID, &[1, 2, 3]), DONE);
-    assert_eq!(world.told(), told(2 | 5 << 32, 1 | 4 << 32, &[7, 8]));
+    let ids = world.told().into_iter().filter(|told| matches!(told, Told::Ids { .. }));
+    assert_eq!(ids.collect::<Vec<_>>(), told(2 | 5 << 32, 1 | 4 << 32, &[7, 8]));
     assert_eq!(world.call(child, nr::SETUID, &[9]), failed(Errno::EPERM));
     assert_eq!(world.told(), []);
 }

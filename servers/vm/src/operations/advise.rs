@@ -144,26 +144,6 @@ impl AddressSpace {
         Ok(files)
     }
 
-    /// mlock, mlock2, and munlock without `populate`: memory never leaves, so filling it is all there is to locking.
-    pub fn mlock<K: Kernel>(
-        &mut self,
-        memory: &mut Memory<K>,
-        address: u64,
-        bytes: u64,
-        populate: bool,
-    ) -> Result<u64, Errno> {
-        let first = address / PAGE_BYTES * PAGE_BYTES;
-        let bytes = bytes.checked_add(address - first).ok_or(Errno::EINVAL)?;
-        let (start, end) = user_range(first, bytes, Errno::ENOMEM)?;
-        if !self.regions.is_covered(start, end) {
-            return Err(Errno::ENOMEM);
-        }
-        if populate {
-            self.populate(memory, start, end);
-        }
-        Ok(0)
-    }
-
     /// mincore: one byte a page, 1 when it is present, to `answer` in the process.
     pub fn mincore<K: Kernel>(
         &mut self,

@@ -320,7 +320,9 @@ impl AddressSpace {
         if stack.end - start > self.stack_bytes || !self.regions.is_free(gap_start, stack.start) {
             return Err(Errno::EFAULT);
         }
-        self.add(memory, Region { end: stack.start, start, ..stack });
+        let lower = Region { end: stack.start, start, ..stack };
+        self.check_new(&lower).map_err(|_| Errno::EFAULT)?;
+        self.add(memory, lower);
         self.regions.find(address).ok_or(Errno::EFAULT)
     }
 

@@ -48,7 +48,8 @@ impl AddressSpace {
             is_resident: false,
             ..*self
         };
-        child.obey_fork_advice(memory)
+        child.obey_fork_advice(memory)?;
+        child.munlockall(memory).map(drop)
     }
 
     fn share_pages_with<K: Kernel>(&self, memory: &mut Memory<K>, child: &mut AddressSpace) -> Result<(), Errno> {

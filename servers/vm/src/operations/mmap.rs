@@ -137,13 +137,16 @@ impl AddressSpace {
         }
         let start = self.choose(request)?;
         let end = start + request.bytes;
-        self.remove(memory, start, end)?;
         let region = Region {
             shared: request.is_shared(),
             may_write: may_write || !request.is_shared(),
             grows_down: request.flags & MAP_GROWSDOWN != 0,
+            locked: self.locks(request.flags & MAP_LOCKED != 0)?,
             ..Region::anonymous(start, end, request.rights)
         };
+        self.check_new(&region)?;
+        self.has_locked |= region.locked;
+        self.remove(memory, start, end)?;
         match image {
             Some(image) => {
                 let backing = Backing::Object(image, request.offset / PAGE_BYTES);
@@ -246,7 +249,9 @@ impl AddressSpace {
         if new > old {
             self.regions.check_count()?;
             let region = Region::anonymous(old, new, Rights::READ_WRITE);
-            self.add(memory, Region { purpose: Purpose::Heap, ..region });
+            let region = Region { purpose: Purpose::Heap, locked: self.locks_new, ..region };
+            self.check_new(&region)?;
+            self.add(memory, region);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ mod discard;
 pub mod exec;
 pub mod fault;
 mod fork;
+pub mod limits;
 pub mod mmap;
 mod placement;
 mod protect;

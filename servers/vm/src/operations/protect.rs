@@ -35,6 +35,7 @@ impl AddressSpace {
         }
         self.regions.check_count()?;
         let rights = Rights::from_linux(protection);
+        self.check_rights(start..end, rights)?;
         let hole = self.regions.covered_until(start, end);
         let firm = self.regions.overlapping(start, hole).find(|region| !may_become(region, rights));
         let (reached, result) = match firm {

@@ -111,9 +111,19 @@ impl AddressSpace {
         let fits = old_end == region.end && new_end <= MMAP_TOP && self.regions.is_free(old_end, new_end);
         if fits {
             let longer = Region { end: new_end, ..*region };
+            self.check_new(&longer.part(old_end, new_end))?;
             self.add(memory, longer.part(old_end, new_end));
         }
         Ok(fits)
+    }
+
+    /// Checks the limits for what a region that moves will have more.
+    fn check_move(&self, region: &Region, remap: &Remap, new: u64) -> Result<(), Errno> {
+        let kept = if remap.flags & DONT_UNMAP != 0 { 0 } else { remap.old_bytes };
+        match remap.new_bytes.checked_sub(kept) {
+            None | Some(0) => Ok(()),
+            Some(more) => self.check_new(&Region { start: new, end: new + more, ..*region }),
+        }
     }
 
     fn move_region<K: Kernel>(&mut self, memory: &mut Memory<K>, region: &Region, remap: &Remap) -> Result<u64, Errno> {
@@ -126,6 +136,7 @@ impl AddressSpace {
             0 => self.free_range(remap.new_bytes, self.regions.top())?,
             _ => remap.new,
         };
+        self.check_move(region, remap, new)?;
         // From here on nothing needs memory: the pages are neither here nor there for a while.
         self.ensure_change(memory, old, old_end)?;
         self.remove(memory, new, new + remap.new_bytes)?;

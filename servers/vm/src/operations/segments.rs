@@ -56,14 +56,16 @@ impl AddressSpace {
     pub fn attach_segment<K: Kernel>(&mut self, memory: &mut Memory<K>, attach: &Attach) -> Result<(), Errno> {
         let (start, end) = (attach.address, attach.address + attach.pages * PAGE_BYTES);
         self.regions.check_count()?;
-        self.remove(memory, start, end)?;
         let region = Region {
             shared: true,
             may_write: attach.rights.has(Rights::WRITE),
+            locked: self.locks_new,
             purpose: Purpose::Segment,
             backing: Backing::Object(attach.object, 0),
             ..Region::anonymous(start, end, attach.rights)
         };
+        self.check_new(&region)?;
+        self.remove(memory, start, end)?;
         self.add(memory, region);
         Ok(())
     }

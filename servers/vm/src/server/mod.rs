@@ -33,8 +33,6 @@ use recover::in_progress::{InProgress, Recall};
 
 /// Flags of mlock2 and mlockall that exist.
 const MLOCK_ONFAULT: u64 = 1;
-const MCL_ALL: u64 = 7;
-const MCL_ONFAULT: u64 = 4;
 
 /// The memory server.
 #[derive(Debug)]
@@ -203,10 +201,10 @@ fn linux_call<K: Kernel>(
         nr::MINCORE => space.mincore(memory, process, [address, bytes, third]),
         nr::MLOCK => space.mlock(memory, address, bytes, true),
         nr::MLOCK2 if third & !MLOCK_ONFAULT == 0 => space.mlock(memory, address, bytes, third & MLOCK_ONFAULT == 0),
-        nr::MLOCKALL if address != 0 && address & !MCL_ALL == 0 && address != MCL_ONFAULT => Ok(0),
-        nr::MLOCK2 | nr::MLOCKALL => Err(Errno::EINVAL),
-        nr::MUNLOCK => space.mlock(memory, address, bytes, false),
-        nr::MUNLOCKALL => Ok(0),
+        nr::MLOCK2 => Err(Errno::EINVAL),
+        nr::MLOCKALL => space.mlockall(memory, address),
+        nr::MUNLOCK => space.munlock(memory, address, bytes),
+        nr::MUNLOCKALL => space.munlockall(memory),
         _ => Err(Errno::ENOSYS),
     }
 }

@@ -82,6 +82,11 @@ impl<K: Kernel> Server<K> {
                 self.with_space(poke.process, |space, memory| space.poke(memory, poke.address, source, poke.bytes))?;
                 Ok(message.reply(Ok(0)))
             }
+            Request::SetLimits(limits) => {
+                only(message, &[slot::PM])?;
+                self.processes.space(limits.process)?.set_limits(&limits);
+                Ok(message.reply(Ok(0)))
+            }
             of_vfs => only(message, &[slot::VFS]).and_then(|()| self.vfs_request(message, of_vfs)),
         }
     }
@@ -268,8 +273,10 @@ impl<K: Kernel> Server<K> {
         }
         self.memory.ensure_heap(0)?;
         let image = ObjectId(request.image);
-        let (space, started) =
+        let limits = self.processes.space(request.process)?.limits;
+        let (mut space, started) =
             exec::exec(&mut self.memory, image, optional(request.interpreter), request.stack_bytes, request.seed)?;
+        space.limits = limits;
         self.processes.enter(&mut self.memory, request.process, space)?;
         Ok(vm::Exec::reply(
             message,

@@ -21,6 +21,27 @@ pub const STACK_GAP: u64 = 256 * PAGE_BYTES;
 /// Default limit of a stack (RLIMIT_STACK).
 pub const STACK_BYTES: u64 = 8 << 20;
 
+/// What a stack has from the start.
+const FIRST_BYTES: u64 = 0x21 * PAGE_BYTES;
+
+/// What a process may have, in bytes: see `operations::limits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Of addresses.
+    pub addresses: u64,
+    /// Of private memory that may be written.
+    pub data: u64,
+    /// Of locked memory.
+    pub locked: u64,
+}
+
+impl Limits {
+    /// No limit.
+    pub const INFINITY: u64 = u64::MAX;
+    /// Those of a service, and of a program that pm has told nothing of.
+    pub const NONE: Limits = Limits { addresses: Limits::INFINITY, data: Limits::INFINITY, locked: Limits::INFINITY };
+}
+
 /// An address space.
 #[derive(Debug)]
 pub struct AddressSpace {
@@ -38,6 +59,12 @@ pub struct AddressSpace {
     pub heap_end: u64,
     /// How far stacks grow.
     pub stack_bytes: u64,
+    /// What the process may have.
+    pub limits: Limits,
+    /// New memory is locked (mlockall(2)).
+    pub locks_new: bool,
+    /// Some of it may be locked.
+    pub has_locked: bool,
     /// Frames that page tables have taken for it.
     pub table_frames: u64,
     /// The page a fault is expected at next, and how often that was right in a row.
@@ -61,6 +88,9 @@ impl AddressSpace {
             heap_start: 0,
             heap_end: 0,
             stack_bytes: STACK_BYTES,
+            limits: Limits::NONE,
+            locks_new: false,
+            has_locked: false,
             table_frames: 0,
             expected: (0, 0),
             process: 0,
@@ -305,6 +335,12 @@ impl AddressSpace {
         self.regions.free_below(top, USER_START, bytes).ok_or(Errno::ENOMEM)
     }
 
+    /// Sets how far stacks grow, as far as there is room.
+    pub fn set_stack_limit(&mut self, bytes: u64) {
+        let most = MAX_STACK_BYTES - 2 * STACK_GAP;
+        self.stack_bytes = bytes.clamp(FIRST_BYTES, most) / PAGE_BYTES * PAGE_BYTES;
+    }
+
     /// Makes the stack region of a program below `stack_end`, its top pages filled: they are written to at once.
     pub fn add_stack<K: Kernel>(
         &mut self,
@@ -313,10 +349,8 @@ impl AddressSpace {
         stack_bytes: u64,
         rights: Rights,
     ) -> Result<(), Errno> {
-        const FIRST_BYTES: u64 = 0x21 * PAGE_BYTES;
         const FILLED_PAGES: u64 = 2;
-        let most = MAX_STACK_BYTES - 2 * STACK_GAP;
-        self.stack_bytes = stack_bytes.clamp(FIRST_BYTES, most) / PAGE_BYTES * PAGE_BYTES;
+        self.set_stack_limit(stack_bytes);
         self.add(
             memory,
             Region {

@@ -93,6 +93,8 @@ pub struct Region {
     pub may_write: bool,
     /// Grows downwards when touched below.
     pub grows_down: bool,
+    /// It counts for RLIMIT_MEMLOCK (mlock(2)).
+    pub locked: bool,
     /// See [`OnFork`].
     pub on_fork: OnFork,
     /// See [`Purpose`].
@@ -111,10 +113,16 @@ impl Region {
             shared: false,
             may_write: true,
             grows_down: false,
+            locked: false,
             on_fork: OnFork::Copy,
             purpose: Purpose::Other,
             backing: Backing::Anonymous,
         }
+    }
+
+    /// Private memory that may be written, but for stacks: what RLIMIT_DATA limits.
+    pub fn is_data(&self) -> bool {
+        !self.shared && !self.grows_down && self.rights.has(Rights::WRITE)
     }
 
     /// Number of pages.

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::simulation::Touch;
-use abi::{Errno, linux::nr};
+use crate::space::{Limits, region::Region};
+use abi::{Errno, endpoint::slot, linux::nr};
 
 const ARENA: u64 = 0x10_0000;
 
@@ -249,6 +250,78 @@ fn locks_and_syncs_check_their_arguments() {
     assert_eq!(call(&mut server, nr::MSYNC, at, 2 * P, 5), Err(Errno::EINVAL));
     assert_eq!(call(&mut server, nr::MSYNC, at, 3 * P, 4), Err(Errno::ENOMEM));
     assert_eq!(call(&mut server, 1, at, P, 0), Err(Errno::ENOSYS));
+}
+
+fn limit(server: &mut Server<Simulation>, process: Endpoint, limits: Limits) {
+    let Limits { addresses, data, locked } = limits;
+    let request = abi::vm::SetLimits { process, addresses, data, locked, stack: 8 << 20 }.message();
+    assert_eq!(server.ask(slot::RS, request).result(), Err(Errno::EPERM));
+    assert_eq!(server.ask(slot::PM, request).result(), Ok(0));
+}
+
+fn bytes_of(server: &mut Server<Simulation>, process: Endpoint, test: impl Fn(&Region) -> bool) -> u64 {
+    let space = server.processes.space(process).expect("known");
+    space.regions.iter().filter(|region| test(region)).map(|region| region.pages() * P).sum()
+}
+
+#[test]
+fn addresses_are_limited_whatever_they_are_for() {
+    let (mut server, p) = with_program(512);
+    let there = bytes_of(&mut server, p, |_| true);
+    limit(&mut server, p, Limits { addresses: there + 4 * P, ..Limits::NONE });
+    assert_eq!(mmap(&mut server, p, 0, 5 * P, 0, PRIVATE | ANONYMOUS), Err(Errno::ENOMEM));
+    let at = map_at(&mut server, p, 0, 4, READ);
+    assert_eq!(mmap(&mut server, p, 0, P, READ, SHARED | ANONYMOUS), Err(Errno::ENOMEM));
+    map_at(&mut server, p, 2, 2, READ);
+    assert_eq!(mmap(&mut server, p, at + 2 * P, 3 * P, READ, PRIVATE | ANONYMOUS | FIXED), Err(Errno::ENOMEM));
+    assert_eq!(server.load(p, at + 2 * P), Ok(0), "what was to be replaced is still there");
+    assert_eq!(server.call(p, nr::MREMAP, [at, 4 * P, 5 * P, 1, 0, 0]), Err(Errno::ENOMEM));
+    assert_eq!(server.call(p, nr::MUNMAP, [at, P, 0, 0, 0, 0]), Ok(0));
+    assert_eq!(server.call(p, nr::MREMAP, [at + P, 3 * P, 4 * P, 1, 0, 0]).map(drop), Ok(()));
+    assert_eq!(mmap(&mut server, p, 0, P, READ, PRIVATE | ANONYMOUS), Err(Errno::ENOMEM));
+}
+
+#[test]
+fn private_memory_to_write_is_limited_however_it_comes() {
+    let (mut server, p) = with_program(512);
+    let there = bytes_of(&mut server, p, Region::is_data);
+    limit(&mut server, p, Limits { data: there + 2 * P, ..Limits::NONE });
+    assert_eq!(mmap(&mut server, p, 0, 3 * P, READ | WRITE, PRIVATE | ANONYMOUS), Err(Errno::ENOMEM));
+    assert!(mmap(&mut server, p, 0, 3 * P, READ | WRITE, SHARED | ANONYMOUS).is_ok(), "what is shared does not count");
+    let at = map_at(&mut server, p, 0, 3, READ);
+    let mut protect = |pages| server.call(p, nr::MPROTECT, [at, pages * P, READ | WRITE, 0, 0, 0]);
+    assert_eq!([3, 2, 2].map(&mut protect), [Err(Errno::ENOMEM), Ok(0), Ok(0)]);
+    let heap = server.call(p, nr::BRK, [0; 6]).expect("brk never fails");
+    assert_eq!(server.call(p, nr::BRK, [heap + P, 0, 0, 0, 0, 0]), Ok(heap));
+    assert_eq!(server.call(p, nr::MUNMAP, [at, P, 0, 0, 0, 0]), Ok(0));
+    assert_eq!(server.call(p, nr::BRK, [heap + P, 0, 0, 0, 0, 0]), Ok(heap + P));
+}
+
+#[test]
+fn locked_memory_is_counted_page_by_page_and_is_not_inherited() {
+    let (mut server, p) = with_program(512);
+    let at = map_at(&mut server, p, 0, 6, READ | WRITE);
+    let lock = |server: &mut Server<Simulation>, p, page, pages| {
+        server.call(p, nr::MLOCK, [at + page * P, pages * P, 0, 0, 0, 0])
+    };
+    limit(&mut server, p, Limits { locked: 4 * P, ..Limits::NONE });
+    assert_eq!(lock(&mut server, p, 0, 5), Err(Errno::ENOMEM));
+    assert_eq!((lock(&mut server, p, 0, 3), lock(&mut server, p, 1, 3)), (Ok(0), Ok(0)), "pages count once");
+    assert_eq!(lock(&mut server, p, 4, 1), Err(Errno::ENOMEM));
+    assert_eq!(server.call(p, nr::MUNLOCK, [at, P, 0, 0, 0, 0]), Ok(0));
+    assert_eq!(lock(&mut server, p, 4, 1), Ok(0));
+    let map_locked = 0x2000;
+    assert_eq!(mmap(&mut server, p, 0, P, READ, PRIVATE | ANONYMOUS | map_locked), Err(Errno::EAGAIN));
+    let child = program(1);
+    fork(&mut server, p, child).expect("memory");
+    assert_eq!(lock(&mut server, child, 0, 4), Ok(0));
+    assert_eq!(server.call(p, nr::MLOCKALL, [1, 0, 0, 0, 0, 0]), Err(Errno::ENOMEM));
+    assert_eq!(server.call(p, nr::MUNLOCKALL, [0; 6]), Ok(0));
+    assert_eq!(server.call(p, nr::MLOCKALL, [2, 0, 0, 0, 0, 0]), Ok(0), "what comes is locked");
+    assert_eq!(mmap(&mut server, p, 0, 5 * P, READ, PRIVATE | ANONYMOUS), Err(Errno::EAGAIN));
+    limit(&mut server, p, Limits { locked: 0, ..Limits::NONE });
+    assert_eq!(lock(&mut server, p, 0, 1), Err(Errno::EPERM));
+    assert_eq!(mmap(&mut server, p, 0, P, READ, PRIVATE | ANONYMOUS | map_locked), Err(Errno::EPERM));
 }
 
 #[test]
