@@ -7,6 +7,7 @@ use crate::memory::object::{FileId, ObjectId};
 use crate::operations::spawn::{self, Recipe};
 use crate::operations::{devices, exec};
 use crate::server::Server;
+use crate::space::Limits;
 use abi::{
     Endpoint, Errno, Message, Word,
     endpoint::slot,
@@ -273,7 +274,8 @@ impl<K: Kernel> Server<K> {
         }
         self.memory.ensure_heap(0)?;
         let image = ObjectId(request.image);
-        let limits = self.processes.space(request.process)?.limits;
+        // The first program has no memory yet.
+        let limits = self.processes.space(request.process).map_or(Limits::NONE, |space| space.limits);
         let (mut space, started) =
             exec::exec(&mut self.memory, image, optional(request.interpreter), request.stack_bytes, request.seed)?;
         space.limits = limits;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::simulation::Touch;
+use crate::space::Limits;
 use abi::{Errno, kernel, layout::map, linux::nr};
 use elf::{HEAD_BYTES, Kind, Program};
 
@@ -259,4 +260,19 @@ fn the_fork_of_a_resident_program_that_is_too_large_takes_nothing_either() {
     while fork(&mut server, p, program(children.next().expect("endless"))).is_ok() {}
     assert!((1..=256).all(|page| is_writable(&server, p, end - page * P)));
     invariants::check(&server);
+}
+
+#[test]
+fn an_exec_keeps_the_limits_and_the_first_one_finds_none() {
+    let (mut server, p) = with_program(4000);
+    let image = files::image(&mut server, 9, linker());
+    let limits = Limits { addresses: 1 << 40, data: 1 << 30, locked: 1 << 20 };
+    server.processes.space(p).expect("known").limits = limits;
+    exec(&mut server, p, image, 0).expect("a program");
+    assert_eq!(server.processes.space(p).expect("known").limits, limits);
+    let first = program(1);
+    let fork = vm::Fork { parent: Endpoint::NONE, child: first, share: false, pid: 2 };
+    assert_eq!(server.ask(slot::PM, fork.message()).result(), Ok(0));
+    exec(&mut server, first, image, 0).expect("a program");
+    assert_eq!(server.processes.space(first).expect("known").limits, Limits::NONE);
 }
