@@ -3657,4 +3657,14 @@ struct skink_vm_poke {
     uint64_t bytes;
 };
 
+/* pm: what the memory of a process may have, in bytes; u64::MAX: no limit. What it has already stays. An exec keeps them. */
+#define SKINK_VM_SET_LIMITS 0x10024u
+struct skink_vm_set_limits {
+    uint64_t process;
+    uint64_t addresses;
+    uint64_t data;
+    uint64_t locked;
+    uint64_t stack;
+};
+
 #endif

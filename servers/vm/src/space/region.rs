@@ -290,13 +290,8 @@ impl Regions {
 
     /// Where the first hole within `start..end` begins, or the end.
     pub fn covered_until(&self, start: u64, end: u64) -> u64 {
-        let mut reached = start;
-        for region in self.overlapping(start, end) {
-            if region.start > reached {
-                break;
-            }
-            reached = region.end;
-        }
+        let step = |reached, region: &Region| if region.start > reached { Err(reached) } else { Ok(region.end) };
+        let (Ok(reached) | Err(reached)) = self.overlapping(start, end).try_fold(start, step);
         reached.min(end)
     }
 
