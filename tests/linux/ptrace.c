@@ -1,4 +1,5 @@
-/* Tracing: how it begins and ends, stops and what waits tell of them, requests and their errors, rights. */
+/* Tracing: how it begins and ends, stops and what waits tell of them, requests and their errors, rights. The file is long because each
+ * behaviour has a tracee of its own. */
 #include "behaviour.h"
 #include <stddef.h>
 #include <sys/ptrace.h>

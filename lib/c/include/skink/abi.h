@@ -1700,7 +1700,7 @@ struct skink_process_record {
     uint32_t egid;
     uint32_t sgid;
     uint32_t threads;
-    /* Letter as in /proc/PID/stat: R S D T Z. */
+    /* Letter as in /proc/PID/stat: R S D T t Z. */
     uint32_t state;
     /* 1: a service, shown like a kernel thread, without memory map or arguments. */
     uint32_t service;
@@ -1736,9 +1736,13 @@ struct skink_process_record {
     /* Queued signals and timers of its user, and how many it may have. */
     uint32_t signals_queued;
     uint32_t signals_queued_max;
+    /* Id of the process that traces it; 0: none. */
+    uint32_t tracer;
+    /* 1: its files of /proc belong to root (PR_SET_DUMPABLE). */
+    uint32_t undumpable;
     uint32_t padding;
 };
-_Static_assert(sizeof(struct skink_process_record) == 224, "size of skink_process_record");
+_Static_assert(sizeof(struct skink_process_record) == 232, "size of skink_process_record");
 _Static_assert(offsetof(struct skink_process_record, endpoint) == 0, "skink_process_record.endpoint");
 _Static_assert(offsetof(struct skink_process_record, pid) == 4, "skink_process_record.pid");
 _Static_assert(offsetof(struct skink_process_record, parent) == 8, "skink_process_record.parent");
@@ -1778,7 +1782,9 @@ _Static_assert(offsetof(struct skink_process_record, fsgid) == 204, "skink_proce
 _Static_assert(offsetof(struct skink_process_record, no_new_privileges) == 208, "skink_process_record.no_new_privileges");
 _Static_assert(offsetof(struct skink_process_record, signals_queued) == 212, "skink_process_record.signals_queued");
 _Static_assert(offsetof(struct skink_process_record, signals_queued_max) == 216, "skink_process_record.signals_queued_max");
-_Static_assert(offsetof(struct skink_process_record, padding) == 220, "skink_process_record.padding");
+_Static_assert(offsetof(struct skink_process_record, tracer) == 220, "skink_process_record.tracer");
+_Static_assert(offsetof(struct skink_process_record, undumpable) == 224, "skink_process_record.undumpable");
+_Static_assert(offsetof(struct skink_process_record, padding) == 228, "skink_process_record.padding");
 
 /* Processes. Kernel messages come from the threads concerned (kernel::Exception, Interrupted, Exited); callers of the others as noted. */
 
@@ -1918,6 +1924,17 @@ struct skink_pm_take_signals {
 struct skink_pm_await_signals {
     uint64_t process;
     uint64_t mask;
+};
+
+/* procfs: copies memory of a process into the grant, or out of it (write), also where the process may not write itself. Word 0 of the
+ * reply: bytes copied, which are fewer at the end of what is mapped. EIO: nothing is. */
+#define SKINK_PM_MEMORY 0x20011u
+struct skink_pm_memory {
+    uint64_t process;
+    uint64_t address;
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t write;
 };
 
 /* Privileges of a service. The system file states them, rs passes them to the kernel with PrivCtl, and the kernel enforces them on every

@@ -1,5 +1,5 @@
 //! What pm is connected to in tests: threads with registers and a stretch of memory, a clock that tests move, and a record of what pm
-//! asked for. `world` drives pm on top of it.
+//! asked for. `world` drives pm on top of it. The file is long because `System` has a method for all that pm asks of others.
 
 use crate::system::{
     End, FileEvent, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName, Requester, SegmentUse, System, ThreadUse,
