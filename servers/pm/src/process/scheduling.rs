@@ -24,12 +24,17 @@ impl<S: System> Programs<S> {
         }
     }
 
+    /// The thread that a call about affinity means. `ESRCH`, also for a negative id.
+    fn thread_of_affinity(&self, t: ThreadIndex, tid: i32) -> Result<ThreadIndex> {
+        if tid < 0 { Err(Errno::ESRCH) } else { self.scheduled_thread(t, tid) }
+    }
+
     /// `sched_getaffinity(tid, bytes, mask)`: there is one processor. Returns the bytes written.
     pub fn sched_getaffinity(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
         if a[1] < 8 || !a[1].is_multiple_of(8) {
             return Err(Errno::EINVAL);
         }
-        self.scheduled_thread(t, a[0] as i32)?;
+        self.thread_of_affinity(t, a[0] as i32)?;
         self.write_words(t, a[2], [1])?;
         Ok(8)
     }
@@ -40,7 +45,7 @@ impl<S: System> Programs<S> {
             0 => [0],
             _ => self.read_bytes::<1>(t, a[2])?,
         };
-        let target = self.scheduled_thread(t, a[0] as i32)?;
+        let target = self.thread_of_affinity(t, a[0] as i32)?;
         let credentials = &self.table[self.table.process_of(t)].credentials;
         let theirs = &self.table[self.table.process_of(target)].credentials.user;
         let ours = credentials.user.effective;
