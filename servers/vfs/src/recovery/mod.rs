@@ -244,6 +244,7 @@ impl Restoration {
             events.sort_by_key(|event| event.get().sequence);
             self.lost += instances[&number].restore_events(events).is_err() as usize;
         }
+        self.lost += instances.values().filter(|instance| instance.restore_spare().is_err()).count();
     }
 
     fn restore_mounts(&mut self) {

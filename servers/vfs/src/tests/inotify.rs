@@ -255,23 +255,38 @@ fn what_a_user_has_is_bounded_and_lost_events_are_told() {
     world.make_directory("/d", 0o755, (0, 0));
     let inotify = create(&world);
     watch(&world, inotify, "/d", CREATE | DELETE).unwrap();
+    make_more_events_than_fit(&world);
+    assert_eq!(last_event(&world, inotify), Some((u32::MAX, OVERFLOW)));
+    world.make_directory("/d/again", 0o755, (0, 0));
+    assert_eq!(events(&world, inotify), named(&[(CREATE | ISDIR, "again")]));
+}
+
+#[test]
+fn a_loss_after_a_restart_is_told_too() {
+    let mut world = World::new();
+    world.make_directory("/d", 0o755, (0, 0));
+    let inotify = create(&world);
+    watch(&world, inotify, "/d", CREATE | DELETE).unwrap();
+    world.restart_vfs();
+    make_more_events_than_fit(&world);
+    assert_eq!(last_event(&world, inotify), Some((u32::MAX, OVERFLOW)));
+}
+
+/// Directories come and go in /d.
+fn make_more_events_than_fit(world: &World) {
     for round in 0..200 {
         let path = format!("/d/{round}");
         assert_eq!(world.path_call(world.root, nr::MKDIR, &path, &[0o755]), Ok(0));
         assert_eq!(world.path_call(world.root, nr::RMDIR, &path, &[]), Ok(0));
     }
-    let mut seen = Vec::new();
-    loop {
-        let some = events_with_cookies(&world, inotify);
-        if some.is_empty() {
-            break;
-        }
-        seen.extend(some);
-    }
+}
+
+/// Reads all events, fewer than have happened. Watch and mask of the last one.
+fn last_event(world: &World, inotify: u64) -> Option<(u32, u32)> {
+    let reads = core::iter::from_fn(|| Some(events_with_cookies(world, inotify)).filter(|some| !some.is_empty()));
+    let seen: Vec<_> = reads.flatten().collect();
     assert!(seen.len() < 400);
-    assert_eq!(seen.last().map(|(watch, mask, ..)| (*watch, *mask)), Some((u32::MAX, OVERFLOW)));
-    world.make_directory("/d/again", 0o755, (0, 0));
-    assert_eq!(events(&world, inotify), named(&[(CREATE | ISDIR, "again")]));
+    seen.last().map(|(watch, mask, ..)| (*watch, *mask))
 }
 
 #[test]

@@ -215,8 +215,13 @@ impl Inotify {
     pub fn restore_events(&self, events: Vec<Kept<FileEventRecord>>) -> Result<(), Errno> {
         let mut queue = self.queue.borrow_mut();
         queue.try_make_room(events.len() + 1)?;
-        events.into_iter().try_for_each(|event| queue.try_push_back(event))?;
-        Ok(())
+        events.into_iter().try_for_each(|event| queue.try_push_back(event))
+    }
+
+    /// Takes the place for `IN_Q_OVERFLOW` again that a predecessor had, once all events are restored. `ENOMEM`.
+    pub fn restore_spare(&self) -> Result<(), Errno> {
+        let is_told = self.queue.borrow().iter().any(|event| event.get().mask == flag::Q_OVERFLOW);
+        if is_told { Ok(()) } else { self.make_spare() }
     }
 }
 
