@@ -106,7 +106,7 @@ int main(void)
 }
 C
 gcc -g -O0 -pthread -o threads threads.c
-debug threads -ex 'break worker' -ex run -ex 'info threads' -ex 'print *(int *)argument' -ex next -ex 'print total' -ex continue -ex 'thread apply all -q -s print 1' -ex delete -ex continue | sed 's/Thread [0-9A-FX]*ADDRESS/Thread T/' | grep -v -e ' in .* from ' -e futex -e '^\[Thread .* exited\]' -e '^[* ] 1 .*Thread' 
+debug threads -ex 'break worker' -ex run -ex 'info threads' -ex 'print *(int *)argument' -ex next -ex 'print total' -ex continue -ex 'thread apply all -q -s print 1' -ex delete -ex continue | sed 's/Thread [0-9A-FX]*ADDRESS/Thread T/' | grep -v -e ' in .* from ' -e futex -e '^\[New Thread' -e '^\[Thread .* exited\]' -e '^[* ] 1 .*Thread' 
 echo '--- children'
 cat >child.c <<'C'
 #include <stdio.h>
@@ -126,7 +126,10 @@ int main(void)
 }
 C
 gcc -g -O0 -o child child.c
-debug child -ex 'set follow-fork-mode child' -ex 'break work' -ex run -ex backtrace -ex finish -ex continue | grep -v '^\[Detaching\|^\[Attaching\|^\[Switching'
+# The parent, which gdb leaves, prints when it likes.
+debug child -ex 'set follow-fork-mode child' -ex 'break work' -ex 'run >parent' -ex backtrace -ex finish -ex continue | grep -v '^\[Detaching\|^\[Attaching\|^\[Switching'
+until grep -q 'another program' parent; do sleep 0.1; done
+cat parent
 debug child -ex 'set detach-on-fork on' -ex 'catch fork' -ex run -ex 'delete' -ex 'catch exec' -ex continue -ex 'delete' -ex continue | grep -v '^\[Detach\|hit Catchpoint\|fork'
 echo '--- attaching'
 cat >loop.c <<'C'

@@ -51,7 +51,7 @@ dd if=/dev/zero of=sparse bs=1k seek=1023 count=1 2>/dev/null
 cmp sparse space && echo equal
 namei -m /tmp/sparse | tail -n 1
 findmnt -n -o FSTYPE,TARGET /proc
-hardlink -q . && stat -c %h sparse space
+hardlink -q -t . && stat -c %h sparse space
 mcookie | wc -c
 uuidgen -s -n @dns -N example.org
 cal 2 2024 | sed 's/ *$//'
