@@ -1,0 +1,60 @@
+"""Runs tests of Python's test suite by the names of modules, without those below; prints a line for each: its name and verdict."""
+import io, os, re, sys, unittest, warnings
+from test import support
+
+LEFT_OUT = [
+    # Maps a sparse file of 2 GiB and more: a shared mapping takes space for the holes it shows.
+    r"test_mmap\.LargeMmapTests",
+    # There is no network yet.
+    r"test_os\.TestSendfile",
+    # Listen on addresses, which need a network.
+    r"test_signal\.WakeupFDTests\.(test_invalid_socket|test_set_wakeup_fd_socket_result)",
+    # Opens descriptors up to the limit, if that is low.
+    r"test_no_leaking",
+    # Says whether the output is a terminal, which is so here.
+    r"test_os\.TermsizeTests\.test_does_not_crash",
+]
+
+class Verdicts(unittest.TestResult):
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.lines = []
+
+    def note(self, verdict, test):
+        self.lines.append(f'{test.id()} {verdict}')
+
+    def addSuccess(self, test):
+        self.note('ok', test)
+
+    def addError(self, test, error):
+        self.note('error', test)
+        sys.stderr.write(self._exc_info_to_string(error, test))
+
+    addFailure = addError
+
+    def addSkip(self, test, reason):
+        self.note('skipped', test)
+
+    def addExpectedFailure(self, test, error):
+        self.note('ok', test)
+
+    def addSubTest(self, test, part, error):
+        if error:
+            self.addError(test, error)
+
+def flat(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from flat(test)
+        elif not any(re.search(pattern, test.id()) for pattern in LEFT_OUT):
+            yield test
+
+support.verbose = False
+warnings.simplefilter('ignore')
+# Children of tests print too.
+lines = os.fdopen(os.dup(1), 'w')
+os.dup2(2, 1)
+for name in sys.argv[1:]:
+    result = Verdicts()
+    unittest.TestSuite(flat(unittest.defaultTestLoader.loadTestsFromName(f'test.{name}'))).run(result)
+    print('\n'.join(sorted(set(result.lines))), file=lines, flush=True)
