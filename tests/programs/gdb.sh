@@ -4,7 +4,15 @@
 #: timeout 1500
 #: memory 1024
 masked() { sed 's/0x[0-9a-f]\{5,\}/ADDRESS/g; s/(LWP [0-9]*)/(LWP N)/g; s/[Pp]rocess [0-9]\+/process N/g; s/, id [0-9]*/, id N/; s/__[a-z_]*kill[a-z_]* ([^)]*)/kill ()/' | grep -v -e '^$' -e libthread_db -e 'Thread debugging' -e debuginfod -e '^warning:.*source' -e 'No such file or directory'; }
-debug() { program=$1; shift; gdb -nx -q -batch -iex 'set debuginfod enabled off' -ex 'set confirm off' -ex 'set width 0' "$@" $program 2>&1 </dev/null | masked; }
+# What the program itself prints comes behind gdb's output: in which order both reach a pipe is chance.
+debug() {
+    program=$1; shift
+    : >printed
+    gdb -nx -q -batch -iex 'set debuginfod enabled off' -iex 'set args >>printed' -ex 'set confirm off' -ex 'set width 0' "$@" $program 2>&1 </dev/null | masked
+    [ -z "$last" ] || until grep -q "$last" printed; do sleep 0.1; done
+    cat printed
+}
+last=
 cat >program.c <<'C'
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +49,7 @@ C
 gcc -g -O0 -o program program.c
 
 echo '--- breakpoints, frames, variables'
-debug program -ex 'break twice if n == 2' -ex 'run one two' -ex backtrace -ex 'info args' -ex next -ex 'print first' -ex step -ex 'info locals' -ex finish -ex 'up' -ex 'print p' -ex 'print p.name' -ex 'print total + 1' -ex 'set var total = 1000' -ex continue
+debug program -ex 'break twice if n == 2' -ex 'run one two >>printed' -ex backtrace -ex 'info args' -ex next -ex 'print first' -ex step -ex 'info locals' -ex finish -ex 'up' -ex 'print p' -ex 'print p.name' -ex 'print total + 1' -ex 'set var total = 1000' -ex continue
 echo '--- steps of instructions, registers, memory'
 debug program -ex 'break add' -ex run -ex 'x/i $pc' -ex stepi -ex nexti -ex 'print $rsp == $sp' -ex 'print/x $eflags & 0x100' -ex 'set var $rax = 0x1234' -ex 'print/x $rax' -ex 'print counter' -ex 'return 5' -ex 'kill' | grep -v '^[=>]*.*ADDRESS <add'
 debug program -ex 'break half' -ex run -ex 'print value' -ex 'finish' -ex 'print $st0' -ex kill
@@ -83,7 +91,6 @@ debug program -ex 'catch syscall exit_group' -ex run -ex 'print $orig_rax' -ex '
 echo '--- threads'
 cat >threads.c <<'C'
 #include <pthread.h>
-#include <stdio.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int total;
 static void *worker(void *argument)
@@ -101,12 +108,11 @@ int main(void)
         pthread_create(&threads[n], NULL, worker, &numbers[n]);
         pthread_join(threads[n], NULL);
     }
-    printf("total %d\n", total);
-    return 0;
+    return total;
 }
 C
 gcc -g -O0 -pthread -o threads threads.c
-debug threads -ex 'break worker' -ex run -ex 'info threads' -ex 'print *(int *)argument' -ex next -ex 'print total' -ex continue -ex 'thread apply all -q -s print 1' -ex delete -ex continue | sed 's/Thread [0-9A-FX]*ADDRESS/Thread T/' | grep -v -e ' in .* from ' -e futex -e '^\[New Thread' -e '^\[Thread .* exited\]' -e '^[* ] 1 .*Thread' 
+debug threads -ex 'break worker' -ex run -ex 'info threads' -ex 'print *(int *)argument' -ex next -ex 'print total' -ex continue -ex 'thread apply all -q -s print 1' -ex delete -ex continue | sed 's/Thread [0-9A-FX]*ADDRESS/Thread T/' | grep -v -e ' in .* from ' -e futex -e '^\[Thread .* exited\]' -e '^[* ] 1 .*Thread' 
 echo '--- children'
 cat >child.c <<'C'
 #include <stdio.h>
@@ -126,10 +132,10 @@ int main(void)
 }
 C
 gcc -g -O0 -o child child.c
-# The parent, which gdb leaves, prints when it likes.
-debug child -ex 'set follow-fork-mode child' -ex 'break work' -ex 'run >parent' -ex backtrace -ex finish -ex continue | grep -v '^\[Detaching\|^\[Attaching\|^\[Switching'
-until grep -q 'another program' parent; do sleep 0.1; done
-cat parent
+# The parent goes on by itself.
+last='another program'
+debug child -ex 'set follow-fork-mode child' -ex 'break work' -ex run -ex backtrace -ex finish -ex continue | grep -v '^\[Detaching\|^\[Attaching\|^\[Switching'
+last=
 debug child -ex 'set detach-on-fork on' -ex 'catch fork' -ex run -ex 'delete' -ex 'catch exec' -ex continue -ex 'delete' -ex continue | grep -v '^\[Detach\|hit Catchpoint\|fork'
 echo '--- attaching'
 cat >loop.c <<'C'
