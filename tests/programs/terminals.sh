@@ -15,7 +15,7 @@ sed '/^Script/d' input
 
 # python3 passes bytes between its own input and a shell on a terminal, and asks what a terminal is.
 cat >spawn.py <<'END'
-import fcntl, os, pty, select, signal, struct, sys, termios, tty
+import fcntl, os, pty, select, signal, struct, sys, termios, time, tty
 
 pid, master = pty.fork()
 if pid == 0:
@@ -43,7 +43,7 @@ if pid == 0:
     signal.signal(signal.SIGINT, lambda *_: tell("interrupt"))
     tell("begun")
     while True:
-        signal.pause()
+        time.sleep(0.05)  # A signal just before a pause would be lost.
 seen = b""
 def wait_for(text):
     global seen
