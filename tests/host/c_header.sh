@@ -36,3 +36,23 @@ int main(void)
 }
 C
 gcc -std=gnu11 $warn -static -I include -o sockets sockets.c libskink.a
+
+# The header of M3-IPC, in C and in C++, beside a C library's headers.
+cat >m3ipc.c <<'C'
+#include <sys/socket.h>
+#include <unistd.h>
+#include <m3ipc.h>
+int main(void)
+{
+    message m = {.m_type = 1};
+    m.m9_ull1 = 1;
+    return _ENDPOINT_P(_ENDPOINT(3, -35)) == -35 && mnx_send(ANY, &m) == EMOLBADSRCDST;
+}
+C
+for standard in c11 c17 gnu11; do
+    gcc -std=$standard $warn -I "$lib/../m3ipc/include" -c m3ipc.c
+done
+printf '#include <m3ipc.h>\n' >m3ipc.cc
+if command -v g++ >/dev/null; then
+    g++ -std=c++11 -Wall -Wextra -Werror -I "$lib/../m3ipc/include" -c m3ipc.cc
+fi

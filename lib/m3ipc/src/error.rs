@@ -4,12 +4,12 @@
 //! [`Error::TimedOut`], [`Error::NotConnected`] and [`Error::AddressNotAvailable`], which were published with other numbers.
 
 macro_rules! errors {
-    ($($(#[$doc:meta])* $name:ident = $number:literal, $c_name:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident = $number:literal, $c_name:literal;)*) => {
         /// Why a call failed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(i32)]
         pub enum Error {
-            $($(#[$doc])* $name = $number,)*
+            $($(#[doc = $doc])* $name = $number,)*
         }
 
         impl Error {
@@ -20,6 +20,13 @@ macro_rules! errors {
             pub const fn c_name(self) -> &'static str {
                 match self {
                     $(Error::$name => $c_name,)*
+                }
+            }
+
+            /// Returns what it means, for the C header.
+            pub const fn doc(self) -> &'static [&'static str] {
+                match self {
+                    $(Error::$name => &[$($doc),*],)*
                 }
             }
         }

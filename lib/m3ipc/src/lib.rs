@@ -3,7 +3,7 @@
 //! M3-IPC gives ordinary programs the rendezvous of a microkernel: fixed-size messages, no buffers, peers named by endpoints. The same
 //! program runs on three back ends: Skink, a library in Linux, a module of Linux. What they must agree on is here: numbers, limits, errors,
 //! endpoints, layouts, and the rules of the rendezvous as a state machine, which servers use, libraries follow, and tests compare with.
-//! There is no input or output and no allocation.
+//! There is no input or output and no allocation. The C header, `include/m3ipc.h`, is made from here by `./skink check`.
 //!
 //! | module | topic |
 //! |---|---|
@@ -11,6 +11,8 @@
 //! | [`error`] | what a call fails with |
 //! | [`message`] | the message and its ten layouts |
 //! | [`endpoint`] | slots of a container, and the names of those who occupy them |
+//! | [`descriptor`] | what calls tell and are told of nodes, containers and processes |
+//! | [`call`] | the calls, with their numbers and prototypes in C |
 //! | [`rights`] | what a process may call, and whom it may send to |
 //! | [`rendezvous`] | who waits for whom, and what ends the wait |
 //!
@@ -19,6 +21,8 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+pub mod call;
+pub mod descriptor;
 pub mod endpoint;
 pub mod error;
 pub mod limits;

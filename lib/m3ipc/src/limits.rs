@@ -26,3 +26,9 @@ pub const NAME_BYTES: usize = 16;
 
 /// A time limit that means to wait as long as it takes.
 pub const FOREVER: i64 = -1;
+
+/// Pairs of proxies, each of which connects this node with others.
+pub const PROXIES: usize = NODES;
+
+/// Version of this contract, as `drvs_init` tells it: layouts, numbers and meanings change only with it.
+pub const VERSION: i32 = 1;
