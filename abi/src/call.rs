@@ -170,6 +170,10 @@ kernel_calls! {
     /// `()` → frame address: takes a frame that page tables have left out of the kernel's pool, the counterpart of `Donate`. `EAGAIN`: the
     /// pool has no more than it keeps for the next tables. vm.
     Reclaim = 52,
+    /// `(endpoint, row)`: makes an application thread a member of the container with this row of privileges, whose members may send to
+    /// each other, or of none (`APPLICATIONS_BIT`). Its wait for a message and those for it fail with `EDEADSRCDST`.
+    /// `EINVAL`: no application thread, or no such row. m3ipc.
+    Join = 53,
 }
 
 /// Kernel calls as messages to the SYSTEM task: `SYSTEM_LABELS | KernelCall as u32`, arguments in words 0 to 5; in the reply word 0 is

@@ -17,8 +17,11 @@ pub const SERVICE_SLOTS: usize = 128;
 pub const FIRST_SERVICE: usize = 4;
 /// All slots: kernel tasks, services and application threads.
 pub const SLOTS: usize = 1152;
-/// The bit in a destination bitmap that stands for all application threads (the slot of the idle task).
+/// Row of privileges of application threads, which lets them send to nobody, and the bit in a destination bitmap that stands for them (the
+/// slot of the idle task).
 pub const APPLICATIONS_BIT: usize = 3;
+/// From here on rows of privileges belong to no service: application threads with the same one, which `Join` gave them, may send to each other.
+pub const FIRST_CONTAINER: usize = 96;
 
 /// Fixed slots. The other services get the slots from `FIRST_FREE` on, in the order of the system file.
 pub mod slot {

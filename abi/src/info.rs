@@ -27,9 +27,13 @@ pub mod state {
     #![allow(missing_docs)]
     pub const READY: u32 = 0;
     pub const SENDING: u32 = 1;
+    /// It waits for a message.
     pub const RECEIVING: u32 = 2;
     pub const STOPPED: u32 = 3;
+    /// It waits for the answer to a message that the kernel has sent in its name.
     pub const FAULTING: u32 = 4;
+    /// Its message was received, and it waits for the answer.
+    pub const ANSWERING: u32 = 5;
 }
 
 /// One thread.

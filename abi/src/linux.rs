@@ -9,6 +9,17 @@ pub const RELEASE: &str = "6.1.0-skink";
 /// The version that programs are told: `uname -v`.
 pub const VERSION: &str = "#1 Skink";
 
+/// Clocks that services tell apart (linux/time.h).
+#[allow(missing_docs)]
+pub mod clock {
+    pub const REAL: u32 = 0;
+    pub const MONOTONIC: u32 = 1;
+    pub const MONOTONIC_RAW: u32 = 4;
+    pub const REAL_COARSE: u32 = 5;
+    pub const MONOTONIC_COARSE: u32 = 6;
+    pub const BOOT: u32 = 7;
+}
+
 /// Skink's own call to rs: `rs::service_call`.
 pub const SERVICE: u32 = nr::SKINK_SERVICE;
 
@@ -402,4 +413,5 @@ calls! {
     1024 skink_service SKINK_SERVICE,
     1025 skink_mrt SKINK_MRT,
     1026 skink_core_dump SKINK_CORE_DUMP,
+    1027 skink_m3ipc SKINK_M3IPC,
 }

@@ -13,7 +13,10 @@ use crate::{
     vector::GENERAL_PROTECTION,
 };
 
-use abi::{Endpoint, Name, call, endpoint::SERVICE_SLOTS, privilege::Privileges};
+use abi::{
+    Endpoint, Name, call, endpoint::APPLICATIONS_BIT, endpoint::FIRST_CONTAINER, endpoint::SERVICE_SLOTS,
+    endpoint::SLOTS, privilege::Privileges,
+};
 
 impl Kernel {
     /// Makes a kernel without threads, all of whose bytes are zero, ready. Called once, before anything else.
@@ -21,6 +24,12 @@ impl Kernel {
         self.node.threads.start(m.ticks());
         self.node.timer.disarm();
         self.node.chunk_bytes = CHUNK_BYTES;
+        for slot in 0..SLOTS {
+            self.node.threads[slot].privileges = if slot < SERVICE_SLOTS { slot } else { APPLICATIONS_BIT } as u8;
+        }
+        for row in FIRST_CONTAINER..SERVICE_SLOTS {
+            self.node.privileges[row].destinations[row / 64] = 1 << (row % 64);
+        }
         port_ways::start_system_task(&mut self.node);
         self.node.inheritance.start();
     }

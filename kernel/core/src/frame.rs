@@ -97,17 +97,16 @@ impl Frame {
         [self.rdi, self.rsi, self.rdx, self.r10, self.r8, self.r9, self.r12]
     }
 
+    /// Sets what [`Frame::words`] returns.
+    #[inline(always)]
+    pub const fn set_words(&mut self, words: [u64; 7]) {
+        [self.rdi, self.rsi, self.rdx, self.r10, self.r8, self.r9, self.r12] = words;
+    }
+
     /// Puts a received message into the registers, with success in `rax`.
     #[inline(always)]
     pub fn set_message(&mut self, message: &Message) {
-        let [w0, w1, w2, w3, w4, w5, w6] = message.words;
-        self.rdi = w0;
-        self.rsi = w1;
-        self.rdx = w2;
-        self.r10 = w3;
-        self.r8 = w4;
-        self.r9 = w5;
-        self.r12 = w6;
+        self.set_words(message.words);
         self.r13 = message.source.0 as u64 | (message.label as u64) << 32;
         self.rax = 0;
     }

@@ -231,7 +231,7 @@ impl World for Launcher {
     fn activity(&mut self, endpoint: Endpoint) -> Activity {
         let Ok(info) = sys::info::thread(endpoint.slot()) else { return Activity::default() };
         let waits_for_service = match info.state {
-            state::SENDING | state::RECEIVING => info.blocked_on.is_service(),
+            state::SENDING | state::RECEIVING | state::ANSWERING => info.blocked_on.is_service(),
             state::FAULTING => true,
             _ => false,
         };

@@ -1,6 +1,6 @@
 //! From what the system file says of a service to the privileges that the kernel keeps.
 
-use abi::endpoint::{APPLICATIONS_BIT, SERVICE_SLOTS};
+use abi::endpoint::{APPLICATIONS_BIT, FIRST_CONTAINER, SERVICE_SLOTS};
 use abi::privilege::{self, MemoryRange, PortRange, Privileges};
 use abi::system::Service;
 use abi::{Errno, Name};
@@ -53,7 +53,9 @@ fn set_destinations(rights: &mut Privileges, service: &Service) -> Result<()> {
         *word |= 1 << (slot % 64);
     }
     if service.applications {
-        rights.destinations[APPLICATIONS_BIT / 64] |= 1 << (APPLICATIONS_BIT % 64);
+        for row in [APPLICATIONS_BIT].into_iter().chain(FIRST_CONTAINER..SERVICE_SLOTS) {
+            rights.destinations[row / 64] |= 1 << (row % 64);
+        }
     }
     const { assert!(APPLICATIONS_BIT < SERVICE_SLOTS) };
     Ok(())
@@ -76,7 +78,7 @@ mod tests {
         config.destinations = [4, 70].into();
         config.applications = true;
         let rights = privileges(&config, Granted::default()).expect("fits");
-        assert_eq!(rights.destinations, [1 << 4 | 1 << 3, 1 << 6]);
+        assert_eq!(rights.destinations, [1 << 4 | 1 << 3, 1 << 6 | 0xffff_ffff << 32]);
         config.destinations = [128].into();
         assert_eq!(privileges(&config, Granted::default()).err(), Some(Errno::EINVAL));
     }

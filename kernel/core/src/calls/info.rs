@@ -27,8 +27,7 @@ pub fn get_info<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Resu
         }
         info::PRIVILEGES if node.caller() != slot::RS && node.caller() as u64 != index => Err(Errno::EPERM.into()),
         info::PRIVILEGES => {
-            let entry = usize::try_from(index).ok().and_then(|index| node.privileges.get(index));
-            let privileges = *entry.ok_or(Errno::EINVAL)?;
+            let privileges = *node.privileges.get(index as usize).ok_or(Errno::EINVAL)?;
             give(node, m, privileges.as_bytes(), address, bytes)
         }
         info::FREE_MEMORY if node.caller() != slot::VM => Err(Errno::EPERM.into()),
@@ -109,6 +108,7 @@ fn state_of(thread: &Thread) -> u32 {
         _ if state.is_held(Hold::Stopped) || state.is_held(Hold::NoSpace) => state::STOPPED,
         Some(_) if state.peer().is_some() && *form == MessageSource::Kernel => state::FAULTING,
         Some(BlockedOn::Send(..)) => state::SENDING,
+        Some(BlockedOn::Answer(_)) => state::ANSWERING,
         None => state::READY,
         Some(_) => state::RECEIVING,
     }

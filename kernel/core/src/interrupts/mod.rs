@@ -44,8 +44,7 @@ pub fn set_msi<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, 
     let msi = m.msi_open()?;
     *hook = Hook { owner: owner as u16, line: msi.line as u16, bit: bit as u8, reenable: true, closed: false };
     let frame = &mut node.threads.running_mut().frame;
-    frame.rdi = msi.address;
-    frame.rsi = msi.data;
+    (frame.rdi, frame.rsi) = (msi.address, msi.data);
     Ok(0)
 }
 

@@ -154,13 +154,7 @@ pub fn transfer<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receiver:
     }
     let Ok([from, to]) = node.threads.get_disjoint_mut([sender, receiver]) else { return };
     if from.form == MessageSource::Native && to.form == MessageSource::Native {
-        to.frame.rdi = from.frame.rdi;
-        to.frame.rsi = from.frame.rsi;
-        to.frame.rdx = from.frame.rdx;
-        to.frame.r10 = from.frame.r10;
-        to.frame.r8 = from.frame.r8;
-        to.frame.r9 = from.frame.r9;
-        to.frame.r12 = from.frame.r12;
+        to.frame.set_words(from.frame.words());
         to.frame.r13 = from.endpoint.0 as u64 | from.frame.r13 & !0xffff_ffff;
         to.frame.rax = 0;
     } else {

@@ -1,5 +1,6 @@
 //! Notifications: one pending bit per source, delivered before messages and never inside `SENDREC`.
 //!
+//! A wait for a program lets every notification through: the program tells them apart (ADR 73).
 //! HARDWARE's carries the mask of interrupt hooks that have fired, CLOCK's stands for the alarm, a service's for
 //! itself. They are also how a service learns that a `SENDNB` may be tried again. Neighbours: `message` (asks for pending
 //! ones when a thread receives), `alarm`, `interrupts`.
@@ -33,7 +34,7 @@ pub fn notify<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoin
 pub fn post<M: Machine>(node: &mut Node, m: &mut M, destination: usize, source_slot: usize, source: Endpoint) {
     let thread = &mut node.threads[destination];
     if let Some(BlockedOn::Receive(from)) = thread.state.blocked_on()
-        && admits(from, source)
+        && (admits(from, source) || from.is_application())
     {
         thread.state.unblock();
         give_notification(node, m, destination, source_slot);
@@ -46,7 +47,7 @@ pub fn post<M: Machine>(node: &mut Node, m: &mut M, destination: usize, source_s
 /// The slot of the first notification pending for `receiver` that a wait for `from` lets through.
 pub fn pending_source(node: &Node, receiver: usize, from: Endpoint) -> Option<usize> {
     let thread = &node.threads[receiver];
-    if from != Endpoint::ANY {
+    if from != Endpoint::ANY && !from.is_application() {
         let source = from.slot();
         let pending = source < SERVICE_SLOTS && thread.pending[source / 64] & 1 << (source % 64) != 0;
         return (pending && admits(from, source_of(node, source))).then_some(source);

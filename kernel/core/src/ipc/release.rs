@@ -9,7 +9,7 @@ use crate::{
     thread::MessageSource, thread::state::BlockedOn, thread::state::Continuation,
 };
 
-use abi::{Endpoint, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, endpoint::SLOTS};
+use abi::{Endpoint, endpoint::FIRST_CONTAINER, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, endpoint::SLOTS};
 
 /// Threads passed between two preemption points.
 const PASSED_AT_ONCE: usize = 64;
@@ -17,9 +17,9 @@ const PASSED_AT_ONCE: usize = 64;
 const PEER_STEPS: usize = 16;
 
 /// Begins to release the peers of the thread that has died in `slot`; no other release is in progress. Only services wait for
-/// applications: those are released at once.
+/// applications outside of containers: those are released at once.
 pub fn begin<M: Machine>(node: &mut Node, m: &mut M, slot: usize, fate: Fate) {
-    if slot < SERVICE_SLOTS {
+    if slot < SERVICE_SLOTS || node.threads[slot].privileges as usize >= FIRST_CONTAINER {
         node.release.begin(slot, fate);
         return node.threads.defer(SYSTEM_QUEUE);
     }

@@ -8,13 +8,14 @@
 use crate::{
     Frame, Machine, Node, Space, Thread, boost::effects, frame, futex, futex::inheriting, inheritance::NOTHING,
     inheritance::Wait, interrupts, ipc::critical, ipc::message, ipc::release, memory::copy, memory::spaces,
-    node::release::Fate, priority as scheduler, stop::Stop, thread::Mode, thread::attention, thread::state::BlockedOn,
-    thread::state::Hold, thread::state::State, time::alarm::Kind,
+    node::release::Fate, priority as scheduler, stop::Stop, thread::MessageSource, thread::Mode, thread::attention,
+    thread::state::BlockedOn, thread::state::Hold, thread::state::State, time::alarm::Kind,
 };
 
 use abi::{
-    Endpoint, Errno, call::NO_QUANTUM, call::REAL_TIME, call::inject, call::resume, endpoint::FIRST_SERVICE,
-    endpoint::SERVICE_SLOTS, endpoint::SLOTS, endpoint::slot, privilege::Privileges, registers::Registers,
+    Endpoint, Errno, call::NO_QUANTUM, call::REAL_TIME, call::inject, call::resume, endpoint::APPLICATIONS_BIT,
+    endpoint::FIRST_CONTAINER, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, endpoint::SLOTS, endpoint::slot,
+    privilege::Privileges, registers::Registers,
 };
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -30,7 +31,7 @@ const LAST_REAL_TIME: u64 = REAL_TIME + scheduler::SYSTEM_QUEUE as u64 - 1;
 /// `EBUSY`: taken.
 pub fn create<M: Machine>(node: &mut Node, m: &mut M, slot: u64) -> Result<u64, Errno> {
     let slot = usize::try_from(slot).unwrap_or(SLOTS);
-    if !(FIRST_SERVICE..SERVICE_SLOTS).contains(&slot) {
+    if !(FIRST_SERVICE..FIRST_CONTAINER).contains(&slot) {
         return Err(Errno::EINVAL);
     }
     if node.threads[slot].is_live() {
@@ -55,7 +56,7 @@ fn occupy<M: Machine>(node: &mut Node, m: &mut M, slot: usize, base_queue: u8) {
         state: State::NEW,
         queue: base_queue,
         base_queue,
-        privileges: abi::endpoint::APPLICATIONS_BIT as u8,
+        privileges: APPLICATIONS_BIT as u8,
         senders: thread.senders,
         wanted: thread.wanted,
         ..Thread::new_zeroed()
@@ -81,6 +82,24 @@ pub fn fork<M: Machine>(node: &mut Node, m: &mut M, parent: Endpoint) -> Result<
         None => node.threads[slot].frame = Frame::start(0, 0),
     }
     Ok(node.threads[slot].endpoint.0 as u64)
+}
+
+/// `Join (endpoint, row)`: gives a program the row of a container, or `APPLICATIONS_BIT`. Its wait for a message and those for it fail.
+/// `EINVAL`: no program, or no such row.
+pub fn join<M: Machine>(node: &mut Node, m: &mut M, slot: usize, row: u64) -> Result<u64, Errno> {
+    let is_row = (FIRST_CONTAINER as u64..SERVICE_SLOTS as u64).contains(&row) || row == APPLICATIONS_BIT as u64;
+    if slot < SERVICE_SLOTS || !is_row {
+        return Err(Errno::EINVAL);
+    }
+    let Thread { form, state, privileges, .. } = node.threads[slot];
+    if matches!(form, MessageSource::Native | MessageSource::Memory) && state.peer().is_some() {
+        message::fail_wait(node, m, slot);
+    }
+    if privileges as u64 != row {
+        release::begin(node, m, slot, Fate::Gone);
+    }
+    node.threads[slot].privileges = row as u8;
+    Ok(0)
 }
 
 /// Returns the slot that `Destroy` is about, whose holder may be dead already. `EINVAL`: the caller itself.
@@ -142,8 +161,7 @@ pub fn start(node: &mut Node, slot: usize, tid: u64) -> u64 {
 pub fn interrupt_thread(node: &mut Node, slot: usize) -> u64 {
     node.threads[slot].attention |= attention::INTERRUPT;
     if node.threads[slot].state.blocked_on() == Some(BlockedOn::Futex) {
-        let for_pi = futex::waits_to_be_requeued(node, slot) || node.inheritance.waits(slot as u16) != Wait::No;
-        if for_pi {
+        if futex::waits_to_be_requeued(node, slot) || node.inheritance.waits(slot as u16) != Wait::No {
             inheriting::interrupt_pi_wait(node, slot)
         } else {
             futex::end_futex_wait(node, slot, Err(Errno::ERESTARTSYS))

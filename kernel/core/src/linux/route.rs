@@ -5,8 +5,8 @@
 //! Programs have no other access to services. Neighbours: `ipc`, `futex`; rs fills the table.
 
 use crate::{
-    Machine, Node, futex, ipc::message, ipc::report, linux::time, memory::copy, stop::Stop, thread::MessageSource,
-    thread::attention, thread::state::Continuation,
+    Machine, Node, futex, ipc::message, ipc::report, linux::time, thread::MessageSource, thread::attention,
+    thread::state::Continuation,
 };
 
 use abi::{Endpoint, Errno, call::NATIVE, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, endpoint::slot, linux::nr};
@@ -22,8 +22,7 @@ pub fn set_route(node: &mut Node, number: u64, slot: u64) -> Result<u64, Errno> 
         slot if (FIRST_SERVICE as u64..SERVICE_SLOTS as u64).contains(&slot) => slot as u8 + 1,
         _ => return Err(Errno::EINVAL),
     };
-    let route = usize::try_from(number).ok().and_then(|number| node.routes.get_mut(number));
-    *route.ok_or(Errno::EINVAL)? = entry;
+    *node.routes.get_mut(number as usize).ok_or(Errno::EINVAL)? = entry;
     Ok(0)
 }
 
@@ -77,18 +76,7 @@ pub fn kernel_linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u32) {
         nr::FUTEX => futex::futex(node, m, [w0, w1, w2, w3, w4, w5]),
         nr::CLOCK_GETTIME => time::clock_gettime(node, m, w0, w1),
         nr::CLOCK_NANOSLEEP => time::clock_nanosleep(node, m, [w0, w1, w2]),
-        nr::GETCPU => getcpu(node, m, w0, w1),
         _ => Err(Errno::ENOSYS.into()),
     };
     report::finish(node, m, caller, attention::RESUME, result);
-}
-
-/// `getcpu (address of cpu, address of node)`: both 0, where wanted.
-fn getcpu<M: Machine>(node: &mut Node, m: &mut M, cpu: u64, numa_node: u64) -> Result<u64, Stop> {
-    for address in [cpu, numa_node] {
-        if address != 0 {
-            copy::write_own(node, m, address, &0u32.to_le_bytes())?;
-        }
-    }
-    Ok(0)
 }

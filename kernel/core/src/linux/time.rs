@@ -8,17 +8,7 @@ use crate::{
     Machine, Node, futex, linux::route, memory::copy, node::futexes::Key, stop::Stop, time::alarm, time::alarm::Kind,
 };
 
-use abi::{Errno, endpoint::slot};
-
-/// Clock numbers (linux/time.h).
-mod clock {
-    pub const REAL: u64 = 0;
-    pub const MONOTONIC: u64 = 1;
-    pub const MONOTONIC_RAW: u64 = 4;
-    pub const REAL_COARSE: u64 = 5;
-    pub const MONOTONIC_COARSE: u64 = 6;
-    pub const BOOT: u64 = 7;
-}
+use abi::{Errno, endpoint::slot, linux::clock};
 
 /// Flag of `clock_nanosleep`: until this time.
 const ABSOLUTE: u64 = 1;
@@ -26,7 +16,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// `clock_gettime (clock, address of timespec)`.
 pub fn clock_gettime<M: Machine>(node: &mut Node, m: &mut M, clock: u64, address: u64) -> Result<u64, Stop> {
-    let now_ns = match clock as u32 as u64 {
+    let now_ns = match clock as u32 {
         clock::REAL | clock::REAL_COARSE => alarm::now_ns(m).wrapping_add(node.real_offset_ns),
         clock::MONOTONIC | clock::MONOTONIC_RAW | clock::MONOTONIC_COARSE | clock::BOOT => alarm::now_ns(m),
         _ => return hand_to_pm(node, m),
@@ -39,7 +29,7 @@ pub fn clock_gettime<M: Machine>(node: &mut Node, m: &mut M, clock: u64, address
 /// `clock_nanosleep (clock, flags, address of timespec, address of rest)`.
 pub fn clock_nanosleep<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 3]) -> Result<u64, Stop> {
     let [clock, flags, address] = words;
-    let realtime = match clock as u32 as u64 {
+    let realtime = match clock as u32 {
         clock::REAL => true,
         clock::MONOTONIC | clock::BOOT => false,
         _ => return hand_to_pm(node, m),

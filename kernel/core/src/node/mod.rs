@@ -18,8 +18,8 @@ use crate::{
 };
 
 use abi::{
-    Endpoint, Errno, endpoint::APPLICATIONS_BIT, endpoint::SERVICE_SLOTS, endpoint::SLOTS, endpoint::slot,
-    layout::SPACES, linux::NUMBERS, privilege::Privileges,
+    Endpoint, Errno, endpoint::SERVICE_SLOTS, endpoint::SLOTS, endpoint::slot, layout::SPACES, linux::NUMBERS,
+    privilege::Privileges,
 };
 use core::ops::Range;
 use zerocopy::FromZeros;
@@ -67,7 +67,7 @@ pub struct Node {
     pub next_space: usize,
     /// By Linux call: the slot plus 1 that serves it; 0: none. Slot 0 is the kernel.
     pub routes: [u8; NUMBERS],
-    /// By slot; the entry of the idle task, which stays empty, is that of all application threads.
+    /// By row: each service has that of its slot. Application threads have that of the idle task, which stays empty, or that of a container.
     pub privileges: [Privileges; SERVICE_SLOTS],
     /// Address spaces: number of threads that use one, plus 1; 0: free.
     pub spaces: [u16; SPACES],
@@ -121,8 +121,8 @@ impl Node {
     /// Returns `ECALLDENIED` unless the privileges of `caller` let it send to this slot.
     #[inline(always)]
     pub fn may_send(&self, caller: usize, slot: usize) -> Result<(), Errno> {
-        let bit = if slot < SERVICE_SLOTS { slot } else { APPLICATIONS_BIT };
-        match self.privileges(caller).destinations[bit / 64] & 1 << (bit % 64) {
+        let row = self.threads.get(slot).ok_or(Errno::ECALLDENIED)?.privileges as usize % SERVICE_SLOTS;
+        match self.privileges(caller).destinations[row / 64] & 1 << (row % 64) {
             0 => Err(Errno::ECALLDENIED),
             _ => Ok(()),
         }

@@ -101,7 +101,7 @@ fn states_of_threads_have_their_own_numbers() {
     w.sendrec(A, b, 1);
     assert_eq!((told(&mut w, A).state, told(&mut w, A).blocked_on), (state::SENDING, b));
     w.receive(B, Endpoint::ANY);
-    assert_eq!((told(&mut w, A).state, told(&mut w, A).blocked_on), (state::RECEIVING, b));
+    assert_eq!((told(&mut w, A).state, told(&mut w, A).blocked_on), (state::ANSWERING, b));
     w.make_current(B);
     w.node.page_fault(&mut w.m, 0x7000_0000, 0);
     assert_eq!((told(&mut w, B).state, told(&mut w, B).blocked_on), (state::FAULTING, Endpoint::VM), "vm is busy");

@@ -23,7 +23,7 @@ const ANY_BITS: u64 = u32::MAX as u64;
 fn world() -> (World, usize) {
     let mut w = World::with_services();
     w.service(PM);
-    for number in [nr::CLOCK_GETTIME, nr::CLOCK_NANOSLEEP, nr::FUTEX, nr::GETCPU] {
+    for number in [nr::CLOCK_GETTIME, nr::CLOCK_NANOSLEEP, nr::FUTEX] {
         w.kernel_call(RS, KernelCall::Route, &[number as u64, 0]).expect("routed");
     }
     w.kernel_call(RS, KernelCall::SetTime, &[REAL_OFFSET_NS]).expect("set");
@@ -169,18 +169,4 @@ fn a_futex_without_a_limit_is_waited_for_without_one() {
     w.linux_call(slot, nr::FUTEX as u64, [BUFFER, WAIT, 0, 0, 0, 0]);
     assert!(!w.is_ready(slot));
     assert_eq!(w.m.armed, None);
-}
-
-#[test]
-fn getcpu_writes_only_where_it_is_told_to() {
-    let (mut w, slot) = world();
-    let space = w.space(slot);
-    for (cpu, node) in [(0, BUFFER + 4), (BUFFER + 4, 0), (0, 0)] {
-        w.m.poke(space, BUFFER, &[0xff; 12]);
-        assert_eq!(call(&mut w, slot, nr::GETCPU, [cpu, node, 0]), Ok(0));
-        let told = if cpu | node == 0 { 0xff } else { 0 };
-        let bytes = w.m.peek(space, BUFFER, 12);
-        assert_eq!((&bytes[..4], &bytes[4..8], &bytes[8..]), (&[0xff; 4][..], &[told; 4][..], &[0xff; 4][..]));
-    }
-    assert_eq!(call(&mut w, slot, nr::GETCPU, [BUFFER, USER_END - 3, 0]), Err(Errno::EFAULT));
 }

@@ -7,6 +7,7 @@ mod pair;
 mod world;
 
 mod bounds;
+mod containers;
 mod copies;
 mod enforcement;
 mod exhaustive;

@@ -9,7 +9,7 @@ use std::{
 use abi::{
     Endpoint,
     call::{self, KernelCall},
-    endpoint::slot,
+    endpoint::{FIRST_CONTAINER, slot},
 };
 use kernel_core::Next;
 
@@ -52,8 +52,11 @@ fn world(is_ordinary: bool) -> (World, Vec<usize>) {
         w.service(slot);
     }
     w.kernel_call(RS, KernelCall::Route, &[LINUX_CALL, A as u64]).expect("routed");
-    let programs = [w.application(), w.application()].map(Endpoint::slot).to_vec();
-    (w, programs)
+    let programs = [w.application(), w.application()];
+    for program in programs {
+        w.kernel_call(RS, KernelCall::Join, &[program.0 as u64, FIRST_CONTAINER as u64]).expect("a container");
+    }
+    (w, programs.map(Endpoint::slot).to_vec())
 }
 
 impl Twins {
@@ -89,8 +92,8 @@ impl Twins {
         assert_eq!(hash(&self.fast.node), hash(&self.ordinary.node), "the nodes differ, but in no thread");
     }
 
-    /// The current thread makes a random call.
-    fn step(&mut self, random: &mut impl FnMut(u64) -> u64) {
+    /// The current thread makes a random call; with `members` it may be one that only members of a container make.
+    fn step(&mut self, members: bool, random: &mut impl FnMut(u64) -> u64) {
         let now = self.fast.m.now + random(3 * MS);
         let timer = random(8) == 0;
         let next = self.both("time", |w| {
@@ -105,16 +108,17 @@ impl Twins {
             return self.wake_somebody(random);
         };
         let (label, peer) = ((1 + random(3) as u32) | (random(2) as u32) << 31, [A, B, C][random(3) as usize]);
+        let members = members && random(2) == 0;
         let is_service = current < abi::endpoint::SERVICE_SLOTS;
         let number = match random(10) {
-            0..=3 if is_service => call::REPLYREC,
+            0..=3 if is_service || members => call::REPLYREC,
             4..=6 => call::SENDREC,
             7 if is_service => call::SEND,
             8 if is_service => call::NOTIFY,
             9 => KernelCall::Yield.number(),
             _ => LINUX_CALL,
         };
-        let peer = if number == call::REPLYREC { self.somebody(random) } else { Endpoint::current(peer) };
+        let peer = if number == call::REPLYREC || members { self.somebody(random) } else { Endpoint::current(peer) };
         self.both(&format!("{number} from slot {current} to {peer:?}"), |w| {
             let frame = w.node.frame_mut(current);
             frame.rax = number;
@@ -153,7 +157,7 @@ fn seeded(seed: u64) -> impl FnMut(u64) -> u64 {
 #[test]
 fn both_paths_leave_the_same_node() {
     let mut taken = BTreeMap::<u64, u32>::new();
-    for seed in 1..=6 {
+    for seed in 1..=12 {
         let mut twins = Twins::new();
         for (slot, bit) in [(A, 3), (B, 4), (C, 5)] {
             twins
@@ -169,7 +173,7 @@ fn both_paths_leave_the_same_node() {
         }
         let mut random = seeded(seed);
         for _ in 0..400 {
-            twins.step(&mut random);
+            twins.step(seed > 6, &mut random);
         }
         twins.compare_all();
         twins.taken.into_iter().for_each(|(number, times)| *taken.entry(number).or_default() += times);

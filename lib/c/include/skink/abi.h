@@ -114,8 +114,13 @@ struct skink_name {
 /* All slots: kernel tasks, services and application threads. */
 #define SKINK_ENDPOINT_SLOTS 0x480u
 
-/* The bit in a destination bitmap that stands for all application threads (the slot of the idle task). */
+/* Row of privileges of application threads, which lets them send to nobody, and the bit in a destination bitmap that stands for them (the
+ * slot of the idle task). */
 #define SKINK_ENDPOINT_APPLICATIONS_BIT 3u
+
+/* From here on rows of privileges belong to no service: application threads with the same one, which Join gave them, may send to each
+ * other. */
+#define SKINK_ENDPOINT_FIRST_CONTAINER 96u
 
 /* Fixed slots. The other services get the slots from FIRST_FREE on, in the order of the system file. */
 #define SKINK_ENDPOINT_SLOT_SYSTEM 0u
@@ -385,6 +390,11 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* () → frame address: takes a frame that page tables have left out of the kernel's pool, the counterpart of Donate. EAGAIN: the pool has
  * no more than it keeps for the next tables. vm. */
 #define SKINK_SYS_RECLAIM 52
+
+/* (endpoint, row): makes an application thread a member of the container with this row of privileges, whose members may send to each other,
+ * or of none (APPLICATIONS_BIT). Its wait for a message and those for it fail with EDEADSRCDST. EINVAL: no application thread, or no such
+ * row. m3ipc. */
+#define SKINK_SYS_JOIN 53
 
 /* First native number; below are Linux system calls and Skink's own routed calls. */
 #define SKINK_CALL_NATIVE 0x1000ull
@@ -1230,9 +1240,16 @@ _Static_assert(offsetof(struct skink_grant_entry, bytes) == 24, "skink_grant_ent
 /* States of a thread in ThreadInfo::state. */
 #define SKINK_INFO_STATE_READY 0u
 #define SKINK_INFO_STATE_SENDING 1u
+
+/* It waits for a message. */
 #define SKINK_INFO_STATE_RECEIVING 2u
 #define SKINK_INFO_STATE_STOPPED 3u
+
+/* It waits for the answer to a message that the kernel has sent in its name. */
 #define SKINK_INFO_STATE_FAULTING 4u
+
+/* Its message was received, and it waits for the answer. */
+#define SKINK_INFO_STATE_ANSWERING 5u
 
 /* One thread. */
 struct skink_thread_info {

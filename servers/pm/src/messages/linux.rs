@@ -144,6 +144,7 @@ impl<S: System> Pm<S> {
             nr::SETPRIORITY => self.programs.setpriority(p, a[0], a[1] as u32, a[2] as i32),
             nr::IOPRIO_GET => self.programs.ioprio_get(p, a[0] & 0xffff_ffff, a[1] as u32),
             nr::IOPRIO_SET => self.programs.ioprio_set(p, a[0] & 0xffff_ffff, a[1] as u32, a[2]),
+            nr::GETCPU => self.programs.getcpu(t, a[0], a[1]),
             nr::MEMBARRIER => self.programs.membarrier(t, a[0], a[1]),
             nr::SCHED_GETAFFINITY => self.programs.sched_getaffinity(t, a),
             nr::SCHED_SETAFFINITY => self.programs.sched_setaffinity(t, a),

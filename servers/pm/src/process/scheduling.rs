@@ -39,6 +39,14 @@ impl<S: System> Programs<S> {
         Ok(8)
     }
 
+    /// `getcpu (address of processor, address of node)`: both 0, where wanted.
+    pub fn getcpu(&mut self, t: ThreadIndex, processor: u64, node: u64) -> Result<u64> {
+        for address in [processor, node].into_iter().filter(|&address| address != 0) {
+            self.write_u32(t, address, 0)?;
+        }
+        Ok(0)
+    }
+
     /// `sched_setaffinity(tid, bytes, mask)`: the one processor must be in the mask.
     pub fn sched_setaffinity(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
         let [first] = match a[1] {

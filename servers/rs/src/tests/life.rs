@@ -44,6 +44,7 @@ fn a_service_that_waits_for_another_is_not_silent() {
     for (what, on, lives) in [
         (state::SENDING, Endpoint::PM, true),
         (state::RECEIVING, Endpoint::PM, true),
+        (state::ANSWERING, Endpoint::PM, true),
         (state::RECEIVING, Endpoint::ANY, false),
         (state::FAULTING, Endpoint::NONE, true),
         (state::READY, Endpoint::PM, false),

@@ -6,7 +6,7 @@ use super::replies;
 use super::written::{Written, WrittenService};
 use abi::Name;
 use abi::call::KERNEL_CALL_NAMES;
-use abi::endpoint::{SERVICE_SLOTS, slot};
+use abi::endpoint::{FIRST_CONTAINER, slot};
 use abi::linux;
 use abi::privilege::{self, Privileges};
 use abi::system::{Route, Service, System};
@@ -121,8 +121,8 @@ fn slots(services: &[WrittenService]) -> Result<Slots, String> {
                 next - 1
             }
         };
-        if slot >= SERVICE_SLOTS {
-            return Err(format!("service {name}: there are more than {SERVICE_SLOTS} services"));
+        if slot >= FIRST_CONTAINER {
+            return Err(format!("service {name}: there are more than {FIRST_CONTAINER} services"));
         }
         if slots.insert(name.clone(), slot as u32).is_some() {
             return Err(format!("service {name}: name: two services have it, expected each name once"));
