@@ -28,6 +28,7 @@ pub mod kernel;
 pub mod layout;
 pub mod limits;
 pub mod linux;
+pub mod m3ipc;
 pub mod message;
 pub mod name;
 pub mod privilege;

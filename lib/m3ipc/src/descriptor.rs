@@ -6,6 +6,7 @@ use crate::{
     rights::{Level, Rights, SlotSet},
 };
 use core::mem::{offset_of, size_of};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A structure as the C header has it.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +69,7 @@ macro_rules! descriptors {
     })*) => {
         $(
             $(#[doc = $doc])*
-            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
             #[repr(C)]
             pub struct $name {
                 $($(#[doc = $field_doc])* pub $field: $type,)*

@@ -2,8 +2,10 @@
 //!
 //! It is as large as a message of Skink's kernel and laid out as there, so that it travels in registers. On 32-bit machines it had 36 bytes.
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
 /// A message as it lies in memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Message {
     /// Endpoint of the sender, which the receiver can rely on.

@@ -114,6 +114,14 @@ pub fn who_is(slot: usize) -> Result<Endpoint> {
     raw::kernel(KernelCall::WhoIs, [slot as u64, 0, 0, 0, 0, 0]).map(|(value, _)| Endpoint::from_word(value))
 }
 
+/// Gives an application thread a row of privileges: a container's, or that of all programs. Its wait for a message fails.
+///
+/// # Errors
+/// `EINVAL`: no application thread, or no such row; `EDEADSRCDST`; `ECALLDENIED`.
+pub fn join(thread: Endpoint, row: usize) -> Result<()> {
+    on(KernelCall::Join, thread, row as u64, 0).map(drop)
+}
+
 /// Moves the caller to the end of its ready queue.
 pub fn yield_now() {
     let _ = raw::kernel(KernelCall::Yield, [0; 6]);

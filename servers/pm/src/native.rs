@@ -64,6 +64,11 @@ impl System for Native {
         thread::interrupt(thread)
     }
 
+    fn notify(&mut self, service: Endpoint) {
+        // A service that has died looks for itself what it has missed.
+        let _ = ipc::notify(service);
+    }
+
     fn schedule(&mut self, thread: Endpoint, queue: u64, quantum_us: u64) {
         let _ = thread::schedule(thread, queue, quantum_us);
     }

@@ -17,12 +17,14 @@ pub struct Programs<S> {
     pub table: Table,
     /// Load averages.
     pub load: Loads,
+    /// The present incarnation of m3ipc, which is told when an enrolled process loses a thread.
+    pub m3ipc: Option<Endpoint>,
 }
 
 impl<S: System> Programs<S> {
     /// No programs yet.
     pub fn new(system: S) -> Self {
-        Programs { system, table: Table::new(), load: Loads::default() }
+        Programs { system, table: Table::new(), load: Loads::default(), m3ipc: None }
     }
 
     /// Reads bytes at `address` of the program. `EFAULT`.
@@ -46,6 +48,13 @@ impl<S: System> Programs<S> {
     /// Reads a word at `address` of the program. `EFAULT`.
     pub fn read_word(&mut self, t: ThreadIndex, address: u64) -> Result<u64, Errno> {
         self.read_words::<1>(t, address).map(|[word]| word)
+    }
+
+    /// Tells m3ipc that a thread has ended, or that its call was ended.
+    pub fn tell_m3ipc(&mut self) {
+        if let Some(m3ipc) = self.m3ipc {
+            self.system.notify(Endpoint::current(m3ipc.slot()));
+        }
     }
 
     /// Samples the load averages when it is time.

@@ -164,6 +164,8 @@ pub trait System {
     fn set_registers(&mut self, thread: Endpoint, registers: &Registers, resume: u64) -> Result<(), Errno>;
     /// The thread will report `kernel::Interrupted` before it runs again. Returns the peer it waits for.
     fn interrupt(&mut self, thread: Endpoint) -> Result<Endpoint, Errno>;
+    /// Notifies a service.
+    fn notify(&mut self, service: Endpoint);
     /// Sets the queue a thread competes in, and its quantum; 0 keeps that.
     fn schedule(&mut self, thread: Endpoint, queue: u64, quantum_us: u64);
     /// Wakes one thread that waits for the shared futex at this address of a thread's memory.

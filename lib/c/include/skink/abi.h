@@ -1563,6 +1563,40 @@ struct skink_kernel_linux_call {
 /* Mappings of a process (vm). */
 #define SKINK_LIMITS_MAPPINGS 0x4000u
 
+/* M3-IPC: messages between ordinary programs of one container. What programs call is in lib/m3ipc; here is how its library reaches the
+ * server m3ipc. */
+
+/* Number of the routed call. */
+#define SKINK_M3IPC_SYSTEM_CALL 0x403u
+
+/* Calls for the library alone. */
+
+/* () → 1: the calling thread sends and receives by the kernel's primitives; 0: by the calls of m3ipc::call. EMOLNOTBIND. */
+#define SKINK_M3IPC_OWN_MODE 256ull
+
+/* (endpoint) → the kernel's endpoint of a process, and FOUND; 0: it is reached by the calls of m3ipc::call only. Stays valid as long as
+ * that thread lives. Errors as of send. */
+#define SKINK_M3IPC_OWN_RESOLVE 257ull
+
+/* (kernel's endpoint) → the endpoint (32 bits) of the thread that a message came from, and FOUND. EMOLNOTBIND. */
+#define SKINK_M3IPC_OWN_NAME 258ull
+
+/* (endpoint or ANY, address of message, 1: messages only): receives what waits in the server, without waiting. EMOLAGAIN. */
+#define SKINK_M3IPC_OWN_FETCH 259ull
+
+/* (call, endpoint, address of message): a primitive in this call failed with EDEADSRCDST or ECALLDENIED, or ended with a notification. →
+ * REDO: it is to be made again, after MODE and RESOLVE; 0: the answer is there; else its error. */
+#define SKINK_M3IPC_OWN_RESUME 260ull
+
+/* (milliseconds): the primitives of this thread fail from then on, and RESUME tells EMOLTIMEDOUT; a negative number: not any more. */
+#define SKINK_M3IPC_OWN_LIMIT 261ull
+
+/* Set in a word that has a result beside errors. */
+#define SKINK_M3IPC_OWN_FOUND 0x100000000ull
+
+/* RESUME: the call is to be made again. */
+#define SKINK_M3IPC_OWN_REDO 0x100000000ull
+
 /* The protocol of the PCI service: it finds devices and lets a driver access only its own. */
 
 /* PCI. rs asks for the resources of a device before it starts its driver; a driver touches only the configuration space of the device that
@@ -1941,6 +1975,26 @@ struct skink_pm_take_signals {
 struct skink_pm_await_signals {
     uint64_t process;
     uint64_t mask;
+};
+
+/* m3ipc: which process a thread belongs to, or, with pid, which one has this pid. It is notified from now on when a thread of that process
+ * ends. ESRCH. Returns the main thread, pid, and effective uid and gid as WhoIs. */
+#define SKINK_PM_ENROLL 0x20012u
+struct skink_pm_enroll {
+    uint64_t process;
+    uint64_t pid;
+};
+struct skink_pm_enroll_reply {
+    uint64_t thread;
+    uint64_t pid;
+    uint64_t ids;
+};
+
+/* m3ipc: sends a signal to an enrolled process. ESRCH, EINVAL. */
+#define SKINK_PM_SIGNAL 0x20013u
+struct skink_pm_signal {
+    uint64_t pid;
+    uint64_t signal;
 };
 
 /* procfs: copies memory of a process into the grant, or out of it (write), also where the process may not write itself. Word 0 of the

@@ -109,12 +109,19 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
         allowed.map(|()| Turn::Waits)
     }
 
-    /// `notify`: tells a process that something has happened, now or when it receives next. Never waits.
+    /// `notify`: tells a process that something has happened, now or when it receives next. Never waits. `elsewhere`: the process waits for
+    /// notifications by other means than this machine, and will take it from here.
     ///
     /// # Errors
     /// `CallDenied`, `NoProxy`, and as [`Rendezvous::locate`]; `Overrun`: a notification of the same source is pending already;
     /// `Privileges`: the caller may not notify, or the other does not wait and may not be notified.
-    pub fn notify(&mut self, who: Number, to: Endpoint, ended: &mut impl Ended<M>) -> Result<(), Error> {
+    pub fn notify(
+        &mut self,
+        who: Number,
+        to: Endpoint,
+        elsewhere: bool,
+        ended: &mut impl Ended<M>,
+    ) -> Result<(), Error> {
         let to = self.check_destination(who, to, Trap::Notify)?;
         let is_system = |number| self.process(number).is_some_and(|process| process.rights.is_system());
         if !is_system(who) {
@@ -126,7 +133,7 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
             ended.ended(to, End::Received(Received::Notification(source)));
             return Ok(());
         }
-        if !is_system(to) {
+        if !is_system(to) && !elsewhere {
             return Err(Error::Privileges);
         }
         let is_new = self.process_mut(to).is_some_and(|process| process.pending.insert(who));

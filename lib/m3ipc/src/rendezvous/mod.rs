@@ -140,6 +140,17 @@ pub enum Turn<M> {
     Waits,
 }
 
+/// What a process does, as descriptors tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// It does not wait.
+    Running,
+    /// It waits until this process receives.
+    Sending(Endpoint),
+    /// It waits for a message of this process, or of anybody.
+    Receiving(Endpoint),
+}
+
 /// Learns whose waits end.
 pub trait Ended<M> {
     /// The call that this process waited in has ended.
@@ -266,12 +277,18 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
     }
 
     /// Checks that a block may be copied between two processes for a third, or one of them: who does not call must wait for a message, so
-    /// that its memory does not change meanwhile.
+    /// that its memory does not change meanwhile, here or `elsewhere`.
     ///
     /// # Errors
     /// As [`Rendezvous::locate`]; `BadState`: a party does not wait; `NotPermitted`: both are of one group, which shares its memory;
     /// `NoProxy`: a party is on another node.
-    pub fn check_copy(&self, caller: Number, from: Endpoint, to: Endpoint) -> Result<(Number, Number), Error> {
+    pub fn check_copy(
+        &self,
+        caller: Number,
+        from: Endpoint,
+        to: Endpoint,
+        mut elsewhere: impl FnMut(Number) -> bool,
+    ) -> Result<(Number, Number), Error> {
         let (from, to) = (self.locate_or_self(caller, from)?, self.locate_or_self(caller, to)?);
         for party in [from, to] {
             let process = self.process(party).ok_or(Error::StaleEndpoint)?;
@@ -279,7 +296,7 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
                 return Err(Error::NoProxy);
             }
             let waits = matches!(process.doing, Doing::Receiving { .. } | Doing::AwaitingAnswer { .. });
-            if party != caller && !waits {
+            if party != caller && !waits && !elsewhere(party) {
                 return Err(Error::BadState);
             }
         }
@@ -323,6 +340,38 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
     pub fn set_rights(&mut self, number: Number, rights: Rights) -> Result<(), Error> {
         self.process_mut(number).ok_or(Error::NotBound)?.rights = rights;
         Ok(())
+    }
+
+    /// A process that has sent a request by other means than this machine waits for its answer here.
+    ///
+    /// # Errors
+    /// `NotBound`.
+    pub fn await_answer(&mut self, who: Number, from: Number) -> Result<(), Error> {
+        self.process_mut(who).ok_or(Error::NotBound)?.doing = Doing::AwaitingAnswer { from };
+        Ok(())
+    }
+
+    /// Returns what a process does.
+    pub fn activity(&self, number: Number) -> Activity {
+        let name = |other| self.endpoint(other).unwrap_or(Endpoint::NONE);
+        match self.process(number).map(|process| process.doing) {
+            Some(Doing::Running) | None => Activity::Running,
+            Some(Doing::Sending { to, .. }) => Activity::Sending(name(to)),
+            Some(Doing::Receiving { from: Source::Any, .. }) => Activity::Receiving(Endpoint::ANY),
+            Some(Doing::Receiving { from: Source::One(from), .. } | Doing::AwaitingAnswer { from }) => {
+                Activity::Receiving(name(from))
+            }
+        }
+    }
+
+    /// Returns the leader of a process's group; itself for a leader.
+    pub fn leader(&self, number: Number) -> Option<Number> {
+        self.process(number).map(|process| process.leader)
+    }
+
+    /// Whether notifications are pending for a process.
+    pub fn is_notified(&self, number: Number) -> bool {
+        self.process(number).is_some_and(|process| process.pending != SlotSet::NONE)
     }
 
     /// Whether a process waits, and so its call may be ended by [`Rendezvous::end_wait`].

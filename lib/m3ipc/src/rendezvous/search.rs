@@ -279,7 +279,7 @@ impl Node {
             Call::SendReceive(_) => Ok(container.send_receive(number, named, who, Wait::Yes, &mut sink)),
             Call::Receive(_, wait) => Ok(container.receive(number, named, wait, &mut sink)),
             Call::ReceiveRequest => Ok(container.receive_request(number, Wait::Yes, &mut sink)),
-            Call::Notify(_) => Err(at_once(container.notify(number, named, &mut sink))),
+            Call::Notify(_) => Err(at_once(container.notify(number, named, false, &mut sink))),
             Call::Reply(_) => Err(at_once(container.reply(number, named, who, &mut sink))),
         };
         let mut outcomes = match turn {

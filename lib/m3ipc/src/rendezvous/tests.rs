@@ -40,7 +40,7 @@ impl World {
 
     fn notify(&mut self, who: i32, to: i32) -> Result<(), Error> {
         let to = self.name(to);
-        self.container.notify(slot(who), to, &mut record(&mut self.ended))
+        self.container.notify(slot(who), to, false, &mut record(&mut self.ended))
     }
 
     fn reply(&mut self, who: i32, to: i32, message: u32) -> Result<(), Error> {
@@ -189,7 +189,7 @@ fn blocks_are_copied_between_those_who_wait_and_not_within_a_group() {
     let mut world = World::new(&[100, 101, 102]);
     world.container.bind_thread(slot(110), slot(100)).unwrap();
     let [first, second, thread] = [100, 101, 110].map(|number| world.name(number));
-    let check = |world: &World, caller, from, to| world.container.check_copy(slot(caller), from, to);
+    let check = |world: &World, caller, from, to| world.container.check_copy(slot(caller), from, to, |_| false);
     assert_eq!(check(&world, 102, first, second), Err(Error::BadState));
     assert_eq!(check(&world, 100, Endpoint::SELF, thread), Err(Error::BadState));
     world.receive(101, None);

@@ -2,11 +2,14 @@
 
 use crate::pm::Pm;
 use crate::state::services::Service;
-use crate::state::signal::Set;
+use crate::state::signal::{Set, SigInfo, Signal};
 use crate::system::System;
 use abi::endpoint::slot;
-use abi::pm::{Identity, Loads, Request, Setting, WhoIs};
+use abi::pm::{Enroll, Identity, Loads, Request, Setting, WhoIs};
 use abi::{Endpoint, Errno, Message, Name};
+
+/// The server of messages between programs.
+const M3IPC: &str = "m3ipc";
 
 impl<S: System> Pm<S> {
     /// A request from a service. Programs cannot send any.
@@ -46,6 +49,11 @@ impl<S: System> Pm<S> {
                 let ([boot_low, boot_high], [new_low, new_high]) = (self.machine.boot(), self.random.pair());
                 return Identity::reply(message, 0, boot_low, boot_high, new_low, new_high);
             }
+            Request::Enroll(ask) => match self.enroll(&ask) {
+                Some((thread, pid, ids)) => return Enroll::reply(message, 0, thread.0.into(), pid.into(), ids),
+                None => Err(Errno::ESRCH),
+            },
+            Request::Signal(ask) => self.signal_enrolled(ask.pid, ask.signal),
             Request::WhoIs(ask) => match self.programs.table.find(ask.process) {
                 Some(t) => {
                     let process = &self.programs.table[self.programs.table.process_of(t)];
@@ -74,6 +82,7 @@ impl<S: System> Pm<S> {
             }
             Request::Identity(_) | Request::Loads(_) => &["procfs"],
             Request::Stir(_) => &["devfs"],
+            Request::Enroll(_) | Request::Signal(_) => &[M3IPC],
             Request::TakeSignals(_) | Request::AwaitSignals(_) => return source.slot() == slot::VFS,
             // Whoever implements a routed call must know its callers.
             Request::WhoIs(_) => return true,
@@ -81,7 +90,32 @@ impl<S: System> Pm<S> {
         source.slot() == slot::RS || self.services.name_in(source.slot()).is_some_and(|name| askers.contains(&name))
     }
 
+    /// m3ipc is told from now on when a thread of this process ends. Returns its first thread, pid and ids.
+    fn enroll(&mut self, ask: &Enroll) -> Option<(Endpoint, u32, u64)> {
+        let table = &mut self.programs.table;
+        let p = match u32::try_from(ask.pid).ok()? {
+            0 => table.find(ask.process).map(|thread| table.process_of(thread))?,
+            pid => table.process_by_pid(pid)?,
+        };
+        let process = &mut table[p];
+        let ids = process.credentials.effective_word();
+        let (pid, main) = (process.pid(), process.main()?);
+        process.enrolled = true;
+        Some((table[main].endpoint(), pid, ids))
+    }
+
+    fn signal_enrolled(&mut self, pid: u64, number: u64) -> Result<u64, Errno> {
+        let p = u32::try_from(pid).ok().and_then(|pid| self.programs.table.process_by_pid(pid)).ok_or(Errno::ESRCH)?;
+        if !self.programs.table[p].enrolled {
+            return Err(Errno::ESRCH);
+        }
+        self.send(p, None, SigInfo::kernel(Signal::new(number)?)).map(|()| 0)
+    }
+
     fn service_up(&mut self, endpoint: Endpoint, name: Name) -> Result<u64, Errno> {
+        if name.as_str() == M3IPC {
+            self.programs.m3ipc = Some(endpoint);
+        }
         let started_ns = self.programs.system.time_ns().0;
         if self.services.restarted(name, endpoint, started_ns) {
             return Ok(0);

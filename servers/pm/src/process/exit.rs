@@ -106,6 +106,9 @@ impl<S: System> Pm<S> {
         self.programs.system.vm_exit(endpoint);
         self.programs.table[p].ended_run_ns += self.programs.system.thread_use(endpoint).run_ns;
         self.programs.system.destroy(endpoint);
+        if self.programs.table[p].enrolled {
+            self.programs.tell_m3ipc();
+        }
         self.programs.table[t].doing = Doing::Running;
         let was_real_time = self.programs.table[t].scheduling.is_real_time();
         self.programs.table.remove_thread(t);

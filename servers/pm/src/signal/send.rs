@@ -17,7 +17,7 @@ use abi::call::resume;
 use abi::endpoint::slot;
 use abi::info::state;
 use abi::registers::Registers;
-use abi::{Errno, Word};
+use abi::{Endpoint, Errno, Word};
 
 impl<S: System> Programs<S> {
     fn is_discarded(&self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) -> bool {
@@ -50,9 +50,28 @@ impl<S: System> Programs<S> {
     /// [`Programs::interrupt`] with another result for the call.
     pub fn interrupt_with(&mut self, t: ThreadIndex, error: Errno) {
         let endpoint = self.table[t].endpoint();
-        let waits_for_vfs = self.system.interrupt(endpoint).is_ok_and(|peer| peer.slot() == slot::VFS);
-        if waits_for_vfs && self.system.vfs_cancel(endpoint, error) == Err(Errno::ENOENT) {
-            self.withdraw_call(t);
+        let Ok(peer) = self.system.interrupt(endpoint) else { return };
+        if peer.slot() == slot::VFS {
+            if self.system.vfs_cancel(endpoint, error) == Err(Errno::ENOENT) {
+                self.withdraw_call(t);
+            }
+        } else if peer == Endpoint::ANY || peer.is_application() {
+            self.end_message_wait(t);
+        } else if self.m3ipc.is_some_and(|m3ipc| peer.slot() == m3ipc.slot()) {
+            self.end_message_wait(t);
+            self.tell_m3ipc();
+        }
+    }
+
+    /// Ends a wait for a message of M3-IPC, in a primitive of the kernel or in a call of m3ipc, with `EINTR`: it is never begun again, since
+    /// its message may have been received.
+    fn end_message_wait(&mut self, t: ThreadIndex) {
+        let endpoint = self.table[t].endpoint();
+        let mut registers = Registers::ZERO;
+        if self.system.registers(endpoint, &mut registers).is_ok() {
+            registers.rax = Err(Errno::EINTR).to_word();
+            // It can only fail because the thread is gone.
+            let _ = self.system.set_registers(endpoint, &registers, resume::READY);
         }
     }
 

@@ -69,6 +69,8 @@ pub struct Process {
     pub pending: Pending,
     /// A thread of it may wait by a signalfd.
     pub watched: bool,
+    /// m3ipc is told when a thread of it ends.
+    pub enrolled: bool,
     /// The signal its end is told by; `None`: none.
     pub exit_signal: Option<Signal>,
     /// The signal that stopped it; `None`: not stopped.
@@ -145,6 +147,7 @@ impl Process {
             actions: [Action::default(); 64],
             pending: Pending::default(),
             watched: false,
+            enrolled: false,
             exit_signal: None,
             stopped: None,
             ending: None,

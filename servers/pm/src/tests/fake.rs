@@ -63,6 +63,7 @@ pub enum Told {
     Stopped(Endpoint),
     MemoryLimits { thread: Endpoint, limits: MemoryLimits },
     Destroyed(Endpoint),
+    Notified(Endpoint),
     Scheduled { thread: Endpoint, queue: u64, quantum_us: u64 },
     Memory { parent: Endpoint, child: Endpoint, share: bool },
     MemoryEnded(Endpoint),
@@ -274,6 +275,9 @@ impl System for Fake {
         let entry = self.known(thread)?;
         entry.interrupted = true;
         Ok(entry.blocked_on)
+    }
+    fn notify(&mut self, service: Endpoint) {
+        self.tell(Told::Notified(service));
     }
     fn schedule(&mut self, thread: Endpoint, queue: u64, quantum_us: u64) {
         self.tell(Told::Scheduled { thread, queue, quantum_us });

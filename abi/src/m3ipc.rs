@@ -1,0 +1,31 @@
+//! M3-IPC: messages between ordinary programs of one container. What programs call is in `lib/m3ipc`; here is how its library reaches the
+//! server m3ipc.
+//!
+//! Programs make one routed call, `linux::nr::SKINK_M3IPC`: the number of an M3-IPC call (`m3ipc::call::Call`) and its arguments, with a
+//! time limit also where the prototype has none; the result is that of the C function. Members that the kernel lets exchange messages
+//! directly (`KernelCall::Join`) make the calls of `own` besides. All errors are M3-IPC's, negated.
+
+/// Number of the routed call.
+pub const SYSTEM_CALL: u32 = crate::linux::nr::SKINK_M3IPC;
+
+/// Calls for the library alone.
+pub mod own {
+    /// `()` → 1: the calling thread sends and receives by the kernel's primitives; 0: by the calls of `m3ipc::call`. `EMOLNOTBIND`.
+    pub const MODE: u64 = 256;
+    /// `(endpoint)` → the kernel's endpoint of a process, and `FOUND`; 0: it is reached by the calls of `m3ipc::call` only. Stays valid as long
+    /// as that thread lives. Errors as of `send`.
+    pub const RESOLVE: u64 = 257;
+    /// `(kernel's endpoint)` → the endpoint (32 bits) of the thread that a message came from, and `FOUND`. `EMOLNOTBIND`.
+    pub const NAME: u64 = 258;
+    /// `(endpoint or ANY, address of message, 1: messages only)`: receives what waits in the server, without waiting. `EMOLAGAIN`.
+    pub const FETCH: u64 = 259;
+    /// `(call, endpoint, address of message)`: a primitive in this call failed with `EDEADSRCDST` or `ECALLDENIED`, or ended with a
+    /// notification. → `REDO`: it is to be made again, after `MODE` and `RESOLVE`; 0: the answer is there; else its error.
+    pub const RESUME: u64 = 260;
+    /// `(milliseconds)`: the primitives of this thread fail from then on, and `RESUME` tells `EMOLTIMEDOUT`; a negative number: not any more.
+    pub const LIMIT: u64 = 261;
+    /// Set in a word that has a result beside errors.
+    pub const FOUND: u64 = 1 << 32;
+    /// `RESUME`: the call is to be made again.
+    pub const REDO: u64 = FOUND;
+}

@@ -1,0 +1,261 @@
+//! Who is bound: `bind` and its relatives, the waits for it, and how a binding ends.
+
+use crate::container::{Kind, Member};
+use crate::server::{Caller, Handled, M3ipc, Step};
+use crate::system::{Identity, System};
+use crate::threads::{Doing, Place, Wait};
+use abi::Endpoint;
+use abi::endpoint::APPLICATIONS_BIT;
+use m3ipc::endpoint::{Endpoint as Name, Number};
+use m3ipc::error::Error;
+use m3ipc::rendezvous::Place as Where;
+
+/// Root, or this user, may bind a process of the user.
+fn may_bind(caller: &Identity, other: &Identity) -> bool {
+    caller.user == 0 || caller.user == other.user
+}
+
+impl<S: System> M3ipc<S> {
+    /// `bind`, `tbind`.
+    pub fn bind_caller(&mut self, caller: &Caller, container: i32, number: i32, kind: Kind) -> Handled {
+        let process = self.identity(caller.thread)?;
+        self.node.id()?;
+        let number = self.slot(container, number)?;
+        match (kind, caller.place) {
+            (Kind::Process, Some(_)) => return Err(Error::Busy),
+            // Its group leader is: so it will be, too.
+            (Kind::Thread, Some(_)) if self.is_bound_itself(caller) => return Err(Error::Busy),
+            _ => {}
+        }
+        let thread = if kind == Kind::Thread { caller.thread } else { process.thread };
+        self.bind(container as u8, number, thread, &process, kind)
+    }
+
+    fn is_bound_itself(&mut self, caller: &Caller) -> bool {
+        let Some(place) = caller.place else { return false };
+        self.container_of(place).is_ok_and(|container| {
+            container.members.get(place.number).is_some_and(|member| member.thread == caller.thread)
+        })
+    }
+
+    /// `lclbind`.
+    pub fn bind_other(&mut self, caller: &Caller, container: i32, pid: i32, number: i32) -> Handled {
+        let asking = self.identity(caller.thread)?;
+        self.node.id()?;
+        let number = self.slot(container, number)?;
+        let process = if pid > 0 { self.system.enroll(caller.thread, pid)? } else { return Err(Error::BadPid) };
+        if !may_bind(&asking, &process) {
+            return Err(Error::NotPermitted);
+        }
+        if self.threads.get(process.thread).is_some_and(|thread| thread.place.is_some()) {
+            return Err(Error::Busy);
+        }
+        self.bind(container as u8, number, process.thread, &process, Kind::Process)
+    }
+
+    fn bind(&mut self, container: u8, number: Number, thread: Endpoint, process: &Identity, kind: Kind) -> Handled {
+        let leader = self.threads.get(process.thread).and_then(|leader| leader.place);
+        let name = self.with(container, |machine, _| match (kind, leader) {
+            (Kind::Process, _) => machine.bind(number, Where::Here),
+            (Kind::Thread, Some(leader)) if leader.container == container => machine.bind_thread(number, leader.number),
+            (Kind::Thread, _) => Err(Error::GroupLeader),
+        })??;
+        let place = Place { container, number };
+        let Some(known) = self.threads.enter(thread) else { return Err(Error::BadPid) };
+        // What is sent to a thread directly must not reach it under another name: so it is direct once in each container.
+        let is_direct = known.was_in & 1 << container == 0;
+        known.was_in |= 1 << container;
+        known.place = Some(place);
+        let member = Member {
+            thread,
+            caller: thread,
+            pid: process.pid,
+            kind,
+            is_direct,
+            ended_by: None,
+            undelivered: None,
+            value: 0,
+            warn: Name::NONE.raw(),
+            kept: (!0, 0),
+            sent: 0,
+            copies: 0,
+        };
+        let owner = self.container_of(place)?;
+        owner.members.set(number, Some(member));
+        let row = owner.row();
+        if is_direct {
+            self.system.join(thread, row);
+        }
+        self.wake_waits_for(place, name, thread);
+        Ok(Step::Done(name.raw().into()))
+    }
+
+    /// Ends the waits for a binding.
+    fn wake_waits_for(&mut self, place: Place, name: Name, thread: Endpoint) {
+        let is_awaited = |known: &crate::threads::Thread| match known.doing {
+            Doing::Waiting(Wait::Bound) => known.endpoint == thread,
+            Doing::Waiting(Wait::BoundOf(container, awaited)) => container == place.container && awaited == name,
+            _ => false,
+        };
+        while let Some(waiter) = self.threads.find(is_awaited) {
+            self.end_wait(waiter.endpoint, name.raw().into());
+        }
+    }
+
+    /// `rmtbind`.
+    pub fn bind_remote(&mut self, caller: &Caller, container: i32, name: i32, node: i32) -> Handled {
+        self.identity(caller.thread)?.check_root()?;
+        let own = self.node.id()?;
+        let bits = self.container(container)?.info.nodes;
+        let node = u8::try_from(node).ok().filter(|node| *node < 32).ok_or(Error::BadNode)?;
+        if node == own {
+            return Err(Error::BadNode);
+        }
+        if bits & 1 << node == 0 {
+            return Err(Error::NodeNotOfContainer);
+        }
+        Name::from_raw(name).number()?;
+        Err(Error::NoProxy)
+    }
+
+    /// `wait4bind`.
+    pub fn wait_for_bind(&mut self, caller: &Caller, limit_ms: i64) -> Handled {
+        if let Some(place) = caller.place {
+            return Ok(Step::Done(self.name_of(place).raw().into()));
+        }
+        self.node.id()?;
+        if limit_ms == 0 { Err(Error::Again) } else { self.wait(caller, Wait::Bound, limit_ms) }
+    }
+
+    /// `wait4bindep`.
+    pub fn wait_for_bind_of(&mut self, caller: &Caller, name: i32, limit_ms: i64) -> Handled {
+        let (place, name) = (caller.bound()?, Name::from_raw(name));
+        name.number()?;
+        if self.container_of(place)?.machine.locate(name).is_ok() {
+            return Ok(Step::Done(name.raw().into()));
+        }
+        if limit_ms == 0 {
+            Err(Error::Again)
+        } else {
+            self.wait(caller, Wait::BoundOf(place.container, name), limit_ms)
+        }
+    }
+
+    /// `wait4unbind`.
+    pub fn wait_for_unbind(&mut self, caller: &Caller, name: i32, limit_ms: i64) -> Handled {
+        let (place, name) = (caller.bound()?, Name::from_raw(name));
+        if self.container_of(place)?.machine.locate(name)? == place.number {
+            return Err(Error::BadPeer);
+        }
+        if limit_ms == 0 {
+            return Err(Error::Again);
+        }
+        self.wait(caller, Wait::UnboundOf(place.container, name), limit_ms)
+    }
+
+    /// `unbind`.
+    pub fn unbind(&mut self, caller: &Caller, container: i32, name: i32) -> Handled {
+        let asking = self.identity(caller.thread)?;
+        let container = self.container(container)?;
+        let number = container.number;
+        let slot = match Name::from_raw(name) {
+            Name::SELF => caller.bound()?.number,
+            other => container.machine.locate(other).map_err(|error| match error {
+                Error::DestinationDied => Error::NotBound,
+                other => other,
+            })?,
+        };
+        let Some(pid) = container.members.get(slot).map(|member| member.pid) else { return Err(Error::NotBound) };
+        if pid != asking.pid {
+            let owner = self.system.enroll(caller.thread, pid)?;
+            if !may_bind(&asking, &owner) {
+                return Err(Error::NotPermitted);
+            }
+        }
+        self.vacate(number, slot);
+        Ok(Step::Done(0))
+    }
+
+    /// Ends a binding, and those of the threads that it leads. Whoever waits for one of them is told.
+    pub fn vacate(&mut self, container: u8, number: Number) {
+        while let Some(led) = self.led_by(container, number) {
+            self.vacate_one(container, led);
+        }
+        self.vacate_one(container, number);
+    }
+
+    /// A thread whose group leader is in this slot.
+    fn led_by(&mut self, container: u8, leader: Number) -> Option<Number> {
+        let owner = self.container(container.into()).ok()?;
+        let mut others = owner.members.iter().map(|(number, _)| number).filter(|number| *number != leader);
+        others.find(|number| owner.machine.leader(*number) == Some(leader))
+    }
+
+    /// Ends one binding.
+    fn vacate_one(&mut self, container: u8, number: Number) {
+        let place = Place { container, number };
+        let name = self.name_of(place);
+        let Ok(owner) = self.container_of(place) else { return };
+        let Some(member) = owner.members.get(number).copied() else { return };
+        let is_waiting = owner.machine.waits(number);
+        let _ = self.with(container, |machine, finish| {
+            if is_waiting {
+                let _ = machine.end_wait(number, Error::NotBound, finish);
+            }
+            machine.unbind(number, finish)
+        });
+        if let Ok(owner) = self.container_of(place) {
+            owner.members.set(number, None);
+        }
+        if member.is_direct {
+            self.system.join(member.thread, APPLICATIONS_BIT);
+            self.system.notify(member.thread);
+        }
+        for known in self.threads.iter_mut().filter(|known| known.place == Some(place)) {
+            known.place = None;
+        }
+        let is_awaited = |known: &crate::threads::Thread| match known.doing {
+            Doing::Waiting(Wait::UnboundOf(of, awaited)) => of == container && awaited == name,
+            _ => false,
+        };
+        while let Some(waiter) = self.threads.find(is_awaited) {
+            self.end_wait(waiter.endpoint, 0);
+        }
+    }
+
+    /// Some thread has ended, or its call was ended by a signal: looks which ones.
+    pub fn look_for_ends(&mut self) {
+        while let Some(thread) = self.next_ended() {
+            self.forget(thread);
+        }
+        while let Some(thread) = self.next_interrupted() {
+            self.interrupted(thread);
+        }
+        self.keep_alarm();
+    }
+
+    fn next_ended(&mut self) -> Option<Endpoint> {
+        let M3ipc { system, threads, .. } = self;
+        threads.iter().map(|known| known.endpoint).find(|thread| system.state(*thread).is_none())
+    }
+
+    fn forget(&mut self, thread: Endpoint) {
+        let place = self.threads.get(thread).and_then(|known| known.place);
+        if let Some(place) = place
+            && self.container_of(place).is_ok_and(|container| container.members.of_thread(thread) == Some(place.number))
+        {
+            self.vacate(place.container, place.number);
+        }
+        self.threads.remove(thread);
+    }
+
+    /// `getep`.
+    pub fn endpoint_of(&mut self, caller: &Caller, pid: i32) -> Handled {
+        if pid <= 0 {
+            return Err(Error::BadPid);
+        }
+        let process = self.system.enroll(caller.thread, pid)?;
+        let place = self.threads.get(process.thread).and_then(|known| known.place).ok_or(Error::NotBound)?;
+        Ok(Step::Done(self.name_of(place).raw().into()))
+    }
+}

@@ -1,0 +1,198 @@
+//! A container: its rendezvous, and who its members are.
+
+use crate::system::System;
+use crate::threads::{Doing, Outcome, Place, Threads, Wait};
+use abi::Endpoint;
+use abi::endpoint::{APPLICATIONS_BIT, FIRST_CONTAINER};
+use m3ipc::descriptor::ContainerInfo;
+use m3ipc::endpoint::Number;
+use m3ipc::error::Error;
+use m3ipc::limits::SLOTS;
+use m3ipc::message::Message;
+use m3ipc::rendezvous::{End, Ended, Received, Rendezvous};
+
+/// How a process was bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A process; the threads that are not bound themselves share its endpoint.
+    Process,
+    /// A thread of its own.
+    Thread,
+}
+
+/// A process that is bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    /// The thread that is bound.
+    pub thread: Endpoint,
+    /// The one that has made the call in progress: another of the same process may share the endpoint.
+    pub caller: Endpoint,
+    /// Its process.
+    pub pid: i32,
+    /// How it was bound.
+    pub kind: Kind,
+    /// It sends and receives by the kernel's primitives.
+    pub is_direct: bool,
+    /// Why its primitive was ended, until its library asks.
+    pub ended_by: Option<Error>,
+    /// What it was to receive when its call had ended already.
+    pub undelivered: Option<Message>,
+    /// Value of its last notification.
+    pub value: i32,
+    /// Whom programs want to be told of its end.
+    pub warn: i32,
+    /// What its descriptor of rights keeps for programs.
+    pub kept: (u64, u64),
+    /// Messages that m3ipc has sent for it.
+    pub sent: u64,
+    /// Copies that it has asked for.
+    pub copies: u64,
+}
+
+/// Who is in each slot.
+pub struct Members([Option<Member>; SLOTS]);
+
+impl Members {
+    /// The member in a slot.
+    pub fn get(&self, number: Number) -> Option<&Member> {
+        self.0[number.index()].as_ref()
+    }
+
+    /// As [`Members::get`].
+    pub fn get_mut(&mut self, number: Number) -> Option<&mut Member> {
+        self.0[number.index()].as_mut()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (Number, &Member)> {
+        self.0.iter().enumerate().filter_map(|(index, member)| Some((Number::at(index), member.as_ref()?)))
+    }
+
+    /// The member that a thread is bound as.
+    pub fn of_thread(&self, thread: Endpoint) -> Option<Number> {
+        self.iter().find(|(_, member)| member.thread == thread).map(|(number, _)| number)
+    }
+
+    /// Puts a member into a slot, or takes it out.
+    pub fn set(&mut self, number: Number, member: Option<Member>) {
+        self.0[number.index()] = member;
+    }
+}
+
+/// A container that runs.
+pub struct Container {
+    /// Its number.
+    pub number: u8,
+    /// What `vm_init` was told.
+    pub info: ContainerInfo,
+    /// Who waits for whom, as far as m3ipc carries the messages.
+    pub machine: Rendezvous<Message>,
+    /// Who is bound.
+    pub members: Members,
+}
+
+impl Container {
+    /// A container in which nobody is bound.
+    pub fn new(number: u8, info: ContainerInfo) -> Container {
+        Container { number, info, machine: Rendezvous::new(), members: Members([None; SLOTS]) }
+    }
+
+    /// The kernel's row of its members.
+    pub fn row(&self) -> usize {
+        FIRST_CONTAINER + usize::from(self.number)
+    }
+
+    /// The place of a slot.
+    pub fn place(&self, number: Number) -> Place {
+        Place { container: self.number, number }
+    }
+
+    /// Whether `vm_init` has given the container this slot.
+    pub fn has(&self, number: Number) -> bool {
+        (-self.info.tasks..self.info.processes).contains(&number.get())
+    }
+
+    /// Lets a member send and receive through m3ipc only, from now on until it is unbound.
+    pub fn mediate(&mut self, number: Number, system: &mut impl System) {
+        use crate::system::Native::Answering;
+        let Some(member) = self.members.get(number).copied().filter(|member| member.is_direct) else { return };
+        // Answers that are awaited by primitives will come by m3ipc: the requests have been received.
+        for (other, theirs) in self.members.iter().filter(|(_, theirs)| theirs.is_direct) {
+            if let Some(Answering(of)) = system.state(theirs.thread) {
+                let of = if other == number {
+                    self.members.of_thread(of)
+                } else {
+                    Some(number).filter(|_| of == member.thread)
+                };
+                if let Some(from) = of {
+                    // It is bound.
+                    let _ = self.machine.await_answer(other, from);
+                }
+            }
+        }
+        if let Some(member) = self.members.get_mut(number) {
+            member.is_direct = false;
+        }
+        system.join(member.thread, APPLICATIONS_BIT);
+        system.notify(member.thread);
+    }
+}
+
+/// Ends calls that wait in a rendezvous, when somebody else's call lets them.
+pub struct Finish<'a, S> {
+    pub system: &'a mut S,
+    pub threads: &'a mut Threads,
+    pub members: &'a mut Members,
+}
+
+impl<S: System> Ended<Message> for Finish<'_, S> {
+    fn ended(&mut self, number: Number, end: End<Message>) {
+        let now_ns = self.system.now_ns();
+        let outcome = outcome(end, |source| self.members.get(source).map_or(0, |member| member.value), now_ns);
+        let Some(member) = self.members.get_mut(number) else { return };
+        let thread = self.threads.get_mut(member.caller);
+        let address = match thread.as_ref().map(|thread| thread.doing) {
+            Some(Doing::Waiting(Wait::Message { address })) => address,
+            _ => {
+                // Its answer comes before its library has asked for it.
+                member.undelivered = outcome.1;
+                return;
+            }
+        };
+        let Some(thread) = thread else { return };
+        let outcome = Outcome { result: outcome.0, received: outcome.1.map(|message| (address, message)) };
+        thread.doing = Doing::Ended(outcome);
+        thread.deadline_ns = 0;
+        if !give(self.system, member.caller, outcome) {
+            member.undelivered = outcome.received.map(|(_, message)| message);
+        }
+    }
+}
+
+/// The result of an end, and the message that belongs to it. `value`: what a slot has notified with last.
+pub fn outcome(end: End<Message>, value: impl Fn(Number) -> i32, now_ns: u64) -> (i64, Option<Message>) {
+    match end {
+        End::Sent => (0, None),
+        End::Failed(error) => (error.to_result().into(), None),
+        End::Received(Received::Message(source, message)) => (0, Some(Message { source: source.raw(), ..message })),
+        End::Received(Received::Notification(source)) => {
+            let number = source.number().ok();
+            let value = number.map_or(0, value);
+            let index = number.map_or(0, Number::index);
+            (0, Some(Message::notification(source, index, value as u64, now_ns)))
+        }
+    }
+}
+
+/// Gives a waiting caller its result and its message. Returns false when it did not get them.
+pub fn give(system: &mut impl System, caller: Endpoint, outcome: Outcome) -> bool {
+    use zerocopy::IntoBytes;
+    let result = match outcome.received {
+        Some((address, message)) => match system.write(caller, address, message.as_bytes()) {
+            Ok(()) => outcome.result,
+            Err(error) => error.to_result().into(),
+        },
+        None => outcome.result,
+    };
+    system.reply(caller, result)
+}

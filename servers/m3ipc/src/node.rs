@@ -1,0 +1,258 @@
+//! This node and its containers: started, described, ended.
+
+use crate::container::Container;
+use crate::server::{Caller, Handled, M3ipc, Step};
+use crate::system::System;
+use m3ipc::descriptor::{CONTAINER_RUNNING, ContainerInfo, DrvsInfo, NodeInfo, node};
+use m3ipc::endpoint::Endpoint as Name;
+use m3ipc::error::Error;
+use m3ipc::limits::{CONTAINERS, MAX_COPY, NODES, PROCESSES, SYSTEM_PROCESSES, TASKS, VERSION};
+use sys::fallible::TryVec;
+use zerocopy::IntoBytes;
+
+/// SIGPIPE, which ends the processes of a container.
+const END_SIGNAL: u64 = 13;
+
+/// This node.
+pub struct Node {
+    /// Its number, once it has been initialised.
+    id: Option<u8>,
+    limits: DrvsInfo,
+    /// When the alarm comes; 0: it is not set.
+    pub alarm_ns: u64,
+}
+
+impl Node {
+    /// A node that has not been initialised.
+    pub const fn new() -> Node {
+        Node { id: None, limits: largest(), alarm_ns: 0 }
+    }
+
+    /// # Errors
+    /// `NotInitialised`.
+    pub fn id(&self) -> Result<u8, Error> {
+        self.id.ok_or(Error::NotInitialised)
+    }
+
+    /// The most bytes of a copy.
+    pub fn max_copy(&self) -> i32 {
+        self.limits.max_copy
+    }
+}
+
+/// The limits of a node that was told none.
+const fn largest() -> DrvsInfo {
+    DrvsInfo {
+        containers: CONTAINERS as i32,
+        nodes: NODES as i32,
+        processes: PROCESSES as i32,
+        tasks: TASKS as i32,
+        system_processes: SYSTEM_PROCESSES as i32,
+        max_copy_buffer: MAX_COPY as i32,
+        max_copy: MAX_COPY as i32,
+        debug_level: 0,
+        version: VERSION,
+    }
+}
+
+/// # Errors
+/// `BadContainer`.
+pub fn container_number(number: i32) -> Result<u8, Error> {
+    u8::try_from(number).ok().filter(|&number| usize::from(number) < CONTAINERS).ok_or(Error::BadContainer)
+}
+
+fn node_number(number: i32) -> Result<u8, Error> {
+    u8::try_from(number).ok().filter(|&number| usize::from(number) < NODES).ok_or(Error::BadNode)
+}
+
+/// Checks a number that may not be beyond a limit.
+fn within(value: i32, limit: i32) -> Result<(), Error> {
+    if (1..=limit).contains(&value) { Ok(()) } else { Err(Error::Range) }
+}
+
+impl<S: System> M3ipc<S> {
+    /// `drvs_init`.
+    pub fn init_node(&mut self, caller: &Caller, id: i32, address: u64) -> Handled {
+        self.identity(caller.thread)?.check_root()?;
+        let id = node_number(id)?;
+        if self.node.id.is_some() {
+            return Err(Error::AlreadyInitialised);
+        }
+        if address != 0 {
+            let wanted: DrvsInfo = self.read(caller, address)?;
+            let largest = largest();
+            for (value, limit) in [
+                (wanted.containers, largest.containers),
+                (wanted.nodes, largest.nodes),
+                (wanted.processes, largest.processes),
+                (wanted.tasks, largest.tasks),
+                (wanted.system_processes, largest.system_processes),
+                (wanted.max_copy_buffer, largest.max_copy_buffer),
+                (wanted.max_copy, largest.max_copy),
+            ] {
+                within(value, limit)?;
+            }
+            let limits = DrvsInfo { version: VERSION, ..wanted };
+            self.system.write(caller.thread, address, limits.as_bytes())?;
+            self.node.limits = limits;
+        }
+        within(i32::from(id) + 1, self.node.limits.nodes)?;
+        self.node.id = Some(id);
+        Ok(Step::Done(id.into()))
+    }
+
+    /// `drvs_end`.
+    pub fn end_node(&mut self, caller: &Caller) -> Handled {
+        self.identity(caller.thread)?.check_root()?;
+        self.node.id()?;
+        while let Some(number) = self.containers.last().map(|container| container.number) {
+            self.end_members(number);
+        }
+        self.node = Node::new();
+        Ok(Step::Done(0))
+    }
+
+    /// `getdrvsinfo`.
+    pub fn tell_node(&mut self, caller: &Caller, address: u64) -> Handled {
+        let id = self.node.id()?;
+        self.system.write(caller.thread, address, self.node.limits.as_bytes())?;
+        Ok(Step::Done(id.into()))
+    }
+
+    /// `vm_init`.
+    pub fn init_container(&mut self, caller: &Caller, address: u64) -> Handled {
+        self.identity(caller.thread)?.check_root()?;
+        let id = self.node.id()?;
+        let mut info: ContainerInfo = self.read(caller, address)?;
+        let number = container_number(info.number)?;
+        if i32::from(number) >= self.node.limits.containers {
+            return Err(Error::BadContainer);
+        }
+        if self.containers.iter().any(|container| container.number == number) {
+            return Err(Error::ContainerRunning);
+        }
+        let limits = self.node.limits;
+        for (value, limit) in [
+            (&mut info.processes, limits.processes),
+            (&mut info.tasks, limits.tasks),
+            (&mut info.system_processes, limits.system_processes),
+        ] {
+            if *value == 0 {
+                *value = limit;
+            }
+            within(*value, limit)?;
+        }
+        if info.name[0] == 0 || info.name.last() != Some(&0) {
+            return Err(Error::Range);
+        }
+        info.flags = CONTAINER_RUNNING;
+        info.nodes |= 1 << id;
+        info.node_count = info.nodes.count_ones() as i32;
+        info.bound = 0;
+        self.containers.try_push(Container::new(number, info)).map_err(|_| Error::NoMemory)?;
+        Ok(Step::Done(0))
+    }
+
+    /// `vm_end`.
+    pub fn end_container(&mut self, caller: &Caller, number: i32) -> Handled {
+        self.identity(caller.thread)?.check_root()?;
+        let number = self.container(number)?.number;
+        self.end_members(number);
+        Ok(Step::Done(0))
+    }
+
+    /// Ends a container, and with it the processes that are bound there.
+    fn end_members(&mut self, number: u8) {
+        while let Some((slot, pid)) = self
+            .container(number.into())
+            .ok()
+            .and_then(|container| container.members.iter().next().map(|(slot, member)| (slot, member.pid)))
+        {
+            self.vacate(number, slot);
+            self.system.signal(pid, END_SIGNAL);
+        }
+        self.containers.retain(|container| container.number != number);
+    }
+
+    /// `getvminfo`.
+    pub fn tell_container(&mut self, caller: &Caller, number: i32, address: u64) -> Handled {
+        let container = self.container(number)?;
+        let info = ContainerInfo { bound: container.members.iter().count() as i32, ..container.info };
+        self.system.write(caller.thread, address, info.as_bytes())?;
+        Ok(Step::Done(0))
+    }
+
+    /// `vm_dump`.
+    pub fn log_container(&mut self, number: i32) -> Handled {
+        let container = self.container(number)?;
+        let (info, bound) = (container.info, container.members.iter().count());
+        let name = core::str::from_utf8(&info.name).unwrap_or("?").trim_end_matches('\0');
+        self.system.log(format_args!(
+            "container {} {name}: {} processes, {} tasks, {} of them system; nodes {:#x}, {bound} bound",
+            info.number, info.processes, info.tasks, info.system_processes, info.nodes
+        ));
+        Ok(Step::Done(0))
+    }
+
+    /// `getnodeinfo`.
+    pub fn tell_other_node(&mut self, caller: &Caller, id: i32, address: u64) -> Handled {
+        let own = self.node.id()?;
+        let id = node_number(id)?;
+        let is_in = |container: &&Container| container.info.nodes & 1 << id != 0;
+        let containers = self.containers.iter().filter(is_in).fold(0, |bits, container| bits | 1 << container.number);
+        let info = NodeInfo {
+            number: id.into(),
+            flags: if id == own { node::ATTACHED } else { 0 },
+            proxies: Name::NONE.raw(),
+            containers,
+            ..NodeInfo::default()
+        };
+        self.system.write(caller.thread, address, info.as_bytes())?;
+        Ok(Step::Done(0))
+    }
+
+    /// `add_node`.
+    pub fn add_node(&mut self, caller: &Caller, number: i32, id: i32) -> Handled {
+        self.identity(caller.thread)?.check_root()?;
+        self.node.id()?;
+        let id = node_number(id)?;
+        let info = &mut self.container(number)?.info;
+        if info.nodes & 1 << id != 0 {
+            return Err(Error::NodeOfContainer);
+        }
+        info.nodes |= 1 << id;
+        info.node_count += 1;
+        Ok(Step::Done(0))
+    }
+
+    /// `del_node`.
+    pub fn delete_node(&mut self, caller: &Caller, number: i32, id: i32) -> Handled {
+        self.identity(caller.thread)?.check_root()?;
+        let own = self.node.id()?;
+        let id = node_number(id)?;
+        let info = &mut self.container(number)?.info;
+        if info.nodes & 1 << id == 0 {
+            return Err(Error::NodeNotOfContainer);
+        }
+        if id == own {
+            return Err(Error::NodeBusy);
+        }
+        info.nodes &= !(1 << id);
+        info.node_count -= 1;
+        Ok(Step::Done(0))
+    }
+
+    /// `node_up`: there are no proxies that could serve the node yet.
+    pub fn node_up(&mut self, caller: &Caller, id: i32) -> Handled {
+        self.identity(caller.thread)?.check_root()?;
+        let own = self.node.id()?;
+        Err(if node_number(id)? == own { Error::NodeBusy } else { Error::NoProxy })
+    }
+
+    /// `node_down`.
+    pub fn node_down(&mut self, caller: &Caller, id: i32) -> Handled {
+        self.identity(caller.thread)?.check_root()?;
+        let own = self.node.id()?;
+        Err(if node_number(id)? == own { Error::NodeBusy } else { Error::NodeFree })
+    }
+}

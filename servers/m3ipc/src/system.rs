@@ -1,0 +1,66 @@
+//! The world around m3ipc, as a trait, so that all else runs on the host.
+
+use abi::Endpoint;
+use m3ipc::error::Error;
+
+/// What a thread does by the kernel's primitives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Native {
+    /// It runs, or waits in a call of a service.
+    Elsewhere,
+    /// It waits to send to this thread.
+    Sending(Endpoint),
+    /// It waits for a message of this thread, or of anybody.
+    Receiving(Endpoint),
+    /// It waits for the answer of this thread.
+    Answering(Endpoint),
+}
+
+/// A process as pm knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Its first thread.
+    pub thread: Endpoint,
+    /// Its pid.
+    pub pid: i32,
+    /// Its effective user.
+    pub user: u32,
+}
+
+impl Identity {
+    /// # Errors
+    /// `NotPermitted`: it is not root's.
+    pub fn check_root(&self) -> Result<(), Error> {
+        if self.user == 0 { Ok(()) } else { Err(Error::NotPermitted) }
+    }
+}
+
+/// The kernel and pm.
+pub trait System {
+    /// Copies out of a program. `Fault`.
+    fn read(&mut self, thread: Endpoint, address: u64, into: &mut [u8]) -> Result<(), Error>;
+    /// Copies into a program. `Fault`.
+    fn write(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Error>;
+    /// Copies from one program to another. `Fault`.
+    fn copy(&mut self, from: (Endpoint, u64), to: (Endpoint, u64), bytes: u64) -> Result<(), Error>;
+    /// Ends the call of a thread with this result. Returns false when it does not wait for that any more.
+    fn reply(&mut self, thread: Endpoint, result: i64) -> bool;
+    /// Gives a thread the row of a container, or of none, and ends its wait in a primitive.
+    fn join(&mut self, thread: Endpoint, row: usize);
+    /// Ends the thread's next, or present, receiving by the kernel's primitives.
+    fn notify(&mut self, thread: Endpoint);
+    /// What a thread does; `None`: it has ended.
+    fn state(&mut self, thread: Endpoint) -> Option<Native>;
+    /// Whether a thread waits for a call of m3ipc to end, or to begin.
+    fn is_calling(&mut self, thread: Endpoint) -> bool;
+    /// The process of a thread, or the one with this pid if that is not 0; its end is told from then on. `BadPid`.
+    fn enroll(&mut self, thread: Endpoint, pid: i32) -> Result<Identity, Error>;
+    /// Sends a signal to a process.
+    fn signal(&mut self, pid: i32, signal: u64);
+    /// Monotonic time.
+    fn now_ns(&mut self) -> u64;
+    /// One alarm at this time; 0: none.
+    fn set_alarm(&mut self, deadline_ns: u64);
+    /// Writes a line to the kernel's log.
+    fn log(&mut self, line: core::fmt::Arguments);
+}

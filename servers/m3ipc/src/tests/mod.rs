@@ -1,0 +1,6 @@
+//! m3ipc on a made-up kernel.
+
+mod bindings;
+mod deaths;
+mod messages;
+mod world;

@@ -1,0 +1,277 @@
+//! Programs with a stretch of memory, and a kernel that does what a test says of their primitives.
+
+use crate::server::M3ipc;
+use crate::system::{Identity, Native, System};
+use abi::endpoint::{APPLICATIONS_BIT, SERVICE_SLOTS};
+use abi::message::REPEATED;
+use abi::{Endpoint, Message};
+use m3ipc::call::Call;
+use m3ipc::descriptor::ContainerInfo;
+use m3ipc::error::Error;
+use m3ipc::message::Message as Packet;
+use std::collections::BTreeMap;
+use std::vec::Vec;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Bytes of a program's memory, which begins at [`MEMORY`].
+const BYTES: usize = 4096;
+/// Where programs have their memory.
+pub const MEMORY: u64 = 0x1000;
+/// Where tests put messages.
+pub const PACKET: u64 = MEMORY + 64;
+
+/// A thread.
+pub struct Program {
+    pub memory: Vec<u8>,
+    pub process: Identity,
+    pub state: Native,
+    pub row: usize,
+    /// It waits in a call of m3ipc.
+    pub calls: bool,
+    pub notified: u32,
+    /// How often `join` has ended its primitive.
+    pub ended: u32,
+    pub result: Option<i64>,
+    pub is_enrolled: bool,
+}
+
+#[derive(Default)]
+pub struct Fake {
+    pub programs: BTreeMap<u32, Program>,
+    pub now_ns: u64,
+    pub alarm_ns: u64,
+    pub signals: Vec<(i32, u64)>,
+    pub log: Vec<std::string::String>,
+}
+
+impl Fake {
+    pub fn program(&mut self, thread: Endpoint) -> &mut Program {
+        self.programs.get_mut(&thread.0).expect("it lives")
+    }
+
+    fn bytes(&mut self, thread: Endpoint, address: u64, length: usize) -> Result<&mut [u8], Error> {
+        let start = address.checked_sub(MEMORY).ok_or(Error::Fault)? as usize;
+        let program = self.programs.get_mut(&thread.0).ok_or(Error::Fault)?;
+        program.memory.get_mut(start..start + length).ok_or(Error::Fault)
+    }
+}
+
+impl System for Fake {
+    fn read(&mut self, thread: Endpoint, address: u64, into: &mut [u8]) -> Result<(), Error> {
+        into.copy_from_slice(self.bytes(thread, address, into.len())?);
+        Ok(())
+    }
+    fn write(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.bytes(thread, address, bytes.len())?.copy_from_slice(bytes);
+        Ok(())
+    }
+    fn copy(&mut self, from: (Endpoint, u64), to: (Endpoint, u64), bytes: u64) -> Result<(), Error> {
+        let block = self.bytes(from.0, from.1, bytes as usize)?.to_vec();
+        self.write(to.0, to.1, &block)
+    }
+    fn reply(&mut self, thread: Endpoint, result: i64) -> bool {
+        let Some(program) = self.programs.get_mut(&thread.0).filter(|program| program.calls) else { return false };
+        (program.calls, program.result) = (false, Some(result));
+        true
+    }
+    fn join(&mut self, thread: Endpoint, row: usize) {
+        if let Some(program) = self.programs.get_mut(&thread.0) {
+            program.row = row;
+            if program.state != Native::Elsewhere {
+                program.state = Native::Elsewhere;
+                program.ended += 1;
+            }
+        }
+    }
+    fn notify(&mut self, thread: Endpoint) {
+        if let Some(program) = self.programs.get_mut(&thread.0) {
+            program.notified += 1;
+        }
+    }
+    fn state(&mut self, thread: Endpoint) -> Option<Native> {
+        self.programs.get(&thread.0).map(|program| program.state)
+    }
+    fn is_calling(&mut self, thread: Endpoint) -> bool {
+        self.programs.get(&thread.0).is_some_and(|program| program.calls)
+    }
+    fn enroll(&mut self, thread: Endpoint, pid: i32) -> Result<Identity, Error> {
+        let mut programs = self.programs.iter_mut();
+        let found = programs.find(|(raw, program)| match pid {
+            0 => **raw == thread.0,
+            pid => program.process.pid == pid && program.process.thread.0 == **raw,
+        });
+        let (_, program) = found.ok_or(Error::BadPid)?;
+        program.is_enrolled = true;
+        Ok(program.process)
+    }
+    fn signal(&mut self, pid: i32, signal: u64) {
+        self.signals.push((pid, signal));
+    }
+    fn now_ns(&mut self) -> u64 {
+        self.now_ns
+    }
+    fn set_alarm(&mut self, deadline_ns: u64) {
+        self.alarm_ns = deadline_ns;
+    }
+    fn log(&mut self, line: core::fmt::Arguments) {
+        self.log.push(std::format!("{line}"));
+    }
+}
+
+pub struct World {
+    pub server: M3ipc<Fake>,
+    threads: u32,
+    serial: u64,
+    /// The last call of each thread.
+    last: BTreeMap<u32, Message>,
+}
+
+impl World {
+    /// Root's first program has started the node and container 0.
+    pub fn new() -> (World, Endpoint) {
+        let server = M3ipc::new(Fake::default());
+        let mut world = World { server, threads: 0, serial: 0, last: BTreeMap::new() };
+        let root = world.program(0);
+        assert_eq!(world.call(root, Call::DrvsInit, &[2, 0]), Some(2));
+        world.start_container(root, 0);
+        (world, root)
+    }
+
+    pub fn start_container(&mut self, root: Endpoint, number: i32) {
+        let info = ContainerInfo { number, name: *b"test\0\0\0\0\0\0\0\0\0\0\0\0", ..ContainerInfo::default() };
+        self.put(root, MEMORY, &info);
+        assert_eq!(self.call(root, Call::VmInit, &[MEMORY as i64]), Some(0));
+    }
+
+    /// A process of this user.
+    pub fn program(&mut self, user: u32) -> Endpoint {
+        self.threads += 1;
+        let thread = Endpoint::new(SERVICE_SLOTS + self.threads as usize, 1);
+        self.add(thread, Identity { thread, pid: 100 + self.threads as i32, user });
+        thread
+    }
+
+    /// A further thread of this one's process.
+    pub fn thread_of(&mut self, first: Endpoint) -> Endpoint {
+        self.threads += 1;
+        let thread = Endpoint::new(SERVICE_SLOTS + self.threads as usize, 1);
+        let process = self.server.system.program(first).process;
+        self.add(thread, process);
+        thread
+    }
+
+    fn add(&mut self, thread: Endpoint, process: Identity) {
+        let program = Program {
+            memory: std::vec![0; BYTES],
+            process,
+            state: Native::Elsewhere,
+            row: APPLICATIONS_BIT,
+            calls: false,
+            notified: 0,
+            ended: 0,
+            result: None,
+            is_enrolled: false,
+        };
+        self.server.system.programs.insert(thread.0, program);
+    }
+
+    /// Makes a call. `None`: it waits.
+    pub fn call(&mut self, thread: Endpoint, call: Call, arguments: &[i64]) -> Option<i64> {
+        self.own_call(thread, call as u64, arguments)
+    }
+
+    pub fn own_call(&mut self, thread: Endpoint, number: u64, arguments: &[i64]) -> Option<i64> {
+        self.serial += 1;
+        let mut message = Message { source: thread, ..Message::new(abi::m3ipc::SYSTEM_CALL) };
+        message.words[0] = number;
+        for (word, argument) in message.words[1..].iter_mut().zip(arguments) {
+            *word = *argument as u64;
+        }
+        message.words[6] = self.serial;
+        self.last.insert(thread.0, message);
+        self.send(&message)
+    }
+
+    fn send(&mut self, message: &Message) -> Option<i64> {
+        let program = self.server.system.program(message.source);
+        (program.calls, program.result) = (true, None);
+        if let Some(reply) = self.server.handle(message).done() {
+            assert!(self.server.system.reply(message.source, reply.words[0] as i64));
+        }
+        self.result(message.source)
+    }
+
+    /// m3ipc dies, and whoever waits for it makes the call again.
+    pub fn die(&mut self) {
+        self.server.recover();
+        let waiting = self.last.values().filter(|message| self.server.system.is_calling_now(message.source));
+        for mut message in waiting.copied().collect::<Vec<_>>() {
+            message.words[6] |= REPEATED;
+            self.send(&message);
+        }
+    }
+
+    /// How the last call of a thread has ended.
+    pub fn result(&mut self, thread: Endpoint) -> Option<i64> {
+        self.server.system.program(thread).result
+    }
+
+    /// Binds a process. Returns its endpoint.
+    pub fn bind(&mut self, thread: Endpoint, number: i64) -> i64 {
+        self.call(thread, Call::Bind, &[0, number]).expect("it does not wait")
+    }
+
+    /// The first time, a member is direct; this one was bound before.
+    pub fn bind_mediated(&mut self, thread: Endpoint, number: i64) -> i64 {
+        let name = self.bind(thread, number);
+        assert_eq!(self.call(thread, Call::Unbind, &[0, name]), Some(0));
+        self.bind(thread, number)
+    }
+
+    pub fn put<T: IntoBytes + zerocopy::Immutable>(&mut self, thread: Endpoint, address: u64, value: &T) {
+        self.server.system.write(thread, address, value.as_bytes()).expect("memory");
+    }
+
+    pub fn get<T: FromBytes + IntoBytes>(&mut self, thread: Endpoint, address: u64) -> T {
+        let mut value = T::new_zeroed();
+        self.server.system.read(thread, address, value.as_mut_bytes()).expect("memory");
+        value
+    }
+
+    /// Puts a message of this kind into a program's memory.
+    pub fn packet(&mut self, thread: Endpoint, kind: i32) {
+        self.put(thread, PACKET, &Packet { kind, ..Packet::default() });
+    }
+
+    /// Source and kind of the message in a program's memory.
+    pub fn received(&mut self, thread: Endpoint) -> (i64, i32) {
+        let packet: Packet = self.get(thread, PACKET);
+        (packet.source.into(), packet.kind)
+    }
+
+    /// A thread ends, and pm tells.
+    pub fn end(&mut self, thread: Endpoint) {
+        self.server.system.programs.remove(&thread.0);
+        self.last.remove(&thread.0);
+        self.server.look_for_ends();
+    }
+
+    /// Time passes.
+    pub fn advance_ms(&mut self, ms: u64) {
+        self.server.system.now_ns += ms * 1_000_000;
+        let (now, alarm) = (self.server.system.now_ns, self.server.system.alarm_ns);
+        if alarm != 0 && alarm <= now {
+            self.server.end_late_waits(now);
+        }
+    }
+
+    pub fn fails(error: Error) -> Option<i64> {
+        Some(error.to_result().into())
+    }
+}
+
+impl Fake {
+    pub fn is_calling_now(&self, thread: Endpoint) -> bool {
+        self.programs.get(&thread.0).is_some_and(|program| program.calls)
+    }
+}
