@@ -1,8 +1,8 @@
 //! M3-IPC: messages between ordinary programs of one container. What programs call is in `lib/m3ipc`; here is how its library reaches the
 //! server m3ipc.
 //!
-//! Programs make one routed call, `linux::nr::SKINK_M3IPC`: the number of an M3-IPC call (`m3ipc::call::Call`) and its arguments, with a
-//! time limit also where the prototype has none; the result is that of the C function. Members that the kernel lets exchange messages
+//! Programs make one routed call, `linux::nr::SKINK_M3IPC`: the number of an M3-IPC call (`m3ipc::call::Call`) and its arguments, addresses of
+//! descriptors and names last, with a time limit also where the prototype has none; the result is that of the C function. Members that the kernel lets exchange messages
 //! directly (`KernelCall::Join`) make the calls of `own` besides. All errors are M3-IPC's, negated.
 
 /// Number of the routed call.

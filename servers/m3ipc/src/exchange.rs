@@ -9,6 +9,7 @@ use m3ipc::call::Call;
 use m3ipc::endpoint::{Endpoint as Name, Number};
 use m3ipc::error::Error;
 use m3ipc::limits::TASKS;
+use m3ipc::message::Message as Packet;
 use m3ipc::rendezvous::{Turn, Wait as MayWait};
 
 /// Slot in whose name interrupts are told.
@@ -28,6 +29,9 @@ impl<S: System> M3ipc<S> {
         let place = self.begin_exchange(caller)?;
         let packet = self.read_packet(caller, address)?;
         let (name, may_wait) = (Name::from_raw(to), may_wait(limit_ms));
+        if call == Call::Send && self.hand_over(place, name, packet) {
+            return Ok(Step::Done(0));
+        }
         let turn = self.with(place.container, |machine, finish| match call {
             Call::Send => machine.send(place.number, name, packet, may_wait, finish),
             _ => machine.send_receive(place.number, name, packet, may_wait, finish),
@@ -76,9 +80,29 @@ impl<S: System> M3ipc<S> {
     pub fn reply(&mut self, caller: &Caller, to: i32, address: u64) -> Handled {
         let place = self.begin_exchange(caller)?;
         let packet = self.read_packet(caller, address)?;
-        self.with(place.container, |machine, finish| machine.reply(place.number, Name::from_raw(to), packet, finish))??;
+        let name = Name::from_raw(to);
+        if !self.hand_over(place, name, packet) {
+            self.with(place.container, |machine, finish| machine.reply(place.number, name, packet, finish))??;
+        }
         self.count_sent(place);
         Ok(Step::Done(0))
+    }
+
+    /// Gives a message to a member that receives by a primitive, and will fetch it. Returns whether it did: rights are as the rendezvous has them.
+    fn hand_over(&mut self, from: Place, to: Name, packet: Packet) -> bool {
+        if !self.receives_elsewhere(from, to) {
+            return false;
+        }
+        let source = self.name_of(from).raw();
+        let Ok(container) = self.container_of(from) else { return false };
+        let Ok(number) = container.machine.may_send(from.number, to) else { return false };
+        let Some(receiver) = container.members.get_mut(number).filter(|member| member.undelivered.is_none()) else {
+            return false;
+        };
+        receiver.undelivered = Some(Packet { source, ..packet });
+        let thread = receiver.thread;
+        self.system.notify(thread);
+        true
     }
 
     /// `notify`, `ntfy_value`.

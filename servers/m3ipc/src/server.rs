@@ -116,7 +116,7 @@ impl<S: System> M3ipc<S> {
             return self.own_call(thread, words);
         };
         // Arguments of type `int` come in the lower half of a word.
-        let (one, two, three, four) = (a as i32, b as i32, c as i32, d as i32);
+        let (one, two, three) = (a as i32, b as i32, c as i32);
         let caller = self.caller(thread)?;
         match call {
             Call::DrvsInit => self.init_node(&caller, one, b),
@@ -129,13 +129,13 @@ impl<S: System> M3ipc<S> {
             Call::NodeInfo => self.tell_other_node(&caller, one, b),
             Call::AddNode => self.add_node(&caller, one, two),
             Call::DelNode => self.delete_node(&caller, one, two),
-            Call::NodeUp => self.node_up(&caller, two),
+            Call::NodeUp => self.node_up(&caller, one),
             Call::NodeDown => self.node_down(&caller, one),
 
             Call::Bind => self.bind_caller(&caller, one, two, Kind::Process),
             Call::ThreadBind => self.bind_caller(&caller, one, two, Kind::Thread),
             Call::LocalBind => self.bind_other(&caller, one, two, three),
-            Call::RemoteBind => self.bind_remote(&caller, one, three, four),
+            Call::RemoteBind => self.bind_remote(&caller, one, two, three),
             Call::WaitForBind => self.wait_for_bind(&caller, a as i64),
             Call::WaitForBindOf => self.wait_for_bind_of(&caller, one, b as i64),
             Call::WaitForUnbind => self.wait_for_unbind(&caller, one, b as i64),

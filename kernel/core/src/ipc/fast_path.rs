@@ -97,8 +97,8 @@ pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Option
 #[inline(always)]
 fn parties(node: &Node) -> Option<(usize, usize, u8)> {
     let (from, to) = (node.current(), node.threads.running().frame.endpoint().slot());
-    let may_send = from != to && node.may_send(from, to).is_ok();
-    may_send.then_some((from, to, node.threads.best_for_fast_path()))
+    node.may_send(from, to).ok()?;
+    Some((from, to, node.threads.best_for_fast_path()))
 }
 
 /// The sender, which has begun to wait, stops running, and the receiver becomes the current thread.

@@ -153,6 +153,14 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
         Ok(())
     }
 
+    /// Checks that a process may send to another, and returns whose slot that is.
+    ///
+    /// # Errors
+    /// As [`Rendezvous::send`], but for those of waiting.
+    pub fn may_send(&self, who: Number, to: Endpoint) -> Result<Number, Error> {
+        self.check_destination(who, to, Trap::Send)
+    }
+
     fn check_destination(&self, who: Number, to: Endpoint, trap: Trap) -> Result<Number, Error> {
         let rights = self.process(who).ok_or(Error::NotBound)?.rights;
         rights.check_trap(trap)?;

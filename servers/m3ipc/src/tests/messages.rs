@@ -175,6 +175,23 @@ fn what_waits_in_the_server_is_fetched_by_a_member_that_is_notified() {
 }
 
 #[test]
+fn a_member_that_receives_by_a_primitive_is_ready_for_one_that_does_not_wait() {
+    for call in [Call::Send, Call::Reply] {
+        let (mut world, [(one, one_name), (two, two_name)]) = two_direct();
+        assert_eq!(world.call(one, Call::Unbind, &[0, one_name]), Some(0));
+        world.bind(one, 3);
+        world.packet(one, 31);
+        let arguments = [two_name, PACKET as i64, 0];
+        assert!(world.call(one, call, &arguments) < Some(0), "it runs");
+        world.server.system.program(two).state = Native::Receiving(one);
+        assert_eq!(world.call(one, call, &arguments), Some(0));
+        assert!(world.call(one, call, &arguments) < Some(0), "one message at a time");
+        assert_eq!(world.own_call(two, own::FETCH, &[ANY, PACKET as i64, 0]), Some(0));
+        assert_eq!(world.received(two), (one_name, 31));
+    }
+}
+
+#[test]
 fn a_member_whose_rights_are_restricted_goes_on_through_the_server() {
     let (mut world, [(one, one_name), (two, two_name)]) = two_direct();
     // Its request was received by a primitive.

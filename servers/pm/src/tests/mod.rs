@@ -4,6 +4,7 @@ mod allocations;
 mod answers;
 mod attributes;
 mod clone;
+mod containers;
 mod control;
 mod conventions;
 mod core_dumps;
