@@ -18,7 +18,8 @@ protocol! {
     Put = 4 { node: u64, count: u64 }
     /// Reads into the grant. Word 0 of the reply: bytes read (0: end of file).
     Read = 5 { node: u64, grant: GrantId, position: u64, bytes: u64 }
-    /// Writes from the grant. `ids` decide whether reserved blocks may be used. Word 0 of the reply: bytes written; then the new size.
+    /// Writes from the grant, and removes the capabilities of a program, as other changes of content and owner do. `ids` decide whether
+    /// reserved blocks may be used. Word 0 of the reply: bytes written; then the new size.
     Write = 6 { node: u64, grant: GrantId, position: u64, bytes: u64, ids: u64 } -> { size: u64 }
     /// Fills the grant with `linux_dirent64` records from `position` (0: start; else the last reply's). Word 0 of the reply: bytes (0: end).
     GetDents = 7 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { position: u64 }

@@ -18,6 +18,7 @@ mod protocol;
 
 pub mod archive;
 pub mod call;
+pub mod capability;
 pub mod core_dump;
 pub mod device;
 pub mod endpoint;
@@ -50,6 +51,7 @@ pub mod tty;
 pub mod vfs;
 pub mod vm;
 
+pub use capability::{Capability, CapabilitySet};
 pub use endpoint::Endpoint;
 pub use error::Errno;
 pub use grant::GrantId;

@@ -1,7 +1,7 @@
 //! The protocol of pm, the process manager: processes, threads, signals, ids, sessions, wait, exec, timers of programs.
 //! The Linux calls for them are routed to pm (list: systems/*.toml). pm blocks only on vm, vfs and the kernel.
 
-use crate::{Endpoint, GrantId};
+use crate::{CapabilitySet, Endpoint, GrantId};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 protocol! {
@@ -15,8 +15,9 @@ protocol! {
     Processes = 3 { first_pid: u64, grant: GrantId, bytes: u64 }
     /// procfs: copies something of a process (`what`: `TEXT_*`) into the grant. Word 0 of the reply: length.
     ProcessText = 4 { pid: u64, what: u64, grant: GrantId, bytes: u64 }
-    /// Services that implement routed calls: returns pid, effective uid (low half) and gid (high half) of an application thread. `ESRCH`.
-    WhoIs = 5 { process: Endpoint } -> { pid: u64, ids: u64, session: u64, group: u64 }
+    /// Services that implement routed calls: returns pid, effective uid (low half) and gid (high half), and effective capabilities of an
+    /// application thread. `ESRCH`.
+    WhoIs = 5 { process: Endpoint } -> { pid: u64, ids: u64, session: u64, group: u64, capabilities: CapabilitySet }
     /// procfs: as `Processes`, for the threads of a process: `pid` in a record is the thread's id. `ESRCH`.
     Threads = 6 { pid: u64, first_tid: u64, grant: GrantId, bytes: u64 }
     /// devfs: mixes these words, which come from what was written to /dev/random, into the generator of getrandom(2).

@@ -1,7 +1,7 @@
 //! The protocol of vfs: requests of pm and procfs. Programs reach vfs by their Linux calls (list: systems/*.toml).
 //! vfs replies at once; the results of longer operations are events: vfs notifies pm, which fetches them with `NextEvent`.
 
-use crate::{Endpoint, GrantId};
+use crate::{CapabilitySet, Endpoint, GrantId};
 
 protocol! {
     /// Files. From pm unless noted.
@@ -17,13 +17,15 @@ protocol! {
     /// The exec is committed: closes descriptors marked close-on-exec, unshares the table.
     ExecCommit = 4 { process: Endpoint }
     /// Copies the text of the last exec event into the grant: strings with a NUL behind each: the absolute path of the program that runs, the
-    /// name that was executed, and for a script the arguments in place of the first one. Word 0 of the reply: length.
+    /// name that was executed, and for a script the arguments in place of the first one. With `EXEC_CAPABILITIES` a `FileCapabilities` precedes
+    /// them. Word 0 of the reply: length.
     ExecText = 5 { process: Endpoint, grant: GrantId, bytes: u64 }
     /// Cancels the call in progress for a signal: it returns the bytes moved so far if there are any, else `error` (mostly
     /// `ERESTARTSYS`). `ENOENT`: no call in progress.
     Cancel = 6 { process: Endpoint, error: i32 }
-    /// Ids have changed: effective uid (low) and gid (high half), real ones, supplementary groups (array of u32) in the grant.
-    SetIds = 7 { process: Endpoint, effective: u64, real: u64, grant: GrantId, groups: u64 }
+    /// Ids or capabilities have changed: effective uid (low) and gid (high half), real ones, supplementary groups (array of u32) in the grant;
+    /// effective capabilities, and those with which access(2) judges.
+    SetIds = 7 { process: Endpoint, effective: u64, real: u64, grant: GrantId, groups: u64, capabilities: CapabilitySet, real_capabilities: CapabilitySet }
     /// Session and group have changed. `leader`: the process has become a session leader, without controlling terminal.
     SetSession = 8 { process: Endpoint, session: u64, group: u64, leader: bool }
     /// Returns the next event. `ENOENT`: none left. Values by kind: `EVENT_EXEC`: word a = image, or negative error; b = interpreter image;
@@ -127,3 +129,37 @@ pub const LEASE_BREAK_S: u64 = 45;
 pub const EXEC_SETUID: u64 = 2;
 /// `EVENT_EXEC`: set-group-id, `d` high half is the group.
 pub const EXEC_SETGID: u64 = 4;
+/// `EVENT_EXEC`: the file has capabilities, which `ExecText` tells.
+pub const EXEC_CAPABILITIES: u64 = 8;
+
+/// The capabilities that a file gives to a process which executes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileCapabilities {
+    /// Permitted to whoever executes it.
+    pub permitted: CapabilitySet,
+    /// Permitted to those who have them in their inheritable sets.
+    pub inheritable: CapabilitySet,
+    /// They are effective at once.
+    pub are_effective: bool,
+}
+
+impl FileCapabilities {
+    /// Size in `ExecText`.
+    pub const BYTES: usize = 24;
+
+    /// As in `ExecText`.
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let words = [self.permitted.bits(), self.inheritable.bits(), self.are_effective.into()];
+        let mut bytes = [0; Self::BYTES];
+        bytes.as_chunks_mut().0.iter_mut().zip(words).for_each(|(to, word)| *to = word.to_le_bytes());
+        bytes
+    }
+
+    /// Takes them from the front of an `ExecText`, and returns the rest. `None`: it is too short.
+    pub fn take(text: &[u8]) -> Option<(FileCapabilities, &[u8])> {
+        let (bytes, rest) = text.split_first_chunk::<{ Self::BYTES }>()?;
+        let word = |index: usize| u64::from_le_bytes(bytes.as_chunks().0[index]);
+        let [permitted, inheritable] = [0, 1].map(|index| CapabilitySet::from_bits(word(index)));
+        Some((FileCapabilities { permitted, inheritable, are_effective: word(2) != 0 }, rest))
+    }
+}

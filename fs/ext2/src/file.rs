@@ -147,6 +147,7 @@ impl<D: BlockDevice> Ext2<D> {
             inode.size = inode.size.max(offset + done as u64);
             inode.touch(now);
             drop_privileges(inode, caller);
+            self.drop_capabilities(number)?;
         }
         Ok(())
     }
@@ -281,7 +282,7 @@ impl<D: BlockDevice> Ext2<D> {
         let inode = self.change(number)?;
         inode.size = size;
         inode.touch(now);
-        Ok(())
+        self.drop_capabilities(number)
     }
 
     /// Zeros the rest of the block in which the file now ends.

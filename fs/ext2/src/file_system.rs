@@ -222,7 +222,7 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
                 inode.mode &= !S_ISGID;
             }
         }
-        Ok(())
+        self.drop_capabilities(number)
     }
 
     fn set_times(&mut self, node: NodeId, times: NewTimes) -> Result<(), Errno> {

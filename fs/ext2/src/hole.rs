@@ -70,6 +70,7 @@ impl<D: BlockDevice> Ext2<D> {
             return Ok(());
         }
         inode.touch(now);
+        self.drop_capabilities(number)?;
         let first = start.div_ceil(block_size);
         // Behind the end of the file are zeros already.
         let last = if end == size { end.div_ceil(block_size) } else { end / block_size };

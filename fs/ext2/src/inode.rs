@@ -4,6 +4,7 @@ use fs::Errno;
 use fs::file_system::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK, Timestamp};
 
 use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
+use crate::xattr_list::MAGIC;
 
 /// Bytes of an inode of revision 0, and of the part that every inode has.
 pub const BASE_SIZE: usize = 128;
@@ -24,6 +25,9 @@ const EXTRA_CREATED: usize = 148;
 const BLOCK_POINTERS: usize = 40;
 /// Offset of the link count.
 pub const LINKS: usize = 26;
+
+/// Bytes of the magic number before the extended attributes behind an inode.
+pub const ATTRIBUTES_HEAD: usize = 4;
 
 /// An inode in memory.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +58,8 @@ pub struct Inode {
     pub pointers: [u32; POINTERS],
     /// Block of extended attributes, or 0.
     pub attribute_block: u32,
+    /// There were extended attributes behind the inode when it was read.
+    pub attributes_inside: bool,
     /// Whether the inode in the cached block is stale.
     pub dirty: bool,
     /// The goal for the next block; 0 for none. Not on disk.
@@ -80,6 +86,7 @@ impl Inode {
             sectors: u32_at(bytes, 28),
             flags: u32_at(bytes, 32),
             attribute_block: u32_at(bytes, 104),
+            attributes_inside: attribute_area(bytes).is_some(),
             ..Inode::default()
         };
         for (pointer, field) in inode.pointers.iter_mut().zip(bytes[BLOCK_POINTERS..].chunks_exact(4)) {
@@ -208,4 +215,11 @@ fn write_time(bytes: &mut [u8], offset: usize, extra: usize, time: Timestamp) {
         let epoch = ((seconds - i64::from(seconds as i32)) >> 32) as u32 & 3;
         put_u32(bytes, extra, time.nanos << 2 | epoch);
     }
+}
+/// Where the area of extended attributes begins in the bytes of an inode, if it has one.
+pub fn attribute_area(bytes: &[u8]) -> Option<usize> {
+    let extra = usize::from(u16_at(bytes.get(BASE_SIZE..BASE_SIZE + 2)?, 0));
+    let area = BASE_SIZE + extra;
+    let magic = bytes.get(area..area + ATTRIBUTES_HEAD)?;
+    (extra > 0 && extra.is_multiple_of(4) && u32_at(magic, 0) == MAGIC).then_some(area)
 }

@@ -13,13 +13,13 @@ use fs::file_system::{Caller, XattrMode};
 use fs::order::Order;
 use sys::fallible::{copied, filled};
 
-use crate::bytes::{put_u32, u16_at, u32_at};
-use crate::inode::BASE_SIZE;
+use crate::bytes::{put_u32, u32_at};
+use crate::inode::{ATTRIBUTES_HEAD, attribute_area};
 use crate::volume::Ext2;
 use crate::xattr_list::{MAGIC, Name, REFERENCES, Xattr, XattrList};
 
-/// Bytes of the magic number before the entries in an inode.
-const INODE_HEAD: usize = 4;
+/// Name of the attribute with the capabilities of a program.
+const CAPABILITY: &[u8] = b"security.capability";
 
 /// The attributes of an inode, by where they are.
 struct Xattrs {
@@ -79,13 +79,25 @@ impl<D: BlockDevice> Ext2<D> {
         self.finish_change(number, is_inside.then_some(&xattrs.inside))
     }
 
+    /// A file gets another content or owner: what executing it would give is gone (capabilities(7)).
+    pub(crate) fn drop_capabilities(&mut self, number: u32) -> Result<(), Errno> {
+        let inode = self.inode(number)?;
+        if inode.attribute_block == 0 && !inode.attributes_inside {
+            return Ok(());
+        }
+        match self.remove_xattr_of(number, CAPABILITY) {
+            Err(Errno::ENODATA) => Ok(()),
+            removed => removed,
+        }
+    }
+
     fn read_xattrs(&mut self, number: u32) -> Result<Xattrs, Errno> {
         let attribute_block = self.inode(number)?.attribute_block;
         let (block, offset) = self.inode_place(number);
         let size = self.superblock.inode_size;
         let bytes = &self.cache.read(block)?[offset..offset + size];
-        let inside = match inside_area(bytes) {
-            Some(area) => XattrList::read(&bytes[area..], INODE_HEAD, INODE_HEAD)?,
+        let inside = match attribute_area(bytes) {
+            Some(area) => XattrList::read(&bytes[area..], ATTRIBUTES_HEAD, ATTRIBUTES_HEAD)?,
             None => XattrList::default(),
         };
         let block = match attribute_block {
@@ -137,14 +149,14 @@ impl<D: BlockDevice> Ext2<D> {
         let Some(list) = inside else { return Ok(()) };
         let (block, offset) = self.inode_place(number);
         let size = self.superblock.inode_size;
-        let area = inside_area(&self.cache.read(block)?[offset..offset + size]).ok_or(Errno::EUCLEAN)?;
+        let area = attribute_area(&self.cache.read(block)?[offset..offset + size]).ok_or(Errno::EUCLEAN)?;
         let bytes = self.cache.modify(block, offset + area..offset + size, Order::Link)?;
         bytes.fill(0);
         if list.is_empty() {
             return Ok(());
         }
         put_u32(bytes, 0, MAGIC);
-        list.write(bytes, INODE_HEAD, INODE_HEAD)
+        list.write(bytes, ATTRIBUTES_HEAD, ATTRIBUTES_HEAD)
     }
 
     /// Allows extended attributes in the format. Its mark is on the disk before anything refers to a block of them.
@@ -156,12 +168,4 @@ impl<D: BlockDevice> Ext2<D> {
         self.note_write_time();
         self.write_everything()
     }
-}
-
-/// Where the area of attributes begins in the bytes of an inode, if it has one.
-fn inside_area(bytes: &[u8]) -> Option<usize> {
-    let extra = usize::from(u16_at(bytes.get(BASE_SIZE..BASE_SIZE + 2)?, 0));
-    let area = BASE_SIZE + extra;
-    let magic = bytes.get(area..area + INODE_HEAD)?;
-    (extra > 0 && extra.is_multiple_of(4) && u32_at(magic, 0) == MAGIC).then_some(area)
 }

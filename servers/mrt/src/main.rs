@@ -14,7 +14,7 @@ mod structure;
 use abi::linux::nr;
 use abi::pm::WhoIs;
 use abi::rt::control;
-use abi::{Endpoint, Errno, Message};
+use abi::{Capability, Endpoint, Errno, Message};
 use idle::Idle;
 use server::{Service, SyncStep};
 use structure::{Direction, structure};
@@ -50,8 +50,8 @@ impl Mrt {
         let caller = message.source;
         let [operation, argument, address, ..] = message.words;
         let reply = ipc::call(Endpoint::PM, &WhoIs { process: caller }.message())?;
-        let (pid, ids, _, _) = WhoIs::results(&reply)?;
-        if ids as u32 != 0 {
+        let (pid, _, _, _, capabilities) = WhoIs::results(&reply)?;
+        if !capabilities.has(Capability::SysNice) {
             return Err(Errno::EPERM);
         }
         let argument = match operation {

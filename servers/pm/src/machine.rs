@@ -8,7 +8,7 @@ use crate::state::machine::Name;
 use crate::state::time::SECOND_NS;
 use crate::system::{End, System};
 use abi::linux::{RELEASE, VERSION};
-use abi::{Endpoint, Errno, GrantId, pm};
+use abi::{Capability, Endpoint, Errno, GrantId, pm};
 use sys::fallible;
 
 type Result<T> = core::result::Result<T, Errno>;
@@ -70,8 +70,8 @@ impl<S: System> Programs<S> {
 
     /// `syslog(action, buffer, length)`: the kernel's log. It is read as a whole; clearing does nothing.
     pub fn syslog(&mut self, t: ThreadIndex, action: u64, address: u64, bytes: u64) -> Result<u64> {
-        let root = self.table[self.table.process_of(t)].credentials.is_root();
-        if !root && !matches!(action, log::READ_ALL | log::SIZE_BUFFER) {
+        let may = self.credentials_of(t).has(Capability::SysLog);
+        if !may && !matches!(action, log::READ_ALL | log::SIZE_BUFFER) {
             return Err(Errno::EPERM);
         }
         match action {
@@ -114,9 +114,9 @@ impl<S: System> Pm<S> {
         Ok(0)
     }
 
-    /// `sethostname`, `setdomainname`: root only.
+    /// `sethostname`, `setdomainname`: with CAP_SYS_ADMIN.
     pub fn set_machine_name(&mut self, t: ThreadIndex, address: u64, bytes: u64, which: Name) -> Result<u64> {
-        if !self.programs.table[self.programs.table.process_of(t)].credentials.is_root() {
+        if !self.programs.credentials_of(t).has(Capability::SysAdmin) {
             return Err(Errno::EPERM);
         }
         if bytes >= FIELD_BYTES as u64 {
@@ -168,9 +168,9 @@ impl<S: System> Pm<S> {
         Ok(0)
     }
 
-    /// `reboot(magic, magic 2, command)`: root only. The answer comes only when nothing ends.
+    /// `reboot(magic, magic 2, command)`: with CAP_SYS_BOOT. The answer comes only when nothing ends.
     pub fn reboot(&mut self, t: ThreadIndex, magic: u32, magic_2: u32, command: u32) -> Step {
-        if !self.programs.table[self.programs.table.process_of(t)].credentials.is_root() {
+        if !self.programs.credentials_of(t).has(Capability::SysBoot) {
             return Errno::EPERM.into();
         }
         if magic != reboot::MAGIC || !reboot::MAGIC_2.contains(&magic_2) {

@@ -3,7 +3,8 @@
 //! A request over which a server has died is sent again: its successor knows nothing of the first try.
 
 use crate::system::{
-    End, FileEvent, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName, Requester, SegmentUse, System, ThreadUse,
+    End, FileEvent, FileIds, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName, Requester, SegmentUse, System,
+    ThreadUse,
 };
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Message, tty, vfs, vm};
@@ -239,9 +240,12 @@ impl System for Native {
         tell(Endpoint::VFS, &vfs::SignalsPending { process }.message());
     }
 
-    fn vfs_set_ids(&mut self, process: Endpoint, effective: u64, real: u64, groups: &[u32]) {
+    fn vfs_set_ids(&mut self, process: Endpoint, ids: FileIds, groups: &[u32]) {
+        let FileIds { effective, real, capabilities, real_capabilities } = ids;
         let count = groups.len() as u64;
-        let request = |grant| vfs::SetIds { process, effective, real, grant, groups: count }.message();
+        let request = |grant| {
+            vfs::SetIds { process, effective, real, grant, groups: count, capabilities, real_capabilities }.message()
+        };
         if groups.is_empty() {
             return tell(Endpoint::VFS, &request(GrantId::NONE));
         }

@@ -3,7 +3,7 @@
 //!
 //! Errors of teardown calls (`destroy`, `vm_exit`, …) are not reported: the peer is dead either way.
 
-use abi::{Endpoint, Errno, registers::Registers, vm};
+use abi::{CapabilitySet, Endpoint, Errno, registers::Registers, vm};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -22,6 +22,19 @@ pub struct NewMemory {
     pub interpreter_base: u64,
     /// End of the stack.
     pub stack_end: u64,
+}
+
+/// What vfs is told of who a process is, see `abi::vfs::SetIds`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileIds {
+    /// User (low) and group of file accesses.
+    pub effective: u64,
+    /// Real user (low) and group.
+    pub real: u64,
+    /// What the process may.
+    pub capabilities: CapabilitySet,
+    /// What access(2) says it may.
+    pub real_capabilities: CapabilitySet,
 }
 
 /// An event of vfs, see `abi::vfs::NextEvent`.
@@ -236,7 +249,7 @@ pub trait System {
     /// Tells vfs that the mask of a thread is its own again, or will be: its call returns.
     fn vfs_unmasked(&mut self, thread: Endpoint);
     /// `vfs::SetIds`.
-    fn vfs_set_ids(&mut self, thread: Endpoint, effective: u64, real: u64, groups: &[u32]);
+    fn vfs_set_ids(&mut self, thread: Endpoint, ids: FileIds, groups: &[u32]);
     /// `vfs::SetLimits`.
     fn vfs_set_limits(&mut self, thread: Endpoint, descriptors: u64, file_bytes: u64);
     /// `vfs::SetSession`.

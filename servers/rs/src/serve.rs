@@ -13,7 +13,7 @@ use abi::endpoint::slot;
 use abi::kernel::{Exception, Exited, Notify};
 use abi::pm::{Boot, ServiceUp, WhoIs};
 use abi::rs::{Arguments, FailAllocation, NextChange, PrepareUpdate, Ready, Stalled};
-use abi::{Endpoint, Errno, Message, Word, linux};
+use abi::{Capability, Endpoint, Errno, Message, Word, linux};
 use alloc::vec::Vec;
 use recover::in_progress::{InProgress, Recall};
 use recover::retained::waits_for;
@@ -280,7 +280,7 @@ impl Rs {
                 }
             }
             Task::Control(request) => match WhoIs::results(reply) {
-                Ok((_, ids, _, _)) if ids as u32 == 0 => self.control(&request),
+                Ok((.., capabilities)) if capabilities.has(Capability::SysAdmin) => self.control(&request),
                 Ok(_) => answer(&request, &request.reply(Err(Errno::EPERM))),
                 Err(error) => answer(&request, &request.reply(Err(error))),
             },

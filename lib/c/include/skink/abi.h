@@ -543,6 +543,12 @@ struct skink_block_flush {
     uint64_t minor;
 };
 
+/* Capabilities (capabilities(7)): the rights into which Linux divides those of root. pm keeps those of each process and tells vfs; each
+ * checks them in the calls that it implements. */
+
+/* Number of the last capability. */
+#define SKINK_CAPABILITY_LAST 40ull
+
 /* The protocol of character devices: requests of vfs to tty, devfs (memory devices) and rtc, and of tty to uart. Asynchronous: a request
  * may block for long; the tag in word 6 identifies it, in its reply and in Cancel. */
 
@@ -931,7 +937,8 @@ struct skink_fs_read {
     uint64_t bytes;
 };
 
-/* Writes from the grant. ids decide whether reserved blocks may be used. Word 0 of the reply: bytes written; then the new size. */
+/* Writes from the grant, and removes the capabilities of a program, as other changes of content and owner do. ids decide whether reserved
+ * blocks may be used. Word 0 of the reply: bytes written; then the new size. */
 #define SKINK_FS_WRITE 0x60006u
 struct skink_fs_write {
     uint64_t node;
@@ -1868,7 +1875,8 @@ struct skink_pm_process_text {
     uint64_t bytes;
 };
 
-/* Services that implement routed calls: returns pid, effective uid (low half) and gid (high half) of an application thread. ESRCH. */
+/* Services that implement routed calls: returns pid, effective uid (low half) and gid (high half), and effective capabilities of an
+ * application thread. ESRCH. */
 #define SKINK_PM_WHO_IS 0x20005u
 struct skink_pm_who_is {
     uint64_t process;
@@ -1878,6 +1886,7 @@ struct skink_pm_who_is_reply {
     uint64_t ids;
     uint64_t session;
     uint64_t group;
+    uint64_t capabilities;
 };
 
 /* procfs: as Processes, for the threads of a process: pid in a record is the thread's id. ESRCH. */
@@ -3104,6 +3113,12 @@ struct skink_tty_session_end {
 /* EVENT_EXEC: set-group-id, d high half is the group. */
 #define SKINK_VFS_EXEC_SETGID 4ull
 
+/* EVENT_EXEC: the file has capabilities, which ExecText tells. */
+#define SKINK_VFS_EXEC_CAPABILITIES 8ull
+
+/* Size in ExecText. */
+#define SKINK_VFS_BYTES 24u
+
 /* Files. From pm unless noted. */
 
 /* A new process or thread: descriptors, working directory, root, umask, ids are copied from parent, or shared (flags: FORK_FILES, FORK_FS).
@@ -3141,7 +3156,8 @@ struct skink_vfs_exec_commit {
 };
 
 /* Copies the text of the last exec event into the grant: strings with a NUL behind each: the absolute path of the program that runs, the
- * name that was executed, and for a script the arguments in place of the first one. Word 0 of the reply: length. */
+ * name that was executed, and for a script the arguments in place of the first one. With EXEC_CAPABILITIES a FileCapabilities precedes
+ * them. Word 0 of the reply: length. */
 #define SKINK_VFS_EXEC_TEXT 0x30005u
 struct skink_vfs_exec_text {
     uint64_t process;
@@ -3157,7 +3173,8 @@ struct skink_vfs_cancel {
     int64_t error;
 };
 
-/* Ids have changed: effective uid (low) and gid (high half), real ones, supplementary groups (array of u32) in the grant. */
+/* Ids or capabilities have changed: effective uid (low) and gid (high half), real ones, supplementary groups (array of u32) in the grant;
+ * effective capabilities, and those with which access(2) judges. */
 #define SKINK_VFS_SET_IDS 0x30007u
 struct skink_vfs_set_ids {
     uint64_t process;
@@ -3165,6 +3182,8 @@ struct skink_vfs_set_ids {
     uint64_t real;
     uint64_t grant;
     uint64_t groups;
+    uint64_t capabilities;
+    uint64_t real_capabilities;
 };
 
 /* Session and group have changed. leader: the process has become a session leader, without controlling terminal. */

@@ -7,6 +7,7 @@ use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::arguments::{Arguments, Execution, PATH_BYTES};
 use crate::state::control::ADDR_NO_RANDOMIZE;
+use crate::state::credentials::{Credentials, Gain};
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits;
 use crate::state::signal::{Signal, action, frame::AltStack};
@@ -15,6 +16,7 @@ use crate::state::wait::Ending;
 use crate::system::{AT_FDCWD, FileEvent, NewMemory, ProgramName, System};
 use abi::call::resume;
 use abi::registers::Registers;
+use abi::vfs::FileCapabilities;
 use abi::{Errno, Word, vfs, vm};
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -37,6 +39,8 @@ const TEXT_BYTES: usize = 4 * PATH_BYTES;
 
 /// What vfs tells of a program that it has loaded.
 struct ProgramText {
+    /// Of its file.
+    capabilities: Option<FileCapabilities>,
     executable: Rc<[u8]>,
     name: Vec<u8>,
     /// Of a script's interpreter.
@@ -103,42 +107,57 @@ impl<S: System> Programs<S> {
     }
 
     /// The path of the program, the name that was executed, and for a script the arguments of its interpreter in place of those given.
-    fn program_text(&mut self, t: ThreadIndex, given: &Arguments) -> Result<ProgramText, Errno> {
+    fn program_text(&mut self, t: ThreadIndex, event: &FileEvent, given: &Arguments) -> Result<ProgramText, Errno> {
         let mut text = [0; TEXT_BYTES];
         let length = self.system.vfs_exec_text(self.table[t].endpoint(), &mut text)?;
         let text = &text[..length.min(TEXT_BYTES)];
+        let (capabilities, text) = match event.values[2] & vfs::EXEC_CAPABILITIES {
+            0 => (None, text),
+            _ => {
+                let (first, rest) = FileCapabilities::take(text).ok_or(Errno::EIO)?;
+                (Some(first), rest)
+            }
+        };
         let mut parts = text.strip_suffix(b"\0").unwrap_or(text).split(|&byte| byte == 0);
         let executable = Rc::from(parts.next().unwrap_or(&[]));
         let name = fallible::copied(parts.next().unwrap_or(&[]))?;
         let first: Vec<&[u8]> = fallible::collect(parts)?;
         if first.is_empty() {
-            return Ok(ProgramText { executable, name, arguments: None });
+            return Ok(ProgramText { capabilities, executable, name, arguments: None });
         }
         let mut arguments = given.try_clone()?;
         arguments.replace_first(&first)?;
-        Ok(ProgramText { executable, name, arguments: Some(arguments) })
+        Ok(ProgramText { capabilities, executable, name, arguments: Some(arguments) })
     }
 
-    /// Applies the set-user-id and set-group-id bits. Returns AT_SECURE: the C library must not trust its environment.
-    fn take_set_id(&mut self, p: ProcessIndex, event: &FileEvent) -> bool {
-        let (flags, owner) = (event.values[2], event.values[3]);
-        let keeps_ids = self.table[p].control.no_new_privileges || self.is_traced_by_others(p);
-        let flags = if keeps_ids { 0 } else { flags };
-        let credentials = &mut self.table[p].credentials;
-        let before = (credentials.user, credentials.group);
-        if flags & vfs::EXEC_SETUID != 0 {
-            credentials.user.set_effective(owner as u32);
-        }
-        if flags & vfs::EXEC_SETGID != 0 {
-            credentials.group.set_effective((owner >> 32) as u32);
-        }
-        credentials.user.saved = credentials.user.effective;
-        credentials.group.saved = credentials.group.effective;
-        let (user, group) = (credentials.user, credentials.group);
-        if (user.effective, group.effective) != (before.0.effective, before.1.effective) {
+    /// Who the process is as the program, and AT_SECURE: the C library must not trust its environment. `EPERM`.
+    fn next_credentials(
+        &self,
+        p: ProcessIndex,
+        event: &FileEvent,
+        file: Option<FileCapabilities>,
+    ) -> Result<(Credentials, bool), Errno> {
+        let [_, _, flags, owner] = event.values;
+        let is_forbidden = self.table[p].control.no_new_privileges;
+        let has = |flag| flags & flag != 0 && !is_forbidden;
+        let gain = Gain {
+            user: has(vfs::EXEC_SETUID).then_some(owner as u32),
+            group: has(vfs::EXEC_SETGID).then_some((owner >> 32) as u32),
+            file,
+            is_forbidden,
+            is_seen: self.is_traced_by_others(p),
+        };
+        self.table[p].credentials.after_exec(&gain)
+    }
+
+    /// Makes the process what the new program is.
+    fn take_credentials(&mut self, p: ProcessIndex, new: Credentials) {
+        let old = &self.table[p].credentials;
+        let changes = (old.file_word(), old.capabilities) != (new.file_word(), new.capabilities);
+        self.table[p].credentials = new;
+        if changes {
             self.tell_vfs_ids(p);
         }
-        user.effective != user.real || group.effective != group.real
     }
 }
 
@@ -165,13 +184,14 @@ impl<S: System> Pm<S> {
     /// Replaces the program. On an error the old program continues unchanged.
     fn replace(&mut self, t: ThreadIndex, execution: &Execution, event: &FileEvent, image: u64) -> Result<(), Errno> {
         let p = self.programs.table.process_of(t);
-        let text = self.programs.program_text(t, &execution.arguments)?;
+        let text = self.programs.program_text(t, event, &execution.arguments)?;
         let arguments = text.arguments.as_ref().unwrap_or(&execution.arguments);
         let stack_bytes = self.programs.table[p].limits.soft(limits::STACK).clamp(MIN_STACK_BYTES, MAX_STACK_BYTES);
         let pointers = 8 * (arguments.argument_count() + arguments.environment().count());
         if (arguments.strings().len() + pointers) as u64 > (stack_bytes / STACK_SHARE).max(MIN_STACK_BYTES) {
             return Err(Errno::E2BIG);
         }
+        let (credentials, secure) = self.programs.next_credentials(p, event, text.capabilities)?;
         let process = self.programs.table[t].endpoint();
         // Their memory is replaced next. They stay released if vm refuses the exec.
         let mut next = self.programs.table[p].main();
@@ -190,7 +210,7 @@ impl<S: System> Pm<S> {
         self.end_other_threads(t);
         self.note_exec(t, tid);
         self.programs.system.vfs_exec_commit(process);
-        let secure = self.programs.take_set_id(p, event);
+        self.programs.take_credentials(p, credentials);
         self.programs.table[p].shares_memory = false;
         self.programs.table[p].memory_limits.stack = stack_bytes;
         self.programs.tell_vm_limits(p);

@@ -1,6 +1,7 @@
 //! Notifications: pm's alarm, and events of vfs and tty, which are fetched one by one.
 
 use crate::pm::Pm;
+use crate::state::capabilities::Capabilities;
 use crate::state::credentials::{Credentials, Ids};
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::signal::info::code;
@@ -90,7 +91,9 @@ impl<S: System> Pm<S> {
         let [target, descriptor, ids, _] = event.values;
         let (id, kind, signal) = (target as u32, target >> 32 & 0xff, Signal::new(target >> 40).ok());
         let user = Ids { real: ids as u32, effective: (ids >> 32) as u32, ..Ids::default() };
-        let sender = Credentials { user, ..Credentials::default() };
+        // As Linux: the user who named it decides, not what rights it has now.
+        let sender =
+            Credentials { user, capabilities: Capabilities::of_user(user.effective), ..Credentials::default() };
         let signal = OwnerSignal { sender, signal, descriptor: descriptor as u32 };
         match kind {
             vfs::OWNER_THREAD => {

@@ -60,7 +60,8 @@ impl<S: System> Pm<S> {
                     let ids = process.credentials.effective_word();
                     let (pid, session, group) =
                         (process.pid() as u64, process.session() as u64, process.group() as u64);
-                    return WhoIs::reply(message, 0, pid, ids, session, group);
+                    let capabilities = process.credentials.capabilities.effective();
+                    return WhoIs::reply(message, 0, pid, ids, session, group, capabilities);
                 }
                 None => Err(Errno::ESRCH),
             },

@@ -6,7 +6,7 @@ use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits::{self, Limit};
 use crate::system::System;
 use abi::registers::Registers;
-use abi::{Errno, layout};
+use abi::{Capability, Errno, layout};
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -102,7 +102,7 @@ impl<S: System> Programs<S> {
             return Err(Errno::EINVAL);
         }
         let own = &self.table[p].credentials;
-        let (root, user) = (own.is_root(), own.user);
+        let (may, user) = (own.has(Capability::SysNice), own.user);
         let mut outcome = Err(Errno::ESRCH);
         for index in self.table.positions() {
             if !self.is_meant(p, which, who, index) {
@@ -110,9 +110,9 @@ impl<S: System> Programs<S> {
             }
             let target = &self.table[index];
             let theirs = target.credentials.user.real;
-            outcome = if !root && theirs != user.effective && theirs != user.real {
+            outcome = if !may && theirs != user.effective && theirs != user.real {
                 Err(Errno::EPERM)
-            } else if !root && nice < target.nice && (20 - nice) as u64 > target.limits.soft(limits::NICE) {
+            } else if !may && nice < target.nice && (20 - nice) as u64 > target.limits.soft(limits::NICE) {
                 Err(Errno::EACCES)
             } else {
                 self.set_nice(index, nice);
@@ -135,7 +135,7 @@ impl<S: System> Programs<S> {
     /// exec.
     pub fn tell_vm_limits(&mut self, p: ProcessIndex) {
         let Some(main) = self.table[p].main().filter(|_| !self.table[p].shares_memory) else { return };
-        let wanted = self.table[p].limits.of_memory(self.table[p].credentials.is_root());
+        let wanted = self.table[p].limits.of_memory(self.table[p].credentials.has(Capability::IpcLock));
         if wanted != self.table[p].memory_limits {
             self.system.vm_set_limits(self.table[main].endpoint(), wanted);
             self.table[p].memory_limits = wanted;
@@ -174,8 +174,8 @@ impl<S: System> Pm<S> {
         let p = self.programs.table.process_of(t);
         let target = self.programs.table.process_or_self(p, a[0] as i32)?;
         let own = &self.programs.table[p].credentials;
-        let root = own.is_root();
-        if target != p && !own.may_inspect(&self.programs.table[target].credentials) {
+        let may = own.has(Capability::SysResource);
+        if target != p && !may && !own.owns(&self.programs.table[target].credentials) {
             return Err(Errno::EPERM);
         }
         // A resource is an int.
@@ -183,7 +183,7 @@ impl<S: System> Pm<S> {
         let old = self.programs.table[target].limits.get(resource)?;
         if a[2] != 0 {
             let [soft, hard] = self.programs.read_words(t, a[2])?;
-            self.programs.table[target].limits.set(resource, Limit { soft, hard }, root)?;
+            self.programs.table[target].limits.set(resource, Limit { soft, hard }, may)?;
             match resource as usize {
                 limits::CPU => self.plan_processor_check(target),
                 limits::NOFILE | limits::FSIZE => self.programs.tell_vfs_limits(target),

@@ -24,7 +24,9 @@ mod option {
     pub const GET_NAME: u64 = 16;
     pub const GET_SECCOMP: u64 = 21;
     pub const CAPBSET_READ: u64 = 23;
+    pub const CAPBSET_DROP: u64 = 24;
     pub const GET_SECUREBITS: u64 = 27;
+    pub const SET_SECUREBITS: u64 = 28;
     pub const SET_TIMERSLACK: u64 = 29;
     pub const GET_TIMERSLACK: u64 = 30;
     pub const MCE_KILL_GET: u64 = 34;
@@ -37,25 +39,8 @@ mod option {
     pub const CAP_AMBIENT: u64 = 47;
 }
 
-/// Number of the last capability.
-const LAST_CAPABILITY: u64 = 40;
 /// What PR_MCE_KILL_GET says of a process that has chosen nothing.
 const PR_MCE_KILL_DEFAULT: u64 = 2;
-
-/// prctl(PR_CAP_AMBIENT): the set is empty, and nothing can be added, since no process has inheritable capabilities.
-fn ambient(a: &[u64; 7]) -> Result<u64> {
-    const IS_SET: u64 = 1;
-    const RAISE: u64 = 2;
-    const LOWER: u64 = 3;
-    const CLEAR_ALL: u64 = 4;
-    match (a[1], a[2]) {
-        _ if a[3] != 0 || a[4] != 0 => Err(Errno::EINVAL),
-        (CLEAR_ALL, 0) => Ok(0),
-        (IS_SET | LOWER, ..=LAST_CAPABILITY) => Ok(0),
-        (RAISE, ..=LAST_CAPABILITY) => Err(Errno::EPERM),
-        _ => Err(Errno::EINVAL),
-    }
-}
 
 fn flag(value: u64) -> Result<bool> {
     match value {
@@ -88,13 +73,19 @@ impl<S: System> Programs<S> {
             }
             option::SET_DUMPABLE => control.dumpable = flag(value)?,
             option::GET_DUMPABLE => return Ok(u64::from(control.dumpable)),
-            option::SET_KEEPCAPS => control.keep_capabilities = flag(value)?,
-            option::GET_KEEPCAPS => return Ok(u64::from(control.keep_capabilities)),
+            option::SET_KEEPCAPS => {
+                let keeps = flag(value)?;
+                return self.change_capabilities(p, |own| own.keep(keeps));
+            }
+            option::GET_KEEPCAPS => return Ok(self.table[p].credentials.capabilities.are_kept().into()),
+            option::GET_SECUREBITS => return Ok(self.table[p].credentials.capabilities.secure_bits().into()),
+            option::SET_SECUREBITS => return self.change_capabilities(p, |own| own.set_secure_bits(value)),
+            option::CAPBSET_READ => return self.has_bounding(p, value),
+            option::CAPBSET_DROP => return self.change_capabilities(p, |own| own.drop_bounding(value)),
+            option::CAP_AMBIENT => return self.ambient(p, a),
             // Time is counted exactly, which Linux calls statistical.
-            option::GET_TIMING | option::GET_SECCOMP | option::GET_SECUREBITS => {}
+            option::GET_TIMING | option::GET_SECCOMP => {}
             option::SET_TIMING if value == 0 => {}
-            option::CAPBSET_READ if value <= LAST_CAPABILITY => return Ok(1),
-            option::CAP_AMBIENT => return ambient(a),
             option::MCE_KILL_GET if a[1..5] == [0; 4] => return Ok(PR_MCE_KILL_DEFAULT),
             option::GET_THP_DISABLE if a[1..5] == [0; 4] => {}
             option::GET_TID_ADDRESS => {

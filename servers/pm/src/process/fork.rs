@@ -11,7 +11,7 @@ use crate::state::trace;
 use crate::system::System;
 use abi::linux::nr;
 use abi::registers::Registers;
-use abi::{Endpoint, Errno, vfs};
+use abi::{Capability, Endpoint, Errno, vfs};
 
 /// Flags of `clone`.
 mod flag {
@@ -127,7 +127,9 @@ impl<S: System> Programs<S> {
     fn check_process_limit(&self, p: ProcessIndex) -> Result<(), Errno> {
         let own = &self.table[p];
         let is_within = self.table.threads_of_user(own.credentials.user.real) < own.limits.soft(limits::NPROC) as usize;
-        if own.credentials.is_root() || is_within { Ok(()) } else { Err(Errno::EAGAIN) }
+        let who = &own.credentials;
+        let is_exempt = who.user.real == 0 || who.has(Capability::SysResource) || who.has(Capability::SysAdmin);
+        if is_exempt || is_within { Ok(()) } else { Err(Errno::EAGAIN) }
     }
 
     fn enter_in_table(&mut self, t: ThreadIndex, endpoint: Endpoint, request: &Request) -> Result<ThreadIndex, Errno> {

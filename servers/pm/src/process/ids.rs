@@ -3,37 +3,51 @@
 use crate::programs::Programs;
 use crate::state::credentials::{Credentials, Ids};
 use crate::state::index::{ProcessIndex, ThreadIndex};
-use crate::system::System;
-use abi::{Errno, limits};
+use crate::system::{FileIds, System};
+use abi::{Capability, Errno, limits};
 use alloc::rc::Rc;
 use sys::fallible;
 
 type Result<T> = core::result::Result<T, Errno>;
 
-/// Versions of `struct __user_cap_header_struct`, the preferred one first, and how many 32-bit halves their sets have.
-const CAPABILITY_VERSIONS: [(u32, usize); 3] = [(0x2008_0522, 2), (0x2007_1026, 2), (0x1998_0330, 1)];
-/// All capabilities Linux 6.1 knows, as low and high word.
-const ALL_CAPABILITIES: [u32; 2] = [u32::MAX, 0x1ff];
+/// Which ids a process may set to any value.
+#[derive(Clone, Copy, Debug)]
+pub struct Rights {
+    /// CAP_SETUID.
+    pub user: bool,
+    /// CAP_SETGID.
+    pub group: bool,
+}
 
 impl<S: System> Programs<S> {
-    /// Changes ids by `change`, which is told whether the caller is root.
+    /// Who a thread's process is.
+    pub fn credentials_of(&self, t: ThreadIndex) -> &Credentials {
+        &self.table[self.table.process_of(t)].credentials
+    }
+
+    /// Changes ids by `change`, which is told what the caller may.
     pub fn change_ids(
         &mut self,
         p: ProcessIndex,
-        change: impl FnOnce(&mut Credentials, bool) -> Result<()>,
+        change: impl FnOnce(&mut Credentials, Rights) -> Result<()>,
     ) -> Result<u64> {
-        let mut credentials = self.table[p].credentials.clone();
-        let root = credentials.is_root();
-        change(&mut credentials, root)?;
-        let before = self.table[p].credentials.effective_word();
+        let old = &self.table[p].credentials;
+        let (mut credentials, user, before) = (old.clone(), old.user, old.effective_word());
+        change(&mut credentials, Rights { user: old.has(Capability::SetUid), group: old.has(Capability::SetGid) })?;
+        credentials.capabilities.follow_user(&user, &credentials.user);
         if credentials.effective_word() != before {
             // What it has in memory is its former user's.
             self.table[p].control.dumpable = false;
         }
         self.table.set_credentials(p, credentials)?;
+        self.tell_credentials(p);
+        Ok(0)
+    }
+
+    /// Tells vfs and vm what they need to know of who a process is.
+    pub fn tell_credentials(&mut self, p: ProcessIndex) {
         self.tell_vfs_ids(p);
         self.tell_vm_limits(p);
-        Ok(0)
     }
 
     /// Tells vfs the ids of a process, for each of its threads.
@@ -42,8 +56,13 @@ impl<S: System> Programs<S> {
         while let Some(t) = next {
             next = self.table[t].next();
             let credentials = &self.table[p].credentials;
-            let (effective, real) = (credentials.file_word(), credentials.real_word());
-            self.system.vfs_set_ids(self.table[t].endpoint(), effective, real, credentials.groups());
+            let ids = FileIds {
+                effective: credentials.file_word(),
+                real: credentials.real_word(),
+                capabilities: credentials.capabilities.effective(),
+                real_capabilities: credentials.capabilities.of_real_user(credentials.user.real),
+            };
+            self.system.vfs_set_ids(self.table[t].endpoint(), ids, credentials.groups());
         }
     }
 
@@ -55,13 +74,24 @@ impl<S: System> Programs<S> {
         Ok(0)
     }
 
-    /// `setfsuid`, `setfsgid`: returns the old id of file accesses, whether the new one is allowed or not.
-    pub fn set_file_id(&mut self, p: ProcessIndex, id: u32, which: impl Fn(&mut Credentials) -> &mut Ids) -> u64 {
+    /// `setfsuid`: returns the old id of file accesses, whether the new one is allowed or not.
+    pub fn set_file_user(&mut self, p: ProcessIndex, id: u32) -> u64 {
         let credentials = &mut self.table[p].credentials;
-        let root = credentials.is_root();
-        let ids = which(credentials);
-        let old = ids.file;
-        if ids.set_file(id, root) {
+        let may = credentials.has(Capability::SetUid);
+        let old = credentials.user.file;
+        if credentials.user.set_file(id, may) {
+            credentials.capabilities.follow_file_user(old, id);
+            self.tell_vfs_ids(p);
+        }
+        u64::from(old)
+    }
+
+    /// `setfsgid`, as `setfsuid`.
+    pub fn set_file_group(&mut self, p: ProcessIndex, id: u32) -> u64 {
+        let credentials = &mut self.table[p].credentials;
+        let may = credentials.has(Capability::SetGid);
+        let old = credentials.group.file;
+        if credentials.group.set_file(id, may) {
             self.tell_vfs_ids(p);
         }
         u64::from(old)
@@ -82,10 +112,10 @@ impl<S: System> Programs<S> {
         Ok(have)
     }
 
-    /// `setgroups(count, list)`: root only.
+    /// `setgroups(count, list)`: with CAP_SETGID.
     pub fn setgroups(&mut self, t: ThreadIndex, count: u64, address: u64) -> Result<u64> {
         let p = self.table.process_of(t);
-        if !self.table[p].credentials.is_root() {
+        if !self.table[p].credentials.has(Capability::SetGid) {
             return Err(Errno::EPERM);
         }
         if count > limits::GROUPS as u64 {
@@ -99,57 +129,5 @@ impl<S: System> Programs<S> {
         self.table[p].credentials.groups = Some(Rc::new(groups));
         self.tell_vfs_ids(p);
         Ok(0)
-    }
-
-    /// `capget(header, data)`: root has all capabilities, nobody else any. Without data it only tells the version.
-    pub fn capget(&mut self, t: ThreadIndex, header: u64, data: u64) -> Result<u64> {
-        let (target, halves) = match self.capability_target(t, header) {
-            Err(Errno::EINVAL) if data == 0 => return Ok(0),
-            found => found?,
-        };
-        if data != 0 {
-            let permitted = self.capabilities(target);
-            // Effective, permitted, inheritable; low words first.
-            let words = [0, 1].map(|half| [permitted[half], permitted[half], 0].map(u32::to_le_bytes));
-            self.write_bytes(t, data, words[..halves].as_flattened().as_flattened())?;
-        }
-        Ok(0)
-    }
-
-    /// `capset(header, data)`: what a process may have is accepted without effect, since pm knows only root and others. `EPERM`: more.
-    pub fn capset(&mut self, t: ThreadIndex, header: u64, data: u64) -> Result<u64> {
-        let p = self.table.process_of(t);
-        let (target, halves) = self.capability_target(t, header)?;
-        if target != p {
-            return Err(Errno::EPERM);
-        }
-        let mut wanted = [[[0; 4]; 3]; 2];
-        self.system.read(self.table[t].endpoint(), data, wanted[..halves].as_flattened_mut().as_flattened_mut())?;
-        let have = self.capabilities(p);
-        let is_within = wanted.iter().zip(have).zip(ALL_CAPABILITIES).all(|((sets, have), known)| {
-            // As Linux: what is no capability is ignored.
-            let [effective, permitted, inheritable] = sets.map(|set| u32::from_le_bytes(set) & known);
-            (permitted | inheritable) & !have == 0 && effective & !permitted == 0
-        });
-        if is_within { Ok(0) } else { Err(Errno::EPERM) }
-    }
-
-    fn capabilities(&self, p: ProcessIndex) -> [u32; 2] {
-        if self.table[p].credentials.is_root() { ALL_CAPABILITIES } else { [0; 2] }
-    }
-
-    /// The process that a header means, and how many 32-bit halves its version has. `EINVAL`: an unknown version; the header then has the
-    /// one that is known.
-    fn capability_target(&mut self, t: ThreadIndex, header: u64) -> Result<(ProcessIndex, usize)> {
-        let word = self.read_word(t, header)?;
-        let Some(halves) = CAPABILITY_VERSIONS.iter().find(|known| known.0 == word as u32).map(|known| known.1) else {
-            self.write_u32(t, header, CAPABILITY_VERSIONS[0].0)?;
-            return Err(Errno::EINVAL);
-        };
-        let pid = (word >> 32) as i32;
-        if pid < 0 {
-            return Err(Errno::EINVAL);
-        }
-        Ok((self.table.process_or_self(self.table.process_of(t), pid)?, halves))
     }
 }

@@ -3,7 +3,7 @@
 use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::system::System;
-use abi::Errno;
+use abi::{Capability, Errno};
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -48,10 +48,11 @@ impl<S: System> Programs<S> {
 
     /// `ioprio_set(which, who, priority)`.
     pub fn ioprio_set(&mut self, p: ProcessIndex, which: u64, who: u32, priority: u64) -> Result<u64> {
-        let root = self.table[p].credentials.is_root();
+        let own = &self.table[p].credentials;
+        let (nice, admin) = (own.has(Capability::SysNice), own.has(Capability::SysAdmin));
         let (class, level) = ((priority & 0xffff) >> CLASS_SHIFT, priority & ((1 << CLASS_SHIFT) - 1));
         match class {
-            CLASS_RT if !root => return Err(Errno::EPERM),
+            CLASS_RT if !nice && !admin => return Err(Errno::EPERM),
             CLASS_RT | CLASS_BE if level >= LEVELS => return Err(Errno::EINVAL),
             CLASS_RT | CLASS_BE | CLASS_IDLE => {}
             CLASS_NONE if level == 0 => {}
@@ -65,7 +66,7 @@ impl<S: System> Programs<S> {
                 continue;
             }
             let theirs = self.table[index].credentials.user.real;
-            if !root && theirs != own.effective && theirs != own.real {
+            if !nice && theirs != own.effective && theirs != own.real {
                 return Err(Errno::EPERM);
             }
             self.table[index].control.io_priority = (class << CLASS_SHIFT | level) as u16;

@@ -19,8 +19,6 @@ use zerocopy::IntoBytes;
 type Result<T> = core::result::Result<T, Errno>;
 
 const RECORD_BYTES: u64 = size_of::<ProcessRecord>() as u64;
-/// All capabilities that Linux 6.1 knows: root has them.
-const ALL_CAPABILITIES: u64 = 0x1ff_ffff_ffff;
 /// Records of one reply; procfs asks again for the rest.
 const MAX_RECORDS: u64 = 64;
 
@@ -29,7 +27,7 @@ impl<S: System> Programs<S> {
         let user_ns = self.run_ns(p);
         let process: &Process = &self.table[p];
         let (user, group) = (process.credentials.user, process.credentials.group);
-        let capabilities = if process.credentials.is_root() { ALL_CAPABILITIES } else { 0 };
+        let capabilities = &process.credentials.capabilities;
         let queued = self.table.queued_by(user.real);
         let record = ProcessRecord {
             endpoint: Endpoint::NONE,
@@ -44,9 +42,11 @@ impl<S: System> Programs<S> {
             gid: group.real,
             egid: group.effective,
             sgid: group.saved,
-            capabilities_permitted: capabilities,
-            capabilities_effective: capabilities,
-            capabilities_bounding: ALL_CAPABILITIES,
+            capabilities_inheritable: capabilities.inheritable().bits(),
+            capabilities_permitted: capabilities.permitted().bits(),
+            capabilities_effective: capabilities.effective().bits(),
+            capabilities_bounding: capabilities.bounding().bits(),
+            capabilities_ambient: capabilities.ambient().bits(),
             fsuid: user.file,
             fsgid: group.file,
             no_new_privileges: process.control.no_new_privileges.into(),

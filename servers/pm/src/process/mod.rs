@@ -3,6 +3,7 @@
 //! that mean a process.
 
 mod attributes;
+mod capabilities;
 mod control;
 mod core_dump;
 mod exit;

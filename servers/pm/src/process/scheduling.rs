@@ -7,7 +7,7 @@ use crate::state::limits;
 use crate::state::scheduling::{self, Scheduling};
 use crate::state::time::MICRO_NS;
 use crate::system::System;
-use abi::Errno;
+use abi::{Capability, Errno};
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -57,7 +57,7 @@ impl<S: System> Programs<S> {
         let credentials = &self.table[self.table.process_of(t)].credentials;
         let theirs = &self.table[self.table.process_of(target)].credentials.user;
         let ours = credentials.user.effective;
-        if !credentials.is_root() && ours != theirs.real && ours != theirs.effective {
+        if !credentials.has(Capability::SysNice) && ours != theirs.real && ours != theirs.effective {
             return Err(Errno::EPERM);
         }
         if first & 1 == 0 { Err(Errno::EINVAL) } else { Ok(0) }
@@ -160,7 +160,7 @@ impl<S: System> Pm<S> {
     fn set_scheduling(&mut self, t: ThreadIndex, target: ThreadIndex, new: Scheduling) -> Result<u64> {
         let (own, other) = (self.programs.table.process_of(t), self.programs.table.process_of(target));
         let credentials = &self.programs.table[own].credentials;
-        if !credentials.is_root() {
+        if !credentials.has(Capability::SysNice) {
             let theirs = &self.programs.table[other].credentials.user;
             let ours = credentials.user.effective;
             let limit = self.programs.table[other].limits.soft(limits::RTPRIO);

@@ -9,8 +9,8 @@ use crate::state::signal::frame::{self, AltStack, STACK_BYTES};
 use crate::state::signal::info::{KEPT_BYTES, SigInfo, code};
 use crate::state::signal::{Disposition, Set, Signal};
 use crate::system::System;
-use abi::Errno;
 use abi::registers::Registers;
+use abi::{Capability, Errno};
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -89,7 +89,7 @@ impl<S: System> Programs<S> {
     /// Services take no signals: like Linux's kernel threads, they ignore what root sends.
     fn kill_service(&self, p: ProcessIndex, pid: u32) -> Result<u64> {
         match self.table.holder(pid) {
-            Holder::Service(_) if self.table[p].credentials.is_root() => Ok(0),
+            Holder::Service(_) if self.table[p].credentials.has(Capability::Kill) => Ok(0),
             Holder::Service(_) => Err(Errno::EPERM),
             _ => Err(Errno::ESRCH),
         }

@@ -18,8 +18,6 @@ pub struct Control {
     pub parent_death: Option<Signal>,
     /// Others of its user may look into it.
     pub dumpable: bool,
-    /// PR_SET_KEEPCAPS, which has no effect: there are no capabilities to keep.
-    pub keep_capabilities: bool,
     /// It adopts orphans among its descendants.
     pub subreaper: bool,
     /// No exec gives it rights that its caller does not have.
@@ -38,7 +36,6 @@ impl Control {
         personality: 0,
         parent_death: None,
         dumpable: true,
-        keep_capabilities: false,
         subreaper: false,
         no_new_privileges: false,
         timer_slack_ns: TIMER_SLACK_NS,
@@ -57,6 +54,6 @@ impl Control {
             true => (self.personality & !CLEARED_ON_SETID, None),
             false => (self.personality, self.parent_death),
         };
-        Control { personality, parent_death, dumpable: !secure, keep_capabilities: false, barriers: 0, ..self }
+        Control { personality, parent_death, dumpable: !secure, barriers: 0, ..self }
     }
 }

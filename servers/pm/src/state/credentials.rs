@@ -1,7 +1,8 @@
 //! User and group ids of a process, and Linux's rules for changing them (credentials(7)).
 //! Pure: telling vfs about a change is the caller's business.
 
-use abi::Errno;
+use super::capabilities::{Capabilities, Exec};
+use abi::{Capability, Errno, vfs::FileCapabilities};
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
@@ -32,7 +33,8 @@ impl Ids {
         id == self.real && id == self.effective && id == self.saved
     }
 
-    fn has(&self, id: u32) -> bool {
+    /// Whether the real, effective or saved one is this.
+    pub fn has(&self, id: u32) -> bool {
         id == self.real || id == self.effective || id == self.saved
     }
 
@@ -40,6 +42,12 @@ impl Ids {
     pub fn set_effective(&mut self, id: u32) {
         self.effective = id;
         self.file = id;
+    }
+
+    /// Makes the effective id the saved one and that of file accesses, as a new program has them.
+    fn take_effective(&mut self) {
+        self.saved = self.effective;
+        self.file = self.effective;
     }
 
     /// `setfsuid`, `setfsgid`. Returns whether the id is another now.
@@ -98,6 +106,21 @@ impl Ids {
     }
 }
 
+/// What a file gives to a process that executes it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gain {
+    /// Set-user-id: its owner.
+    pub user: Option<u32>,
+    /// Set-group-id: its group.
+    pub group: Option<u32>,
+    /// Its capabilities.
+    pub file: Option<FileCapabilities>,
+    /// The process is to gain nothing (PR_SET_NO_NEW_PRIVS).
+    pub is_forbidden: bool,
+    /// Somebody traces the process who could use what it gains.
+    pub is_seen: bool,
+}
+
 /// Who a process is.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
@@ -107,6 +130,8 @@ pub struct Credentials {
     pub group: Ids,
     /// Supplementary groups, shared with the children until somebody changes theirs.
     pub groups: Option<Rc<Vec<u32>>>,
+    /// Rights.
+    pub capabilities: Capabilities,
 }
 
 impl Credentials {
@@ -115,21 +140,48 @@ impl Credentials {
         self.groups.as_ref().map_or(&[], |groups| groups.as_slice())
     }
 
-    /// Has all rights (pm knows no finer capabilities).
-    pub fn is_root(&self) -> bool {
-        self.user.effective == 0
+    /// Whether it has this right now.
+    pub fn has(&self, capability: Capability) -> bool {
+        self.capabilities.effective().has(capability)
     }
 
     /// May send a signal to a process with the user ids `target` (kill(2)).
     pub fn may_signal(&self, target: &Ids) -> bool {
         let own = [self.user.real, self.user.effective];
-        self.is_root() || own.contains(&target.real) || own.contains(&target.saved)
+        self.has(Capability::Kill) || own.contains(&target.real) || own.contains(&target.saved)
     }
 
-    /// May look into a process with these credentials, and change its limits: all user and all group ids of it are the real ones of this
-    /// (ptrace(2), prlimit(2)).
+    /// All user and all group ids of a process are the real ones of this.
+    pub fn owns(&self, target: &Credentials) -> bool {
+        target.user.are_all(self.user.real) && target.group.are_all(self.group.real)
+    }
+
+    /// May look into a process with these credentials (ptrace(2)): it is its owner, and has at least its rights.
     pub fn may_inspect(&self, target: &Credentials) -> bool {
-        self.is_root() || target.user.are_all(self.user.real) && target.group.are_all(self.group.real)
+        let is_above = self.capabilities.permitted().contains(target.capabilities.permitted());
+        self.has(Capability::SysPtrace) || self.owns(target) && is_above
+    }
+
+    /// execve(2) of a file whose bits say that it runs as this user, and as this group. Returns whether the C library must not trust its
+    /// environment. `EPERM`: the file has capabilities that the process may not get.
+    pub fn after_exec(&self, gain: &Gain) -> Result<(Credentials, bool), Errno> {
+        let mut new = self.clone();
+        if let Some(user) = gain.user {
+            new.user.effective = user;
+        }
+        if let Some(group) = gain.group {
+            new.group.effective = group;
+        }
+        let is_set_id = new.user.effective != new.user.real || new.group.effective != new.group.real;
+        let exec = Exec { user: new.user, is_set_id, file: gain.file, gains_none: gain.is_forbidden || gain.is_seen };
+        let after = self.capabilities.after_exec(&exec)?;
+        if after.is_reduced && (gain.is_forbidden || !self.has(Capability::SetUid)) {
+            (new.user.effective, new.group.effective) = (new.user.real, new.group.real);
+        }
+        new.user.take_effective();
+        new.group.take_effective();
+        new.capabilities = after.capabilities;
+        Ok((new, after.is_secure))
     }
 
     /// Ids of file accesses as vfs wants them: user in the low half, group in the high half.
@@ -189,7 +241,8 @@ mod tests {
 
     #[test]
     fn signals_need_a_common_user_or_root() {
-        let user = |id| Credentials { user: Ids::all(id), ..Default::default() };
+        let user =
+            |id| Credentials { user: Ids::all(id), capabilities: Capabilities::of_user(id), ..Default::default() };
         assert!(user(0).may_signal(&Ids::all(7)));
         assert!(user(7).may_signal(&Ids { real: 7, effective: 0, saved: 0, file: 0 }));
         assert!(!user(7).may_signal(&Ids { real: 0, effective: 7, saved: 0, file: 7 }));

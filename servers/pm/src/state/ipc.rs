@@ -2,7 +2,7 @@
 
 use super::credentials::Credentials;
 use super::index::ThreadIndex;
-use abi::{Endpoint, Errno, pm::IpcRecord};
+use abi::{Capability, Endpoint, Errno, pm::IpcRecord};
 use alloc::vec::Vec;
 use server::quota::Quota;
 use sys::fallible::TryVec;
@@ -46,7 +46,7 @@ impl Head {
             () if self.has_group(group) || who.groups().iter().any(|group| self.has_group(*group)) => 3,
             () => 0,
         };
-        who.is_root() || self.mode >> shift & rights == rights
+        who.has(Capability::IpcOwner) || self.mode >> shift & rights == rights
     }
 
     fn has_group(&self, group: u32) -> bool {
@@ -65,7 +65,8 @@ impl Head {
 
     /// Returns whether a process with these ids may change or remove it.
     pub fn is_owned_by(&self, who: &Credentials) -> bool {
-        who.is_root() || who.user.effective == self.owner.0 || who.user.effective == self.creator.0
+        let user = who.user.effective;
+        who.has(Capability::SysAdmin) || user == self.owner.0 || user == self.creator.0
     }
 
     /// Changes user and group of the owner, and the rights. `EPERM`: the process may not.

@@ -4,6 +4,7 @@
 //! Reading order: `index`, `pid`, `process`, `thread`, `table` (how they are linked), `queries`; then what these consist of.
 
 pub mod arguments;
+pub mod capabilities;
 pub mod control;
 pub mod core_dump;
 pub mod credentials;

@@ -9,7 +9,7 @@ use crate::state::messages::{MESSAGE_BYTES, QUEUE_BYTES, QUEUES, Queue, Wanted};
 use crate::state::thread::{Doing, MessageReceive, MessageSend};
 use crate::system::System;
 use crate::sysv::IPC_64;
-use abi::Errno;
+use abi::{Capability, Errno};
 use sys::fallible;
 
 type Result<T> = core::result::Result<T, Errno>;
@@ -283,7 +283,7 @@ impl<S: System> Pm<S> {
         Ok(0)
     }
 
-    /// IPC_SET: owner, rights, and the limit of bytes, which root alone raises beyond the usual.
+    /// IPC_SET: owner, rights, and the limit of bytes, which CAP_SYS_RESOURCE raises beyond the usual.
     fn set_queue(&mut self, t: ThreadIndex, id: u32, address: u64) -> Result<u64> {
         const LIMIT_WORD: u64 = 11;
         let (owner, mode) = self.programs.read_owner(t, address)?;
@@ -291,7 +291,7 @@ impl<S: System> Pm<S> {
         let now_s = self.programs.now_s();
         let who = self.programs.credentials_of(t);
         let queue = self.messages.all.get(id)?;
-        if limit > QUEUE_BYTES as u64 && !who.is_root() {
+        if limit > QUEUE_BYTES as u64 && !who.has(Capability::SysResource) {
             return Err(Errno::EPERM);
         }
         queue.head.change(who, owner, mode, now_s)?;

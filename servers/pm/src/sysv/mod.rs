@@ -6,7 +6,6 @@ mod segments;
 mod semaphores;
 
 use crate::programs::Programs;
-use crate::state::credentials::Credentials;
 use crate::state::index::ThreadIndex;
 use crate::state::time::SECOND_NS;
 use crate::system::System;
@@ -25,10 +24,6 @@ mod command {
 }
 
 impl<S: System> Programs<S> {
-    fn credentials_of(&self, t: ThreadIndex) -> &Credentials {
-        &self.table[self.table.process_of(t)].credentials
-    }
-
     fn pid_of(&self, t: ThreadIndex) -> u32 {
         self.table[self.table.process_of(t)].pid()
     }

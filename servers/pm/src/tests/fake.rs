@@ -2,7 +2,8 @@
 //! asked for. `world` drives pm on top of it. The file is long because `System` has a method for all that pm asks of others.
 
 use crate::system::{
-    End, FileEvent, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName, Requester, SegmentUse, System, ThreadUse,
+    End, FileEvent, FileIds, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName, Requester, SegmentUse, System,
+    ThreadUse,
 };
 use abi::info::state;
 use abi::registers::Registers;
@@ -123,6 +124,8 @@ pub struct Fake {
     pub attached: Option<vm::SegmentAttach>,
     /// What pm told the kernel and the other servers, until a test takes it out.
     pub told: Vec<Told>,
+    /// What vfs was told last of who a thread is.
+    pub file_ids: std::collections::BTreeMap<u32, FileIds>,
     /// The request that fails, and how.
     pub failing: Option<(Request, Errno)>,
     /// pm dies when it asks for this many things more.
@@ -483,7 +486,9 @@ impl System for Fake {
         self.enter();
         self.tell(Told::SignalsPending(thread));
     }
-    fn vfs_set_ids(&mut self, thread: Endpoint, effective: u64, real: u64, groups: &[u32]) {
+    fn vfs_set_ids(&mut self, thread: Endpoint, ids: FileIds, groups: &[u32]) {
+        let FileIds { effective, real, .. } = ids;
+        self.file_ids.insert(thread.0, ids);
         self.tell(Told::Ids { thread, effective, real, groups: groups.to_vec() });
     }
     fn vfs_set_limits(&mut self, thread: Endpoint, descriptors: u64, file_bytes: u64) {

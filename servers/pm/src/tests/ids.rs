@@ -2,7 +2,7 @@
 
 use super::{DONE, MEMORY, Told, World, failed};
 use abi::linux::nr;
-use abi::{Endpoint, Errno};
+use abi::{Capability, CapabilitySet, Endpoint, Errno};
 use std::vec::Vec;
 
 const BUFFER: u64 = MEMORY.start + 0x100;
@@ -273,19 +273,85 @@ fn older_versions_of_capabilities_have_their_own_sizes() {
 }
 
 #[test]
-fn only_root_keeps_capabilities() {
+fn capset_is_of_the_caller_alone_and_gives_nothing() {
     let mut world = World::new();
     let init = world.init;
     let (pid, user) = world.user(1000, 100);
-    for (thread, last_byte, answer) in
-        [(init, 1, DONE), (init, 0, DONE), (user, 0, DONE), (user, 1, failed(Errno::EPERM))]
-    {
-        world.write(thread, DATA, &[0, 0, last_byte << 32, u64::MAX]);
-        assert_eq!(about(&mut world, thread, nr::CAPSET, 0), answer);
+    for (thread, permitted, answer) in [(user, 0, DONE), (user, 1 << 32, failed(Errno::EPERM)), (init, 1 << 32, DONE)] {
+        world.write(thread, DATA, &[permitted, 0, 0, u64::MAX << 32]);
+        assert_eq!(about(&mut world, thread, nr::CAPSET, 0), answer, "what is no capability is left out");
     }
     world.write(init, DATA, &[0, 0, 0]);
     assert_eq!(about(&mut world, init, nr::CAPSET, pid as i32), failed(Errno::EPERM), "another process");
     assert_eq!(about(&mut world, init, nr::CAPSET, 1), DONE);
     world.write(init, BUFFER, &[VERSION]);
     assert_eq!(world.call(init, nr::CAPSET, &[BUFFER, 8]), failed(Errno::EFAULT));
+}
+
+/// Takes these capabilities out of the effective set.
+fn drop_effective(world: &mut World, thread: Endpoint, dropped: &[Capability]) {
+    assert_eq!(about(world, thread, nr::CAPGET, 0), DONE);
+    let [first, second] = world.words(thread, DATA);
+    let bits = CapabilitySet::of(dropped).bits();
+    world.write(thread, DATA, &[first & !(bits & 0xffff_ffff), second & !(bits >> 32 << 32)]);
+    assert_eq!(about(world, thread, nr::CAPSET, 0), DONE);
+}
+
+#[test]
+fn root_without_a_capability_is_refused() {
+    const TIME: u64 = BUFFER + 128;
+    for (capability, number, arguments) in [
+        (Capability::SetUid, nr::SETUID, &[5][..]),
+        (Capability::SetUid, nr::SETRESUID, &[5, 6, 7]),
+        (Capability::SetGid, nr::SETGID, &[5]),
+        (Capability::SetGid, nr::SETGROUPS, &[0, 0]),
+        (Capability::Kill, nr::KILL, &[2, 15]),
+        (Capability::SysAdmin, nr::SETHOSTNAME, &[BUFFER, 4]),
+        (Capability::SysBoot, nr::REBOOT, &[0xfee1_dead, 672_274_793, 0]),
+        (Capability::SysTime, nr::CLOCK_SETTIME, &[0, TIME]),
+        (Capability::SysResource, nr::SETRLIMIT, &[7, TIME]),
+        (Capability::SysPtrace, nr::PTRACE, &[16, 2, 0, 0]),
+        (Capability::SetCapabilities, nr::PRCTL, &[24, 5]),
+        (Capability::SetCapabilities, nr::PRCTL, &[28, 0]),
+        (Capability::SysLog, nr::SYSLOG, &[1, 0, 0]),
+    ] {
+        let mut world = World::new();
+        let (pid, _) = world.user(1000, 100);
+        assert_eq!(pid, 2);
+        let (_, child) = world.fork(world.init);
+        world.write(child, TIME, &[5000, 5000]);
+        drop_effective(&mut world, child, &[capability]);
+        assert_eq!(world.call(child, number, arguments), failed(Errno::EPERM), "{capability:?} {number}");
+    }
+}
+
+#[test]
+fn vfs_is_told_the_capabilities_of_each_thread() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    drop_effective(&mut world, child, &[Capability::DacOverride]);
+    let told = world.pm.programs.system.file_ids[&child.0];
+    let rest = CapabilitySet::ALL.without(CapabilitySet::of(&[Capability::DacOverride]));
+    assert_eq!((told.capabilities, told.real_capabilities), (rest, CapabilitySet::ALL));
+    assert_eq!(world.call(child, nr::SETFSUID, &[1000]), Some(Ok(0)));
+    let told = world.pm.programs.system.file_ids[&child.0];
+    assert_eq!(told.capabilities, CapabilitySet::ALL.without(CapabilitySet::OF_FILES));
+    assert_eq!(world.call(child, nr::SETUID, &[1000]), DONE);
+    let told = world.pm.programs.system.file_ids[&child.0];
+    assert_eq!((told.capabilities, told.real_capabilities), (CapabilitySet::EMPTY, CapabilitySet::EMPTY));
+}
+
+#[test]
+fn ambient_options_are_checked_as_linux_does() {
+    const AMBIENT: u64 = 47;
+    let mut world = World::new();
+    let init = world.init;
+    let mut ask = |what, number, rest| world.call(init, nr::PRCTL, &[AMBIENT, what, number, rest, 0]);
+    assert_eq!(ask(1, 5, 0), Some(Ok(0)));
+    assert_eq!(ask(2, 5, 0), failed(Errno::EPERM), "it is not inheritable");
+    assert_eq!(ask(3, 5, 0), DONE);
+    assert_eq!(ask(4, 0, 0), DONE);
+    for (what, number, rest) in [(1, 41, 0), (4, 5, 0), (5, 5, 0), (1, 5, 1), (4, 0, 1), (0, 0, 0)] {
+        assert_eq!(ask(what, number, rest), failed(Errno::EINVAL), "{what} {number} {rest}");
+    }
 }

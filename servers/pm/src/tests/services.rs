@@ -378,7 +378,7 @@ fn a_thread_is_told_by_pid_ids_session_and_group() {
     world.call(child, nr::SETRESGID, &[4, 5, 6]);
     world.call(child, nr::SETRESUID, &[1, 2, 3]);
     let reply = ask(&mut world, WhoIs { process: second }.message());
-    assert_eq!(WhoIs::results(&reply), Ok((pid, 2 | 5 << 32, session, pid)));
+    assert_eq!(WhoIs::results(&reply), Ok((pid, 2 | 5 << 32, session, pid, abi::CapabilitySet::EMPTY)));
     let nobody = ask(&mut world, WhoIs { process: Endpoint::new(900, 7) }.message());
     assert_eq!(nobody.result(), Err(Errno::ESRCH));
 }

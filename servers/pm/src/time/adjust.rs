@@ -4,7 +4,7 @@ use crate::programs::Programs;
 use crate::state::index::ThreadIndex;
 use crate::state::time::SECOND_NS;
 use crate::system::System;
-use abi::Errno;
+use abi::{Capability, Errno};
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -63,7 +63,7 @@ impl<S: System> Programs<S> {
             return Err(Errno::EINVAL);
         }
         let only_reads = modes == 0 || modes == mode::READ_SINGLE_SHOT;
-        if !only_reads && !self.table[self.table.process_of(t)].credentials.is_root() {
+        if !only_reads && !self.credentials_of(t).has(Capability::SysTime) {
             return Err(Errno::EPERM);
         }
         if !only_reads {

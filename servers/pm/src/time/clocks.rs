@@ -8,7 +8,7 @@ use crate::state::thread::{Doing, Sleep};
 use crate::state::time::{CLOCK_TICK_NS, SECOND_NS, from_timespec, from_timeval, to_timespec, to_timeval};
 use crate::state::timers::Key;
 use crate::system::System;
-use abi::Errno;
+use abi::{Capability, Errno};
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -88,7 +88,7 @@ impl<S: System> Programs<S> {
     }
 
     fn set_real_time(&mut self, t: ThreadIndex, since_1970_ns: u64) -> Result<u64> {
-        if !self.table[self.table.process_of(t)].credentials.is_root() {
+        if !self.credentials_of(t).has(Capability::SysTime) {
             return Err(Errno::EPERM);
         }
         // As Linux: the system has not been up for longer than since 1970, and the clock has years to go.

@@ -9,7 +9,7 @@ use crate::state::signal::{SigInfo, Signal};
 use crate::state::thread::Doing;
 use crate::state::trace::{Event, Trace, option};
 use crate::system::System;
-use abi::Errno;
+use abi::{Capability, Errno};
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -18,7 +18,9 @@ impl<S: System> Programs<S> {
     pub fn may_attach(&self, own: ProcessIndex, other: ProcessIndex) -> bool {
         let credentials = &self.table[own].credentials;
         let target = &self.table[other];
-        own == other || credentials.is_root() || target.control.dumpable && credentials.may_inspect(&target.credentials)
+        own == other
+            || credentials.has(Capability::SysPtrace)
+            || target.control.dumpable && credentials.may_inspect(&target.credentials)
     }
 
     /// The thread that a process asks to trace. `ESRCH`; `EPERM`: it may not, or somebody does already.
@@ -97,7 +99,7 @@ impl<S: System> Programs<S> {
         self.table
             .threads_of(p)
             .filter_map(|t| self.table[t].trace)
-            .any(|trace| !self.table[trace.tracer].credentials.is_root())
+            .any(|trace| !self.table[trace.tracer].credentials.has(Capability::SysPtrace))
     }
 }
 

@@ -16,7 +16,7 @@ use abi::privilege::Privileges;
 use abi::registers::Registers;
 use abi::rs::Ready;
 use abi::system::{Service, System};
-use abi::{Endpoint, Errno, Message, Name, Word, linux, vm};
+use abi::{CapabilitySet, Endpoint, Errno, Message, Name, Word, linux, vm};
 use std::boxed::Box;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -398,7 +398,8 @@ impl World {
         let asked = self.requests_to(slot::PM);
         assert_eq!(asked.len(), 1, "pm is asked who it is");
         assert_eq!(WhoIs::from_message(&asked[0]), WhoIs { process: from });
-        self.call(self.holder(slot::PM as u32), WhoIs::reply(&asked[0], 0, 5, uid, 0, 0));
+        let capabilities = if uid as u32 == 0 { CapabilitySet::ALL } else { CapabilitySet::EMPTY };
+        self.call(self.holder(slot::PM as u32), WhoIs::reply(&asked[0], 0, 5, uid, 0, 0, capabilities));
         self.result_of_call(from)
     }
 

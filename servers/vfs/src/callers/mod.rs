@@ -73,7 +73,8 @@ impl Caller {
     /// A thread as this record says, which is preserved by [`Caller::save`]; `groups`: the supplementary ones.
     pub fn new(store: &Rc<Store>, record: ThreadRecord, groups: Vec<u32>) -> Caller {
         let [euid, egid, uid, gid] = record.ids;
-        let credentials = Credentials { euid, egid, uid, gid, groups };
+        let [capabilities, real_capabilities] = record.capabilities;
+        let credentials = Credentials { euid, egid, uid, gid, groups, capabilities, real_capabilities };
         Caller {
             endpoint: record.endpoint,
             pid: record.pid,
@@ -123,8 +124,12 @@ impl Caller {
         let store = self.record.store();
         let groups = save_groups(store, &credentials.groups, credentials.uid)?;
         store.release_text(self.record.get().groups);
-        let Credentials { euid, egid, uid, gid, .. } = credentials;
-        self.update(|record| (record.ids, record.groups) = ([euid, egid, uid, gid], groups));
+        let Credentials { euid, egid, uid, gid, capabilities, real_capabilities, .. } = credentials;
+        self.update(|record| {
+            record.ids = [euid, egid, uid, gid];
+            record.capabilities = [capabilities, real_capabilities];
+            record.groups = groups;
+        });
         self.credentials.replace(Rc::new(credentials));
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Who may do what with a file: the decision from ids and mode bits, as Linux takes it (path_resolution(7), credentials(7)).
 //!
-//! User 0 has every right that Linux gives by CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_CHOWN and CAP_FSETID; there are no other capabilities.
+//! The rights of the superuser are capabilities, of which pm tells the effective ones.
 
-use abi::Errno;
+use abi::{Capability, CapabilitySet, Errno};
 use alloc::vec::Vec;
 
 /// Type bits of a mode.
@@ -48,6 +48,10 @@ pub struct Credentials {
     pub gid: u32,
     /// Supplementary groups.
     pub groups: Vec<u32>,
+    /// Effective capabilities.
+    pub capabilities: CapabilitySet,
+    /// Those with which access(2) judges.
+    pub real_capabilities: CapabilitySet,
 }
 
 impl Credentials {
@@ -58,12 +62,12 @@ impl Credentials {
 
     /// With the real ids in place of the effective ones, as access(2) judges.
     pub fn real(&self) -> Credentials {
-        Credentials { euid: self.uid, egid: self.gid, ..self.clone() }
+        Credentials { euid: self.uid, egid: self.gid, capabilities: self.real_capabilities, ..self.clone() }
     }
 
-    /// User 0.
-    pub fn is_root(&self) -> bool {
-        self.euid == 0
+    /// Whether it has this right of the superuser.
+    pub fn has(&self, capability: Capability) -> bool {
+        self.capabilities.has(capability)
     }
 
     /// A member of this group.
@@ -91,9 +95,13 @@ impl Attributes {
 
 /// `EACCES` unless the process has all the wanted rights.
 pub fn check(who: &Credentials, file: Attributes, wanted: u32) -> Result<(), Errno> {
-    if who.is_root() {
-        let executable = file.is_type(S_IFDIR) || file.mode & 0o111 != 0;
+    let is_directory = file.is_type(S_IFDIR);
+    if who.has(Capability::DacOverride) {
+        let executable = is_directory || file.mode & 0o111 != 0;
         return if wanted & EXECUTE == 0 || executable { Ok(()) } else { Err(Errno::EACCES) };
+    }
+    if who.has(Capability::DacReadSearch) && (wanted == READ || is_directory && wanted & WRITE == 0) {
+        return Ok(());
     }
     let shift = if who.euid == file.uid {
         6
@@ -105,26 +113,26 @@ pub fn check(who: &Credentials, file: Attributes, wanted: u32) -> Result<(), Err
     if (file.mode >> shift) & wanted == wanted { Ok(()) } else { Err(Errno::EACCES) }
 }
 
-/// `EPERM` unless the process owns the file or is root: chmod, utimensat with given times, flag changes.
+/// `EPERM` unless the process owns the file or may act as the owner of any (CAP_FOWNER): chmod, utimensat with given times, flag changes.
 pub fn check_owner(who: &Credentials, file: Attributes) -> Result<(), Errno> {
-    if who.is_root() || who.euid == file.uid { Ok(()) } else { Err(Errno::EPERM) }
+    if who.euid == file.uid || who.has(Capability::FileOwner) { Ok(()) } else { Err(Errno::EPERM) }
 }
 
 /// `EPERM` when the sticky bit of the directory keeps the process from removing or renaming the file.
 pub fn check_sticky(who: &Credentials, directory: Attributes, file: Attributes) -> Result<(), Errno> {
     let held = directory.mode & S_ISVTX != 0 && who.euid != file.uid && who.euid != directory.uid;
-    if held && !who.is_root() { Err(Errno::EPERM) } else { Ok(()) }
+    if held && !who.has(Capability::FileOwner) { Err(Errno::EPERM) } else { Ok(()) }
 }
 
 /// The permission bits that chmod sets: set-group-id is dropped for those who are not in the file's group.
 pub fn chmod_bits(who: &Credentials, file: Attributes, mode: u32) -> u32 {
     let mode = mode & 0o7777;
-    if who.is_root() || who.in_group(file.gid) { mode } else { mode & !S_ISGID }
+    if who.has(Capability::FileSetId) || who.in_group(file.gid) { mode } else { mode & !S_ISGID }
 }
 
 /// `EPERM` unless the process may give the file to these ids (`None` leaves one).
 pub fn check_chown(who: &Credentials, file: Attributes, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
-    if who.is_root() || (uid.is_none() && gid.is_none()) {
+    if who.has(Capability::Chown) || (uid.is_none() && gid.is_none()) {
         return Ok(());
     }
     let owner = who.euid == file.uid;
@@ -136,7 +144,7 @@ pub fn check_chown(who: &Credentials, file: Attributes, uid: Option<u32>, gid: O
 /// The permission bits left after somebody without privileges has written to the file: set-id bits go
 /// (set-group-id only where it means that, with the group's execute bit).
 pub fn after_write(who: &Credentials, mode: u32) -> u32 {
-    if who.is_root() || mode & S_IFMT != S_IFREG {
+    if who.has(Capability::FileSetId) || mode & S_IFMT != S_IFREG {
         return mode;
     }
     let sgid = if mode & 0o010 != 0 { S_ISGID } else { 0 };
@@ -150,7 +158,8 @@ pub fn inherit(who: &Credentials, directory: Attributes, mode: u32) -> (u32, u32
         return (mode, who.egid);
     }
     // Else whoever may write the directory could make programs that run with its group.
-    let foreign = mode & (S_ISGID | 0o010) == S_ISGID | 0o010 && !who.is_root() && !who.in_group(directory.gid);
+    let foreign =
+        mode & (S_ISGID | 0o010) == S_ISGID | 0o010 && !who.has(Capability::FileSetId) && !who.in_group(directory.gid);
     match mode & S_IFMT {
         S_IFDIR => (mode | S_ISGID, directory.gid),
         _ if foreign => (mode & !S_ISGID, directory.gid),
@@ -163,7 +172,9 @@ mod tests {
     use super::*;
 
     fn user(euid: u32, egid: u32, groups: &[u32]) -> Credentials {
-        Credentials { euid, egid, uid: euid, gid: egid, groups: groups.to_vec() }
+        let capabilities = if euid == 0 { CapabilitySet::ALL } else { CapabilitySet::EMPTY };
+        let groups = groups.to_vec();
+        Credentials { euid, egid, uid: euid, gid: egid, groups, capabilities, real_capabilities: capabilities }
     }
 
     fn file(mode: u32, uid: u32, gid: u32) -> Attributes {

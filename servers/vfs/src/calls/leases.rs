@@ -5,14 +5,13 @@
 
 use super::call::Call;
 use crate::{
-    callers::permission,
     files::leases::{Access, FileOwner},
     memory as user,
     objects::{OpenFile, regular::Regular},
     processes::{Process, Processes},
 };
 use abi::{
-    Errno,
+    Capability, Errno,
     vfs::{OWNER_GROUP, OWNER_PROCESS, OWNER_THREAD},
 };
 use sys::time;
@@ -125,7 +124,10 @@ fn set_lease(process: &Process, file: &OpenFile, descriptor: u32, kind: u64) -> 
         _ => return Err(Errno::EINVAL),
     };
     let node = file.node().ok_or(Errno::EINVAL)?;
-    permission::check_owner(&process.caller.credentials(), node.attributes()).map_err(|_| Errno::EACCES)?;
+    let who = process.caller.credentials();
+    if who.euid != node.attributes().uid && !who.has(Capability::Lease) {
+        return Err(Errno::EACCES);
+    }
     let regular = file.object::<Regular>().ok_or(Errno::EINVAL)?;
     node.leases().expire(time::now_ns());
     let result = match wanted {

@@ -12,7 +12,7 @@ use crate::{
     },
     processes::{AT_FDCWD, Place, Process, Processes},
 };
-use abi::{Errno, linux::nr};
+use abi::{Capability, Errno, linux::nr};
 use alloc::{rc::Rc, vec::Vec};
 use sys::fallible::{TryVec, copied};
 
@@ -107,7 +107,7 @@ async fn mknod(files: &Files, process: Rc<Process>, side: Side, mode: u32, devic
         None => {}
     }
     may_change(&process, &found.parent)?;
-    if matches!(mode & S_IFMT, S_IFCHR | S_IFBLK) && !process.caller.credentials().is_root() {
+    if matches!(mode & S_IFMT, S_IFCHR | S_IFBLK) && !process.caller.credentials().has(Capability::MakeNode) {
         return Err(Errno::EPERM);
     }
     make_node(files, &process, &found, mode & (S_IFMT | 0o7777), device).await?;
@@ -151,9 +151,9 @@ async fn link_path(files: &Files, process: Rc<Process>, old: Side, new: Side, la
     link_node(files, &process, node, new).await
 }
 
-/// linkat with `AT_EMPTY_PATH`: links the file of a descriptor. `ENOENT`: only the superuser may.
+/// linkat with `AT_EMPTY_PATH`: links the file of a descriptor. `ENOENT`: without CAP_DAC_READ_SEARCH.
 async fn link_descriptor(files: &Files, process: Rc<Process>, descriptor: i32, new: Side) -> Result<u64, Errno> {
-    if !process.caller.credentials().is_root() {
+    if !process.caller.credentials().has(Capability::DacReadSearch) {
         return Err(Errno::ENOENT);
     }
     let node = match descriptor {
@@ -330,7 +330,7 @@ async fn chdir(files: &Files, process: Rc<Process>, text: Vec<u8>) -> Result<u64
 /// chroot.
 async fn chroot(files: &Files, process: Rc<Process>, text: Vec<u8>) -> Result<u64, Errno> {
     let place = directory_at(files, &process, text).await?;
-    if !process.caller.credentials().is_root() {
+    if !process.caller.credentials().has(Capability::SysChroot) {
         return Err(Errno::EPERM);
     }
     process.directories()?.set_root(place)?;

@@ -16,7 +16,7 @@ use crate::{
     processes::Process,
     queues::{Letter, PRIORITIES, Queue, Sent, Transfer, Waiter, names::QueueNames},
 };
-use abi::{Endpoint, Errno, call::REAL_TIME, limits, linux::nr, vfs};
+use abi::{Capability, Endpoint, Errno, call::REAL_TIME, limits, linux::nr, vfs};
 use alloc::{rc::Rc, vec::Vec};
 use core::cell::Cell;
 use server::Runtime;
@@ -82,7 +82,7 @@ fn new_queue(
 ) -> Result<Rc<Queue>, Errno> {
     let who = process.caller.credentials();
     let (messages, bytes) = match wanted {
-        Some([_, messages, bytes, ..]) => check_size(messages, bytes, who.is_root())?,
+        Some([_, messages, bytes, ..]) => check_size(messages, bytes, who.has(Capability::SysResource))?,
         None => (MESSAGES, MESSAGE_BYTES),
     };
     let used: u64 = store.queues().filter(|(_, queue)| queue.uid == who.euid).map(|(_, queue)| cost(&queue)).sum();

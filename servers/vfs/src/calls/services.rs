@@ -13,7 +13,7 @@ use crate::{
     processes::{Process, Processes, descriptors::Descriptors, file_table::FileTable},
     state::Vfs,
 };
-use abi::{Endpoint, Errno, Message, endpoint::slot, limits, vfs, vfs::Request};
+use abi::{CapabilitySet, Endpoint, Errno, Message, endpoint::slot, limits, vfs, vfs::Request};
 use alloc::{rc::Rc, vec::Vec};
 use sys::copy;
 use sys::fallible::{collect, copied, filled};
@@ -132,6 +132,7 @@ fn first_process(base: &Base, request: &vfs::Fork) -> Result<Process, Errno> {
         session: 0,
         group: 0,
         ids: [0; 4],
+        capabilities: [CapabilitySet::ALL; 2],
         groups: Text::EMPTY,
         descriptors: FIRST_DESCRIPTORS,
         file_bytes: u64::MAX,
@@ -253,6 +254,8 @@ fn set_ids(process: &Process, pm: Endpoint, request: &vfs::SetIds) -> Result<(),
         uid: request.real as u32,
         gid: (request.real >> 32) as u32,
         groups: collect(bytes.as_chunks().0.iter().map(|group| u32::from_le_bytes(*group)))?,
+        capabilities: request.capabilities,
+        real_capabilities: request.real_capabilities,
     };
     process.caller.set_credentials(credentials)
 }

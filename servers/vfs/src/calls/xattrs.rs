@@ -14,11 +14,14 @@ use super::{
 use crate::{
     base::{Base, Flow},
     callers::permission::{self, Credentials, READ, S_IFDIR, S_ISVTX, WRITE},
-    files::vnode::NodeRef,
+    files::{
+        vnode::NodeRef,
+        xattrs::{CAPABILITY, are_capabilities},
+    },
     memory as user,
     processes::Process,
 };
-use abi::{Errno, linux::nr};
+use abi::{Capability, Errno, linux::nr};
 use alloc::{rc::Rc, vec::Vec};
 
 /// setxattr: the attribute does not exist.
@@ -77,7 +80,7 @@ fn set(call: &Call, target: Finder) -> Result<Flow, Errno> {
     let value = user::fetch_vec(call.process.caller.endpoint, call.words[2], bytes as usize)?;
     let (base, process, target) = (call.base(), call.process(), target(call)?);
     task(async move {
-        let node = changeable(base, &process, target, &name).await?;
+        let node = changeable(base, &process, target, &name, Some(&value)).await?;
         // Both at once mean a replacement, which finds no attribute that may not exist.
         let result = match flags {
             flags if flags == XATTR_CREATE | XATTR_REPLACE => match base.files().xattr(&node, &name).await {
@@ -95,7 +98,7 @@ fn remove(call: &Call, target: Finder) -> Result<Flow, Errno> {
     let name = name_of(call)?;
     let (base, process, target) = (call.base(), call.process(), target(call)?);
     task(async move {
-        let node = changeable(base, &process, target, &name).await?;
+        let node = changeable(base, &process, target, &name, None).await?;
         base.files().remove_xattr(&process.caller, &node, &name).await?;
         Ok(0)
     })
@@ -119,7 +122,7 @@ fn list(call: &Call, target: Finder) -> Result<Flow, Errno> {
     task(async move {
         let node = node_of(find(base.files(), &process, target).await?)?;
         let mut names = base.files().xattr_names(&node).await?;
-        if !process.caller.credentials().is_root() {
+        if !process.caller.credentials().has(Capability::SysAdmin) {
             without_trusted(&mut names);
         }
         answer(&process, address, bytes, &names)
@@ -163,11 +166,20 @@ fn no_node(name: &[u8], error: Errno, wanted: u32) -> Errno {
     if name.starts_with(USER) { refusal(wanted) } else { error }
 }
 
-/// Finds a file whose attribute may be changed.
-async fn changeable(base: &Base, process: &Rc<Process>, target: Target, name: &[u8]) -> Result<NodeRef, Errno> {
+/// Finds a file whose attribute may be changed, to this value if it is not removed. `EINVAL`: those are no capabilities.
+async fn changeable(
+    base: &Base,
+    process: &Rc<Process>,
+    target: Target,
+    name: &[u8],
+    value: Option<&[u8]>,
+) -> Result<NodeRef, Errno> {
     let subject = find(base.files(), process, target).await?;
     let node = node_of(subject).map_err(|error| no_node(name, error, WRITE))?;
     writable(&node)?;
+    if name == CAPABILITY && value.is_some_and(|value| !value.is_empty() && !are_capabilities(value)) {
+        return Err(Errno::EINVAL);
+    }
     check(&process.caller.credentials(), &node, name, WRITE)?;
     Ok(node)
 }
@@ -181,10 +193,11 @@ fn refusal(wanted: u32) -> Errno {
 fn check(who: &Credentials, node: &NodeRef, name: &[u8], wanted: u32) -> Result<(), Errno> {
     let attributes = node.attributes();
     if name.starts_with(TRUSTED) {
-        return if who.is_root() { Ok(()) } else { Err(refusal(wanted)) };
+        return if who.has(Capability::SysAdmin) { Ok(()) } else { Err(refusal(wanted)) };
     }
     if name.starts_with(SECURITY) {
-        return if who.is_root() || wanted == READ { Ok(()) } else { Err(Errno::EPERM) };
+        let needed = if name == CAPABILITY { Capability::SetFileCapabilities } else { Capability::SysAdmin };
+        return if wanted == READ || who.has(needed) { Ok(()) } else { Err(Errno::EPERM) };
     }
     if name.starts_with(USER) {
         if !node.is_regular() && !node.is_directory() {

@@ -154,8 +154,13 @@ async fn exec(base: &'static Base, startup: &Startup, process: &Rc<Process>, nam
         Some(range) => load_interpreter(base, process, &program, range).await?,
         None => 0,
     };
-    let (flags, ids) = set_id(&program.file.node);
-    let mut text = program.canonical;
+    let (mut flags, ids) = set_id(&program.file.node);
+    let mut text = Vec::new();
+    if let Some(given) = capabilities(base, &program.file.node).await? {
+        flags |= vfs::EXEC_CAPABILITIES;
+        text.try_extend_from_slice(&given.to_bytes())?;
+    }
+    text.try_extend_from_slice(&program.canonical)?;
     text.try_push(0)?;
     text.try_extend_from_slice(&shown)?;
     text.try_extend_from_slice(&arguments)?;
@@ -221,6 +226,11 @@ async fn open_console(base: &'static Base, process: &Rc<Process>) {
         }
         Err(error) => sys::log!("/dev/console cannot be opened for the first program: {error}"),
     }
+}
+
+/// The capabilities that a program gives.
+async fn capabilities(base: &Base, node: &NodeRef) -> Result<Option<vfs::FileCapabilities>, Errno> {
+    if node.mount().has(MS_NOSUID) { Ok(None) } else { base.files().capabilities(node).await }
 }
 
 /// The set-id flags of an exec event, and the ids.

@@ -10,7 +10,7 @@ pub mod seals;
 pub mod stat;
 pub mod vnode;
 pub mod watches;
-mod xattrs;
+pub mod xattrs;
 
 use crate::peers::Peers;
 use abi::{Endpoint, fs};

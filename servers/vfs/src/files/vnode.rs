@@ -67,6 +67,8 @@ pub struct Vnode {
     /// It was made without a name, and may get one.
     linkable: Cell<bool>,
     seals: Seals,
+    /// The file system has said that it has no `security.capability`, which only `setxattr` changes.
+    has_no_capabilities: Cell<bool>,
 }
 
 impl Vnode {
@@ -91,6 +93,7 @@ impl Vnode {
             running: Cell::new(0),
             linkable: Cell::new(false),
             seals: Seals::default(),
+            has_no_capabilities: Cell::new(false),
         };
         vnode.describe(description);
         vnode
@@ -104,6 +107,16 @@ impl Vnode {
         self.uid.set(description.ids as u32);
         self.gid.set((description.ids >> 32) as u32);
         self.size.set(description.size);
+    }
+
+    /// Whether it is known to have no `security.capability`.
+    pub fn has_no_capabilities(&self) -> bool {
+        self.has_no_capabilities.get()
+    }
+
+    /// Sets what is known of that.
+    pub(super) fn set_has_no_capabilities(&self, has_none: bool) {
+        self.has_no_capabilities.set(has_none);
     }
 
     /// Sets what the file system has replied to `Stat`, after a restart.

@@ -5,7 +5,7 @@
 //! refer are changed under the undo log. Neighbours: `keep` (the tables), `recovery` (reads them).
 
 use super::text::Text;
-use abi::Endpoint;
+use abi::{CapabilitySet, Endpoint};
 use recover::records::Record;
 
 /// "None" in a place of 16 bits.
@@ -41,6 +41,8 @@ pub struct ThreadRecord {
     pub group: u32,
     /// euid, egid, uid, gid.
     pub ids: [u32; 4],
+    /// Effective ones, and those with which access(2) judges.
+    pub capabilities: [CapabilitySet; 2],
     /// Supplementary groups, four bytes each.
     pub groups: Text,
     /// RLIMIT_NOFILE and RLIMIT_FSIZE.
@@ -51,7 +53,7 @@ pub struct ThreadRecord {
 }
 
 impl Record for ThreadRecord {
-    const WORDS: usize = 9;
+    const WORDS: usize = 11;
 
     fn store(&self, words: &mut [u64]) {
         words[0] = halves(self.endpoint.0, self.pid);
@@ -64,6 +66,8 @@ impl Record for ThreadRecord {
         words[6] = self.file_bytes;
         words[7] = self.program.mount as u64;
         words[8] = self.program.node;
+        words[9] = self.capabilities[0].bits();
+        words[10] = self.capabilities[1].bits();
     }
 
     fn load(words: &[u64]) -> Self {
@@ -82,6 +86,7 @@ impl Record for ThreadRecord {
             descriptors: half(5, 32),
             file_bytes: words[6],
             program: NodeRecord { mount: words[7] as u16, node: words[8] },
+            capabilities: [words[9], words[10]].map(CapabilitySet::from_bits),
         }
     }
 }

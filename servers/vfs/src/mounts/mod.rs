@@ -21,7 +21,7 @@ use crate::{
     processes::{AT_FDCWD, Process},
 };
 use abi::{
-    Errno,
+    Capability, Errno,
     device::{Device, Kind},
     fs,
 };
@@ -233,7 +233,7 @@ pub async fn mount_call(
     flags: u64,
     options: Vec<u8>,
 ) -> Result<u64, Errno> {
-    if !process.caller.credentials().is_root() {
+    if !process.caller.credentials().has(Capability::SysAdmin) {
         return Err(Errno::EPERM);
     }
     if flags & OTHER_OPERATIONS != 0 {
@@ -277,7 +277,7 @@ pub async fn mount_call(
 
 /// umount2(2).
 pub async fn unmount_call(base: &Base, process: Rc<Process>, target: Vec<u8>) -> Result<u64, Errno> {
-    if !process.caller.credentials().is_root() {
+    if !process.caller.credentials().has(Capability::SysAdmin) {
         return Err(Errno::EPERM);
     }
     let node = walk::resolve(base.files(), &process, AT_FDCWD, target, Last::Follow).await?.existing()?.clone();

@@ -11,7 +11,7 @@ use crate::{
     paths::{self as path, Component, LINKS_MAX, PATH_MAX},
     processes::{AT_FDCWD, Place, Process, directories::Directories},
 };
-use abi::Errno;
+use abi::{Capability, Errno};
 use alloc::{rc::Rc, vec::Vec};
 use core::future::Future;
 use sys::fallible::{TryVec, copied, with_capacity};
@@ -399,9 +399,9 @@ fn leads_into_process(directory: &NodeRef, link: &NodeRef) -> bool {
     link.mount().kind() == "proc" && !directory.mount().is_root(directory)
 }
 
-/// Links of another process in /proc are for its user alone, whom procfs tells as their owner, and for root. `EACCES`.
+/// Links of another process in /proc are for its user alone, whom procfs tells as their owner, and for who may trace it. `EACCES`.
 pub fn check_link(credentials: &Credentials, directory: &NodeRef, link: &NodeRef) -> Result<(), Errno> {
-    let may = credentials.is_root() || credentials.euid == link.attributes().uid;
+    let may = credentials.has(Capability::SysPtrace) || credentials.euid == link.attributes().uid;
     if may || !leads_into_process(directory, link) { Ok(()) } else { Err(Errno::EACCES) }
 }
 

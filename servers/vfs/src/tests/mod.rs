@@ -6,6 +6,7 @@
 mod again;
 mod append;
 mod attributes;
+mod capabilities;
 mod control;
 mod data;
 mod descriptors;

@@ -4,8 +4,8 @@ use super::*;
 use abi::{Errno, linux::nr};
 
 const OWNER: (u64, u64) = (1000, 100);
-const R_OK: u64 = 4;
-const W_OK: u64 = 2;
+pub const R_OK: u64 = 4;
+pub const W_OK: u64 = 2;
 const X_OK: u64 = 1;
 
 #[test]

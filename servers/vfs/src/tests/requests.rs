@@ -1,7 +1,7 @@
 //! What pm and procfs ask of vfs: lives of processes, signals, ids, sync, and what /proc shows.
 
 use super::*;
-use abi::{Endpoint, Errno, GrantId, Message, endpoint::slot, linux::nr, vfs};
+use abi::{CapabilitySet, Endpoint, Errno, GrantId, Message, endpoint::slot, linux::nr, vfs};
 use std::string::String;
 
 const WORKING: i64 = -1;
@@ -236,7 +236,15 @@ fn a_process_has_at_most_1024_further_groups() {
     world.set_ids(user, (1000, 100), (1000, 100), &groups);
     assert!(world.open(user, "/file", O_RDONLY, 0).is_ok());
     let ids = 1000 | 100 << 32;
-    let request = vfs::SetIds { process: user, effective: ids, real: ids, grant: GrantId(0), groups: 1025 };
+    let request = vfs::SetIds {
+        process: user,
+        effective: ids,
+        real: ids,
+        grant: GrantId(0),
+        groups: 1025,
+        capabilities: CapabilitySet::EMPTY,
+        real_capabilities: CapabilitySet::EMPTY,
+    };
     assert_eq!(world.call_as_pm(request.message()), Err(Errno::EINVAL));
     assert!(world.open(user, "/file", O_RDONLY, 0).is_ok());
     world.set_ids(user, (1000, 100), (1000, 100), &groups[..1023]);

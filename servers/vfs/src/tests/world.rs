@@ -1,11 +1,12 @@
 //! A system that has booted: vfs over a fresh ext2 disk, one program of the superuser, and as many others as a test likes.
+//! The file is long because it has a method for everything that a test does.
 
 use super::services::{Disk, Line, Medium, Memory, Names, Proc, Terminal, Vm, take_reports};
 use super::{AT_FDCWD, numbers::*};
 use abi::endpoint::slot;
 use abi::linux::nr;
 use abi::message::REPEATED;
-use abi::{Endpoint, Errno, GrantId, Message, vfs};
+use abi::{CapabilitySet, Endpoint, Errno, GrantId, Message, vfs};
 use fs::file_system::Timestamp;
 use std::cell::Cell;
 use std::ops::Range;
@@ -223,9 +224,14 @@ impl World {
 
     /// The text of the last exec.
     pub fn exec_text(&self, program: Endpoint) -> String {
+        String::from_utf8(self.exec_bytes(program)).expect("is text")
+    }
+
+    /// What pm is told with it.
+    pub fn exec_bytes(&self, program: Endpoint) -> Vec<u8> {
         let request = vfs::ExecText { process: program, grant: GrantId(0), bytes: 4096 };
         let bytes = self.call_as_pm(request.message()).expect("there is a text");
-        String::from_utf8(self.machine.read(PM, 0, bytes as usize)).expect("is text")
+        self.machine.read(PM, 0, bytes as usize)
     }
 
     /// A child of a program; `flags` of `vfs::Fork`.
@@ -246,6 +252,28 @@ impl World {
 
     /// Ids change: effective and real ones, and further groups.
     pub fn set_ids(&self, program: Endpoint, effective: (u32, u32), real: (u32, u32), groups: &[u32]) {
+        let of = |user| if user == 0 { CapabilitySet::ALL } else { CapabilitySet::EMPTY };
+        self.set_rights(program, effective, real, groups, [of(effective.0), of(real.0)]);
+    }
+
+    /// The capabilities of a process of root's change.
+    pub fn set_capabilities(&self, program: Endpoint, capabilities: CapabilitySet) {
+        self.set_rights(program, (0, 0), (0, 0), &[], [capabilities, CapabilitySet::ALL]);
+    }
+
+    /// Those of a user's process change.
+    pub fn set_user_capabilities(&self, program: Endpoint, ids: (u32, u32), capabilities: CapabilitySet) {
+        self.set_rights(program, ids, ids, &[], [capabilities, CapabilitySet::EMPTY]);
+    }
+
+    fn set_rights(
+        &self,
+        program: Endpoint,
+        effective: (u32, u32),
+        real: (u32, u32),
+        groups: &[u32],
+        [capabilities, real_capabilities]: [CapabilitySet; 2],
+    ) {
         let bytes: Vec<u8> = groups.iter().flat_map(|group| group.to_le_bytes()).collect();
         self.machine.write(PM, 0, &bytes);
         let word = |(uid, gid): (u32, u32)| u64::from(uid) | u64::from(gid) << 32;
@@ -255,6 +283,8 @@ impl World {
             real: word(real),
             grant: GrantId(0),
             groups: groups.len() as u64,
+            capabilities,
+            real_capabilities,
         };
         assert_eq!(self.call_as_pm(request.message()), Ok(0));
     }

@@ -17,7 +17,7 @@ use crate::{
     processes::{Process, Processes},
     sockets::PASSCRED,
 };
-use abi::{Endpoint, Errno};
+use abi::{Capability, Endpoint, Errno};
 use alloc::{rc::Rc, vec::Vec};
 use sys::fallible::{TryVec, filled};
 
@@ -107,7 +107,9 @@ impl Control {
             return Ok(Cargo { sender, rights: None });
         }
         let caller = &on.process().caller;
-        let limit = (caller.credentials().euid != 0).then(|| caller.descriptor_limit());
+        let who = caller.credentials();
+        let is_limited = !who.has(Capability::SysResource) && !who.has(Capability::SysAdmin);
+        let limit = is_limited.then(|| caller.descriptor_limit());
         let carried = Carried::new(on.flight(), files, pipe, caller.user(), limit)?;
         Ok(Cargo { sender, rights: Some(carried) })
     }
@@ -120,7 +122,7 @@ fn numbers<const N: usize>(bytes: &[u8]) -> [u32; N] {
     core::array::from_fn(|index| words.get(index).map_or(0, |word| u32::from_le_bytes(*word)))
 }
 
-/// The ids that a sender gives: its own, whatever a superuser likes. `EINVAL`, `EPERM`, `ESRCH`.
+/// The ids that a sender gives: its own, or those that its capabilities allow. `EINVAL`, `EPERM`, `ESRCH`.
 fn sender(process: &Process, processes: &Processes, data: &[u8]) -> Result<Ucred, Errno> {
     if data.len() != UCRED_BYTES {
         return Err(Errno::EINVAL);
@@ -128,12 +130,14 @@ fn sender(process: &Process, processes: &Processes, data: &[u8]) -> Result<Ucred
     let [pid, uid, gid] = numbers(data);
     let caller = &process.caller;
     let ids = caller.credentials();
-    let own = pid == caller.pid && [ids.uid, ids.euid].contains(&uid) && [ids.gid, ids.egid].contains(&gid);
-    match ids.euid {
-        _ if own => {}
-        0 if pid != caller.pid && !processes.has_pid(pid) => return Err(Errno::ESRCH),
-        0 => {}
-        _ => return Err(Errno::EPERM),
+    let may_pid = pid == caller.pid || ids.has(Capability::SysAdmin);
+    let may_uid = [ids.uid, ids.euid].contains(&uid) || ids.has(Capability::SetUid);
+    let may_gid = [ids.gid, ids.egid].contains(&gid) || ids.has(Capability::SetGid);
+    if !(may_pid && may_uid && may_gid) {
+        return Err(Errno::EPERM);
+    }
+    if pid != caller.pid && !processes.has_pid(pid) {
+        return Err(Errno::ESRCH);
     }
     Ok(Ucred { pid, uid, gid })
 }

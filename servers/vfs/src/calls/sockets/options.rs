@@ -7,7 +7,7 @@ use crate::{
     processes::Process,
     sockets::Socket,
 };
-use abi::{Endpoint, Errno};
+use abi::{Capability, Endpoint, Errno};
 
 /// Options of `SOL_SOCKET`.
 mod option {
@@ -148,7 +148,7 @@ pub fn set(process: &Process, [descriptor, level, name, address, length]: [u64; 
     user::fetch(who, address, &mut value)?;
     let value = u32::from_le_bytes(value);
     match name {
-        option::SNDBUFFORCE | option::RCVBUFFORCE if process.caller.credentials().euid != 0 => {
+        option::SNDBUFFORCE | option::RCVBUFFORCE if !process.caller.credentials().has(Capability::NetAdmin) => {
             return Err(Errno::EPERM);
         }
         option::LINGER if length < 8 => return Err(Errno::EINVAL),
