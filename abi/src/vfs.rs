@@ -75,6 +75,8 @@ pub const TEXT_MOUNT_INFO: u64 = 1;
 pub const TEXT_LOCKS: u64 = 2;
 /// `Text`: /proc/net/unix.
 pub const TEXT_SOCKETS: u64 = 3;
+/// `Text`: /proc/partitions.
+pub const TEXT_PARTITIONS: u64 = 4;
 
 /// `DescriptorAccess`: reading.
 pub const OPEN_READS: u64 = 1;

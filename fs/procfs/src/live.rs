@@ -135,6 +135,10 @@ impl Source for Live {
         vfs_text(text, vfs::TEXT_LOCKS)
     }
 
+    fn partitions(&mut self, text: &mut Text) -> fmt::Result {
+        vfs_text(text, vfs::TEXT_PARTITIONS)
+    }
+
     fn sockets(&mut self, text: &mut Text) -> fmt::Result {
         vfs_text(text, vfs::TEXT_SOCKETS)
     }

@@ -123,6 +123,8 @@ pub trait Source {
     fn locks(&mut self, text: &mut Text) -> fmt::Result;
     /// Writes the table of local sockets.
     fn sockets(&mut self, text: &mut Text) -> fmt::Result;
+    /// Writes /proc/partitions.
+    fn partitions(&mut self, text: &mut Text) -> fmt::Result;
     /// Returns a name of the machine (`pm::MachineName`). `ENOMEM`.
     fn machine_name(&mut self, which: u64) -> Result<Vec<u8>, Errno>;
     /// Sets a name of the machine. `EINVAL`.

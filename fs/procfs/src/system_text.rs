@@ -96,8 +96,13 @@ pub fn file_systems(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
 /// /proc/devices: major numbers known to vfs.
 pub fn devices(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
     text.write_str(
-        "Character devices:\n  1 mem\n  4 ttyS\n  5 /dev/tty\n 10 misc\n\nBlock devices:\n  1 ramdisk\n  3 ata\n254 virtblk\n",
+        "Character devices:\n  1 mem\n  4 ttyS\n  5 /dev/tty\n 10 misc\n\nBlock devices:\n  1 ramdisk\n  3 ata\n  7 loop\n254 virtblk\n",
     )
+}
+
+/// /proc/misc: minor numbers of the major number 10.
+pub fn other_devices(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    text.write_str("135 rtc\n237 loop-control\n")
 }
 
 /// Nothing.

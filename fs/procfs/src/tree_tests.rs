@@ -175,6 +175,10 @@ impl Source for Figures {
     fn locks(&mut self, text: &mut Text) -> fmt::Result {
         self.line(text, "1: POSIX  ADVISORY  WRITE 7 fe:00:12 0 EOF")
     }
+    fn partitions(&mut self, text: &mut Text) -> fmt::Result {
+        text.write_str("major minor  #blocks  name\n\n")
+    }
+
     fn sockets(&mut self, text: &mut Text) -> fmt::Result {
         self.line(text, "0000000000000000: 00000002 00000000 00010000 0001 01    12 /tmp/s")
     }

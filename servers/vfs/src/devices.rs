@@ -6,6 +6,7 @@ use abi::{
     tty::{MINOR_SLAVE, PTMX, PTS_MAJOR},
 };
 use alloc::vec::Vec;
+use core::cell::Cell;
 
 /// This service among those that drive devices.
 pub const OWN_NAME: &str = "vfs";
@@ -13,13 +14,16 @@ pub const OWN_NAME: &str = "vfs";
 /// See the head of the file.
 pub struct Devices {
     table: Vec<Device<'static>>,
+    /// Sizes of disks of drivers, by their places in the table, as far as they are known.
+    bytes: Vec<Cell<u64>>,
 }
 
 impl Devices {
     /// The table among the arguments of this service.
     #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn new(arguments: &'static str) -> Devices {
-        Devices { table: Device::table(arguments).collect() }
+        let table: Vec<Device<'static>> = Device::table(arguments).collect();
+        Devices { bytes: table.iter().map(|_| Cell::new(0)).collect(), table }
     }
 
     /// The device behind a node. `ENXIO`: no service drives it.
@@ -48,6 +52,20 @@ impl Devices {
     /// The block device with this name in /dev. `ENODEV`: there is none.
     pub fn disk(&self, name: &str) -> Result<Device<'static>, Errno> {
         self.find(|device| device.kind == Kind::Block && device.name == name).ok_or(Errno::ENODEV)
+    }
+
+    /// All disks, with the sizes of those of drivers; 0: not known.
+    pub fn disks(&self) -> impl Iterator<Item = (Device<'static>, u64)> + '_ {
+        let all = self.table.iter().enumerate().filter(|(_, device)| device.kind == Kind::Block);
+        all.map(|(place, device)| (*device, self.bytes[place].get()))
+    }
+
+    /// Notes the size of a disk.
+    pub fn set_bytes(&self, disk: &Device<'_>, bytes: u64) {
+        let place = self.table.iter().position(|device| (device.kind, device.number()) == (disk.kind, disk.number()));
+        if let Some(known) = place.and_then(|place| self.bytes.get(place)) {
+            known.set(bytes);
+        }
     }
 
     fn find(&self, is_it: impl Fn(&Device) -> bool) -> Option<Device<'static>> {

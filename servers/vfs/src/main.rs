@@ -92,6 +92,7 @@ fn main(start: sys::Start) {
         if !vfs.startup().mounted().is_reached() {
             mounts::mount_all(vfs.base(), vfs.startup(), start.arguments).await;
         }
+        mounts::measure_disks(vfs.base()).await;
         mounts::sync_periodically(vfs.base()).await;
     });
     vfs.base().runtime().spawn(vfs.base().peers().watch());
@@ -118,6 +119,9 @@ fn handle(vfs: &'static Vfs, message: &Message) -> Flow {
         return Flow::Later;
     }
     let flow = if message.source.is_service() {
+        if vfs.base().serve_block(message) {
+            return Flow::Later;
+        }
         vfs.base().runtime().reply(message, &service_request(vfs, message));
         Flow::Later
     } else if message.label >= LINUX_LABELS {

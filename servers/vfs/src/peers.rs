@@ -175,6 +175,11 @@ impl Peers {
         counted.filter_map(Connection::service).collect()
     }
 
+    /// Whether a file system whose nodes are counted is in this slot.
+    pub fn is_file_system(&self, slot: usize) -> bool {
+        self.find(Service::at(slot), |connection| connection.role == Role::FileSystem) == Ok(true)
+    }
+
     fn find<R>(&self, service: Service, what: impl FnOnce(&Connection) -> R) -> Result<R, Errno> {
         let connections = self.connections.borrow();
         let found = connections.iter().find(|connection| connection.service() == Some(service));

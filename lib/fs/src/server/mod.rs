@@ -143,7 +143,7 @@ where
     /// Executes a request, once per tag, and returns the reply. `EPERM` if it is not from vfs, `ENOSYS` if it is no request of the
     /// protocol, `EIO` if two incarnations crashed executing it. `None` if it waits for a block: [`Server::go_on`] replies later.
     pub fn answer(&mut self, message: &Message) -> Option<Message> {
-        if message.source.slot() != slot::VFS {
+        if message.source.slot() != slot::VFS || message.is_reply() {
             return self.hear(message);
         }
         self.waiting.forget_others(message.source);

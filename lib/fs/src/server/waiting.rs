@@ -142,7 +142,7 @@ where
         self.send_requests();
     }
 
-    /// A message that is not from vfs: the answer of a driver, or nothing that may be asked.
+    /// A message that is no request of vfs: the answer of a driver, which may be vfs, or nothing that may be asked.
     #[cold]
     pub(super) fn hear(&mut self, message: &Message) -> Option<Message> {
         match &self.drivers {

@@ -4,12 +4,13 @@
 
 pub mod closing;
 pub mod leases;
+mod loops;
 
 use crate::{
     callers::{Call, Caller, Callers, lives::Lives},
     devices::Devices,
     events::notices::{Notices, SIGPIPE},
-    files::{Files, mount::Shared, watches::Watches},
+    files::{Files, loops::Loops, mount::Shared, watches::Watches},
     keep::{
         Kept, Store,
         records::{AncillaryRecord, Note, PipeRecord, SignalRecord},
@@ -44,6 +45,7 @@ pub struct Base {
     peers: Rc<Peers>,
     files: Rc<Files>,
     mappings: Mappings,
+    loops: Loops,
     pipes: Pipes,
     notices: Notices,
     closing: Rc<Closing>,
@@ -78,6 +80,7 @@ impl Base {
             callers: Rc::default(),
             lives: Rc::default(),
             mappings: Mappings::new(peers.clone(), files.clone()),
+            loops: Loops::new(&store),
             peers,
             files,
             pipes: Pipes::new(store.clone()),
@@ -131,6 +134,11 @@ impl Base {
     #[inline]
     pub fn mappings(&self) -> &Mappings {
         &self.mappings
+    }
+
+    /// Loop devices.
+    pub fn loops(&self) -> &Loops {
+        &self.loops
     }
 
     /// Pipes.

@@ -10,7 +10,12 @@ use crate::{
     mappings::Mappings,
     memory as user,
     memory::buffer::UserBuffer,
-    objects::{Operation, directory::Directory, pipe::PipeEnd},
+    objects::{
+        Operation,
+        block::{self, Block},
+        directory::Directory,
+        pipe::PipeEnd,
+    },
     peers::Peers,
     processes::Process,
 };
@@ -43,8 +48,8 @@ pub(super) const CALLS: &[Entry] = &[
     }),
     call(nr::PREADV2, |c| read(c.base(), c.process, c.int(0), c.vector(1)?, position_and_flags(c)?)),
     call(nr::PWRITEV2, |c| write(c.base(), c.process, c.int(0), c.vector(1)?, position_and_flags(c)?)),
-    call(nr::FSYNC, |c| sync_file(c.mappings(), c.process, c.int(0))),
-    call(nr::FDATASYNC, |c| sync_file(c.mappings(), c.process, c.int(0))),
+    call(nr::FSYNC, |c| sync_file(c.base(), c.process, c.int(0))),
+    call(nr::FDATASYNC, |c| sync_file(c.base(), c.process, c.int(0))),
     call(nr::SYNCFS, |c| sync_file_system(c.mappings(), c.process, c.int(0))),
     call(nr::FADVISE64, |c| advise(c.process, c.int(0), c.words[2] as i64, c.flags(3))),
     call(nr::READAHEAD, |c| read_ahead(c.process, c.int(0))),
@@ -134,11 +139,14 @@ fn length_of(reply: &Message, bytes: u64) -> Result<u64, Errno> {
 }
 
 /// fsync and fdatasync. `EINVAL`: nothing that could be written back.
-fn sync_file(mappings: &'static Mappings, process: &Process, descriptor: i32) -> Result<Flow, Errno> {
+fn sync_file(base: &'static Base, process: &Process, descriptor: i32) -> Result<Flow, Errno> {
     let file = process.file(descriptor)?;
     file.usable()?;
+    if file.object::<Block>().is_some() {
+        return Ok(block::flush(base, file));
+    }
     let has_data = file.node().is_some_and(|node| matches!(node.kind(), S_IFREG | S_IFDIR | S_IFBLK));
-    if has_data { sync_file_system(mappings, process, descriptor) } else { Err(Errno::EINVAL) }
+    if has_data { sync_file_system(base.mappings(), process, descriptor) } else { Err(Errno::EINVAL) }
 }
 
 /// syncfs: of a file system, at least this file is written back.

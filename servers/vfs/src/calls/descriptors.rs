@@ -5,7 +5,7 @@ use super::{
     call::Call,
     done, leases,
     locks::{self, Owner},
-    seals, task,
+    loops, seals, task,
 };
 use crate::{
     base::{Base, Flow, closing::Closing},
@@ -66,7 +66,7 @@ pub(super) const CALLS: &[Entry] = &[
     call(nr::PIPE, |c| done(pipe(c.base(), c.process, c.words[0], 0))),
     call(nr::PIPE2, |c| done(pipe(c.base(), c.process, c.words[0], c.flags(1)))),
     call(nr::FCNTL, control_descriptor),
-    call(nr::IOCTL, |c| ioctl(c.base(), c.process, c.int(0), c.flags(1), c.words[2])),
+    call(nr::IOCTL, ioctl),
 ];
 
 /// close.
@@ -235,13 +235,9 @@ fn lock(call: &Call, file: Rc<OpenFile>, owner: Owner, command: u32) -> Result<F
 }
 
 /// ioctl.
-fn ioctl(
-    base: &'static Base,
-    process: &Rc<Process>,
-    descriptor: i32,
-    request: u32,
-    argument: u64,
-) -> Result<Flow, Errno> {
+fn ioctl(call: &Call) -> Result<Flow, Errno> {
+    let (base, process) = (call.base(), call.process);
+    let (descriptor, request, argument) = (call.int(0), call.flags(1), call.words[2]);
     let file = process.file(descriptor)?;
     file.usable()?;
     let table = process.files();
@@ -267,6 +263,9 @@ fn ioctl(
             });
         }
         _ => {}
+    }
+    if let Some(result) = loops::control(call, &file, request) {
+        return result;
     }
     let on = Operation { base, caller: &process.caller, file: &file };
     file.any().control(&on, request, argument)

@@ -13,6 +13,7 @@ mod eventfds;
 mod inotify;
 mod leases;
 mod locks;
+mod loops;
 mod memory_file;
 pub mod mmap;
 mod mounts;

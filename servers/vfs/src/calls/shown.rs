@@ -3,6 +3,7 @@
 use super::descriptors::numbered;
 use crate::{
     base::Base,
+    devices::OWN_NAME,
     files::{mount::Mount, stat, vnode::NodeRef},
     keep::records::{LockRecord, NOWHERE, SocketRecord},
     objects::{Object, OpenFile, socket::SocketFile},
@@ -30,6 +31,7 @@ pub fn text(base: &Base, to: Endpoint, request: &vfs::Text) -> Result<u64, Errno
         vfs::TEXT_MOUNT_INFO => Text::of(|text| mounts(base, text, Mount::info_line)),
         vfs::TEXT_LOCKS => Text::of(|text| locks(base, text)),
         vfs::TEXT_SOCKETS => Text::of(|text| sockets(base, text)),
+        vfs::TEXT_PARTITIONS => Text::of(|text| partitions(base, text)),
         _ => return Err(Errno::EINVAL),
     }?;
     let start = text.len().min(request.offset as usize);
@@ -40,6 +42,21 @@ pub fn text(base: &Base, to: Endpoint, request: &vfs::Text) -> Result<u64, Errno
 
 fn mounts(base: &Base, text: &mut Text, line: fn(&Mount) -> alloc::string::String) -> fmt::Result {
     base.files().mounts.all().iter().try_for_each(|mount| text.write_str(&line(mount)))
+}
+
+/// Every disk whose size is known, and not 0.
+fn partitions(base: &Base, text: &mut Text) -> fmt::Result {
+    text.write_str("major minor  #blocks  name\n\n")?;
+    for (disk, driven_bytes) in base.devices().disks() {
+        let bytes = match disk.service {
+            OWN_NAME => base.loops().device(disk.minor.into()).map_or(0, |device| device.bytes()),
+            _ => driven_bytes,
+        };
+        if bytes > 0 {
+            writeln!(text, "{:4}  {:7} {:10} {}", disk.major, disk.minor, bytes / 1024, disk.name)?;
+        }
+    }
+    Ok(())
 }
 
 fn locks(base: &Base, text: &mut Text) -> fmt::Result {

@@ -2,6 +2,7 @@
 
 pub mod leases;
 pub mod locks;
+pub mod loops;
 pub mod mount;
 mod names;
 pub mod nodes;

@@ -3,6 +3,7 @@
 //!
 //! Invariant: a mount's root vnode is held by the mount until it is unmounted; the vnode it covers is held as well.
 
+use super::loops::LoopUse;
 use super::vnode::{Description, Dropped, NodeRef, Vnode};
 use super::{SPREAD, stat};
 use crate::{keep::records::NOWHERE, peers::Service};
@@ -103,6 +104,8 @@ pub struct Mount {
     dirty: Cell<bool>,
     /// Its place among the preserved mounts.
     record: Cell<u16>,
+    /// The loop device that it is mounted from.
+    disk: RefCell<Option<LoopUse>>,
 }
 
 /// What a new mount is made of.
@@ -139,12 +142,18 @@ impl Mount {
             shared,
             dirty: Cell::new(false),
             record: Cell::new(NOWHERE),
+            disk: RefCell::new(None),
         })
     }
 
     /// Sets its place among the preserved mounts, which the records of its vnodes refer to.
     pub fn preserve_at(&self, record: u16) {
         self.record.set(record);
+    }
+
+    /// Counts it as a user of the loop device that it is mounted from, until it is taken out of the tree.
+    pub fn use_disk(&self, disk: LoopUse) {
+        self.disk.replace(Some(disk));
     }
 
     /// Gives it its root directory.
@@ -165,6 +174,8 @@ impl Mount {
         }
         let root = self.root.take();
         drop(root);
+        let disk = self.disk.take();
+        drop(disk);
     }
 
     /// The process that serves it.

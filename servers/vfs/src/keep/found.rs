@@ -23,6 +23,7 @@ impl Store {
         }
         count(&self.threads, &self.recover)
             + count(&self.mounts, &self.recover)
+            + count(&self.loops, &self.recover)
             + count(&self.locks.table, &self.recover)
             + count(&self.owners.table, &self.recover)
             + count(&self.queues.table, &self.recover)
@@ -32,6 +33,11 @@ impl Store {
     /// All mounts.
     pub fn mounts(&self) -> impl Iterator<Item = (u16, MountRecord)> + '_ {
         self.mounts.entries(&self.recover).filter_map(|(place, entry)| Some((place as u16, entry.record()?)))
+    }
+
+    /// What is behind loop devices.
+    pub fn loops(&self) -> impl Iterator<Item = (usize, LoopRecord)> + '_ {
+        self.loops.entries(&self.recover).filter_map(|(place, entry)| Some((place, entry.record()?)))
     }
 
     /// All services that vfs asks.

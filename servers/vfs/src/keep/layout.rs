@@ -208,6 +208,7 @@ pub struct Store {
     pub(super) file_events: Places<FileEventRecord>,
     /// Inotify instances, by user.
     pub(super) instances: Shares,
+    pub(super) loops: Table<LoopRecord>,
     pub(super) peers: Table<PeerRecord>,
     pub(super) global: Table<GlobalRecord>,
     pub(super) texts: Texts,
@@ -257,6 +258,7 @@ impl Store {
             watches: Places::lay_out_shared(&recover, WATCHES, WATCHES),
             file_events: Places::lay_out_shared(&recover, FILE_EVENTS, FILE_EVENTS),
             instances: quota(INSTANCES),
+            loops: Table::lay_out(&recover, limits::LOOP_DEVICES),
             peers: Table::lay_out(&recover, PEERS),
             global: Table::lay_out(&recover, 1),
             texts: Texts::lay_out(&recover, 2 * sizes.files),

@@ -27,7 +27,7 @@ use layout::{MOUNTS, PEERS, Places};
 pub use pool::ROOT;
 use pool::SHARE;
 use records::{
-    BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, ListRecord, LockRecord, MountRecord,
+    BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, ListRecord, LockRecord, LoopRecord, MountRecord,
     NO_PLACE, Note, PeerRecord, TableRecord,
 };
 use recover::records::{Record, Recover, Table, VALUE_BITS};
@@ -366,6 +366,14 @@ impl Store {
             self.release_text(record.target);
         }
         self.mounts.clear(&self.recover, place as usize);
+    }
+
+    /// Preserves what is behind a loop device; `None`: nothing.
+    pub fn set_loop(&self, number: usize, record: Option<&LoopRecord>) {
+        match record {
+            Some(record) => self.loops.set(&self.recover, number, record),
+            None => self.loops.clear(&self.recover, number),
+        }
     }
 
     /// Preserves a service that vfs asks, unless it is preserved already.

@@ -589,6 +589,51 @@ impl Record for MountRecord {
     }
 }
 
+/// The file behind a loop device; its place is the device's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct LoopRecord {
+    pub node: NodeRecord,
+    /// Seals of the file, as records of open files have them.
+    pub seals: u8,
+    /// LO_FLAGS_*.
+    pub flags: u8,
+    /// Bytes of a block, as programs are told.
+    pub block_bytes: u16,
+    /// Where the device begins in the file, and the most bytes that it has; 0: no limit.
+    pub offset: u64,
+    pub limit: u64,
+    /// Its size when that was last looked up.
+    pub bytes: u64,
+    /// `lo_file_name`.
+    pub name: Text,
+}
+
+impl Record for LoopRecord {
+    const WORDS: usize = 6;
+
+    fn store(&self, words: &mut [u64]) {
+        let small = self.seals as u64 | (self.flags as u64) << 8 | (self.block_bytes as u64) << 16;
+        words[0] = self.node.mount as u64 | small << 16;
+        words[1] = self.node.node;
+        words[2..5].copy_from_slice(&[self.offset, self.limit, self.bytes]);
+        words[5] = self.name.to_word();
+    }
+
+    fn load(words: &[u64]) -> Self {
+        LoopRecord {
+            node: NodeRecord { mount: words[0] as u16, node: words[1] },
+            seals: (words[0] >> 16) as u8,
+            flags: (words[0] >> 24) as u8,
+            block_bytes: (words[0] >> 32) as u16,
+            offset: words[2],
+            limit: words[3],
+            bytes: words[4],
+            name: Text::from_word(words[5]),
+        }
+    }
+}
+
 /// A service that vfs asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]

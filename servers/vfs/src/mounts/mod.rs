@@ -6,10 +6,12 @@ use crate::{
     base::Base,
     callers::permission::S_IFBLK,
     events::Startup,
+    devices::OWN_NAME,
     files::{
         Files,
+        loops::{LOOP_MAJOR, LoopUse},
         mount::{MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REMOUNT, Mount, NewMount},
-        stat::make_device,
+        stat::{major, make_device, minor},
         vnode::{Description, NodeRef},
     },
     keep::{
@@ -21,7 +23,7 @@ use crate::{
     processes::{AT_FDCWD, Process},
 };
 use abi::{
-    Capability, Errno,
+    Capability, Errno, block,
     device::{Device, Kind},
     fs,
 };
@@ -33,6 +35,8 @@ use sys::grant::{Access, GrantedBuffer};
 const KEPT: u64 = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
 /// Flags that ask for something else than a new mount: bind, move, propagation.
 const OTHER_OPERATIONS: u64 = 4096 | 8192 | 1 << 17 | 1 << 18 | 1 << 19 | 1 << 20;
+/// The file system of loop devices.
+const LOOP_SERVICE: &str = "loop_ext2";
 /// Pause before a driver that is not up yet is asked again, at the start.
 const DRIVER_PAUSE_NS: u64 = 1_000_000;
 /// Period of the background sync.
@@ -94,6 +98,35 @@ fn service_of(kind: &[u8]) -> Option<Served> {
     Some(Served { service, role, kind, tree })
 }
 
+/// The name of the service for a file system on this device: one on a loop device has a process of its own, which may wait for vfs.
+fn server_of(served: Served, device: Option<Device<'static>>) -> &'static str {
+    if device.is_some_and(|device| device.service == OWN_NAME) { LOOP_SERVICE } else { served.service }
+}
+
+/// The type of what a service has mounted.
+pub fn kind_of(service: &str) -> &str {
+    if service == LOOP_SERVICE { "ext2" } else { service }
+}
+
+/// Counts a mount as a user of the loop device that it is mounted from, if it is.
+pub fn use_disk(base: &Base, mount: &Mount) {
+    if major(mount.device()) == LOOP_MAJOR
+        && let Ok(device) = base.loops().device(minor(mount.device()).into())
+    {
+        mount.use_disk(LoopUse::new(device));
+    }
+}
+
+/// `EACCES`: a loop device that refuses writes is to be mounted with writes. `EINVAL`: nothing is behind it.
+fn check_disk(base: &Base, device: Device<'static>, flags: u64) -> Result<(), Errno> {
+    if device.service != OWN_NAME {
+        return Ok(());
+    }
+    let disk = base.loops().device(device.minor.into())?;
+    let backing = disk.backing().map_err(|_| Errno::EINVAL)?;
+    if backing.is_read_only() && flags & MS_RDONLY == 0 { Err(Errno::EACCES) } else { Ok(()) }
+}
+
 /// Mounts what the arguments say, in their order. Without a root file system vfs cannot go on.
 pub async fn mount_all(base: &Base, startup: &Startup, arguments: &'static str) {
     for word in arguments.split_ascii_whitespace().filter(|word| Device::parse(word).is_none()) {
@@ -127,6 +160,17 @@ async fn mount_plan(base: &Base, plan: &Plan<'_>) -> Result<(), Errno> {
     mount(base, new, plan.target.into(), covers, None).await
 }
 
+/// Asks drivers for the sizes of their disks, which /proc shows. Those that are not up show none.
+pub async fn measure_disks(base: &Base) {
+    for (disk, _) in base.devices().disks().filter(|(disk, _)| disk.service != OWN_NAME) {
+        let Ok(service) = base.peers().connect(disk.service, Role::Driver) else { continue };
+        let reply = base.peers().ask(service, block::Open { minor: disk.minor.into() }.message()).await;
+        if let Ok((bytes, ..)) = reply.and_then(|reply| block::Open::results(&reply)) {
+            base.devices().set_bytes(&disk, bytes);
+        }
+    }
+}
+
 /// The directory at a plain path from the root: for the start, when there is no process yet.
 async fn walk_from_root(files: &Files, path: &str) -> Result<NodeRef, Errno> {
     let mut node = files.mounts.root()?;
@@ -147,7 +191,7 @@ async fn mount(
     process: Option<&Process>,
 ) -> Result<(), Errno> {
     let NewFileSystem { served, device, options, flags } = new;
-    let service = base.peers().connect(served.service, served.role)?;
+    let service = base.peers().connect(server_of(served, device), served.role)?;
     let driver = device.map_or("", |device| device.service);
     let grant = GrantedBuffer::new(driver.into(), service.endpoint(), Access::Read)?;
     let number = base.shared().new_serial();
@@ -180,6 +224,7 @@ async fn mount(
         },
         base.shared().clone(),
     );
+    use_disk(base, &mount);
     let root = mount.adopt(description);
     mount.preserve_at(save_mount(base.store(), &mount, root.number(), covers.as_ref())?);
     mount.set_root(root);
@@ -270,6 +315,7 @@ pub async fn mount_call(
     if base.files().mounts.find(|mount| mount.device() == device.number()).is_some() {
         return Err(Errno::EBUSY);
     }
+    check_disk(base, device, flags)?;
     let new = NewFileSystem { served, device: Some(device), options: Options::default(), flags };
     mount(base, new, found.canonical, Some(node), Some(&process)).await?;
     Ok(0)

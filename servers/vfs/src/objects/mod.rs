@@ -12,6 +12,7 @@ pub mod eventfd;
 mod file;
 pub mod garbage;
 pub mod inotify;
+pub mod loop_control;
 pub mod messages;
 pub mod null;
 pub mod path;
@@ -31,7 +32,7 @@ use crate::{
         lives::{Identity, Life},
     },
     events::{Watchers, poll::POLLNVAL},
-    files::{stat::Summary, vnode::NodeRef},
+    files::{loops::LoopDevice, stat::Summary, vnode::NodeRef},
     keep::{
         Kept,
         records::{ObjectRecord, TimerRecord},
@@ -174,6 +175,8 @@ pub trait Inheritance {
     fn socket(&mut self, place: u16) -> Option<Rc<Socket>>;
     /// The life of a process that a descriptor means.
     fn life(&mut self, identity: Identity) -> Rc<Life>;
+    /// The loop device with this number.
+    fn loop_device(&mut self, number: u64) -> Option<Rc<LoopDevice>>;
     /// Reserves an inode number that a predecessor has given out.
     fn has_inode(&mut self, inode: u64);
     /// What new open files need.
@@ -201,7 +204,7 @@ fn restore_as<K: Kind>(
 }
 
 /// All kinds, by the number that records have.
-const KINDS: [(u8, Restore); 15] = [
+const KINDS: [(u8, Restore); 16] = [
     (regular::Regular::NUMBER, restore_as::<regular::Regular>),
     (directory::Directory::NUMBER, restore_as::<directory::Directory>),
     (null::Null::NUMBER, restore_as::<null::Null>),
@@ -217,6 +220,7 @@ const KINDS: [(u8, Restore); 15] = [
     (pidfd::PidFd::NUMBER, restore_as::<pidfd::PidFd>),
     (signalfd::SignalFile::NUMBER, restore_as::<signalfd::SignalFile>),
     (inotify::InotifyFile::NUMBER, restore_as::<inotify::InotifyFile>),
+    (loop_control::LoopControl::NUMBER, restore_as::<loop_control::LoopControl>),
 ];
 
 /// An open file as a predecessor has left it. `None`: the record makes no sense.

@@ -11,16 +11,19 @@ use crate::{
     devices::OWN_NAME,
     files::{
         Files,
+        loops::LoopUse,
         mount::{MS_NODEV, Mount},
+
         vnode::{Description, NodeRef},
         watches::flag,
     },
     objects::{
         File, O_ACCMODE, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_NONBLOCK,
         O_PATH, O_RDWR, O_TMPFILE, O_TRUNC, O_WRONLY, OpenFile,
-        block::{Block, Disk},
+        block::{Block, Disk, Driven},
         character::Character,
         directory::Directory,
+        loop_control::{LOOP_CONTROL, LoopControl},
         null::Null,
         path::PathOnly,
         pipe::PipeEnd,
@@ -225,6 +228,9 @@ async fn open_node(
         }
         S_IFCHR | S_IFBLK if node.mount().has(MS_NODEV) => Err(Errno::EACCES),
         S_IFCHR => match base.devices().character(node.special_device())? {
+            (OWN_NAME, _) if node.special_device() == LOOP_CONTROL => {
+                File::new(closing, user, LoopControl { node }, status, path)
+            }
             (OWN_NAME, _) => File::new(closing, user, Null { node }, status, path),
             device => File::new(
                 closing,
@@ -236,7 +242,14 @@ async fn open_node(
         },
         S_IFBLK => {
             let device = base.devices().numbered(Kind::Block, node.special_device())?;
-            File::new(closing, user, open_block(base.peers(), device, node).await?, status, path)
+            let object = match device.service {
+                OWN_NAME => {
+                    let device = base.loops().device(device.minor.into())?;
+                    Block { node, device: Disk::Loop(LoopUse::new(device)) }
+                }
+                _ => open_block(base.peers(), device, node).await?,
+            };
+            File::new(closing, user, object, status, path)
         }
         _ => Err(Errno::ENXIO),
     }
@@ -311,7 +324,7 @@ async fn open_block(peers: &Peers, device: Device<'_>, node: NodeRef) -> Result<
     let minor = device.minor.into();
     let reply = peers.ask(service, block::Open { minor }.message()).await?;
     let (bytes, _, _) = block::Open::results(&reply)?;
-    Ok(Block { node, device: Disk { service, minor, bytes } })
+    Ok(Block { node, device: Disk::Driven(Driven { service, minor, bytes }) })
 }
 
 /// The last step of opening a FIFO, unless it is opened for both or must not wait.

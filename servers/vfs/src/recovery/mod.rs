@@ -18,6 +18,7 @@ use crate::{
     exec,
     files::{
         leases::FileOwner,
+        loops::LoopDevice,
         mount::{Mount, NewMount},
         vnode::{NodeRef, Running},
         watches::Inotify,
@@ -191,6 +192,7 @@ impl Restoration {
             }
         }
         self.restore_mounts();
+        self.lost += self.vfs.base().loops().restore(&store, |record| self.node(record));
         self.restore_queues();
         for thread in store.threads() {
             if let Err(Errno(_)) = self.restore_thread(&thread) {
@@ -207,6 +209,7 @@ impl Restoration {
         owners.into_iter().for_each(|(place, owner)| self.restore_owner(place, owner));
         self.restore_interests();
         self.restore_watches();
+        self.vfs.base().loops().settle();
     }
 
     /// Restores the registrations of epolls. Those of open files that have ended are none.
@@ -260,7 +263,7 @@ impl Restoration {
             // The source of one without device is its type; others are named after their service.
             let kind = match name.as_ref() {
                 _ if record.volatile => source.clone(),
-                name => name.map_or("?", |name| name.as_str()).into(),
+                name => mounts::kind_of(name.map_or("?", |name| name.as_str())).into(),
             };
             let mount = Mount::new(
                 NewMount {
@@ -279,6 +282,7 @@ impl Restoration {
             // What was written since the last sync is not known.
             mount.mark_dirty();
             mount.set_root(mount.restore(record.root));
+            mounts::use_disk(self.vfs.base(), &mount);
             self.mounts.insert(*place, mount.clone());
             self.vfs.base().files().mounts.add(mount);
         }
@@ -477,6 +481,10 @@ impl Inheritance for Restoration {
     /// Taken for one that lives, until all threads are known.
     fn life(&mut self, identity: Identity) -> Rc<Life> {
         self.vfs.base().lives().of(identity, || true)
+    }
+
+    fn loop_device(&mut self, number: u64) -> Option<Rc<LoopDevice>> {
+        self.vfs.base().loops().device(number).ok()
     }
 
     fn has_inode(&mut self, inode: u64) {

@@ -21,6 +21,7 @@ mod inotify;
 mod leases;
 mod limits;
 mod locks;
+mod loops;
 mod mappings;
 mod meanwhile;
 mod mounting;

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 use sys::{copy, ipc};
 
-/// ds, with services that are always up.
-pub struct Names(pub Vec<(&'static str, Endpoint)>);
+/// ds: the services, and the one that has come up again, until its clients have fetched that.
+pub struct Names(pub Vec<(&'static str, Endpoint)>, pub Arc<Mutex<Option<(&'static str, Endpoint)>>>);
 
 impl server::Service for Names {
     fn request(&mut self, message: &Message) -> SyncStep<Message> {
@@ -24,6 +24,13 @@ impl server::Service for Names {
                 }
             }
             Some(ds::Request::Subscribe(_)) => message.reply(Ok(0)),
+            Some(ds::Request::NextEvent(_)) => match self.1.lock().expect("the test has not panicked").take() {
+                Some((name, endpoint)) => {
+                    let (low, high) = Name::new(name).expect("is a name").to_words();
+                    ds::NextEvent::reply(message, 0, low, high, endpoint, true)
+                }
+                None => message.reply(Err(Errno::ENOENT)),
+            },
             _ => message.reply(Err(Errno::ENOENT)),
         })
     }

@@ -34,8 +34,10 @@ const EXT2: usize = 20;
 const TMPFS: usize = 21;
 const DISK: usize = 22;
 const PROC: usize = 24;
+const LOOP_EXT2: usize = 25;
 const ARGUMENTS: &str = "root=ext2,vda dev:vda=block,254,0,660,virtio_blk dev:vdb=block,254,1,660,virtio_blk \
-    dev:null=char,1,3,666,vfs dev:zero=char,1,5,666,tty dev:tty5=char,4,5,620,tty dev:ptmx=char,5,2,666,tty";
+    dev:null=char,1,3,666,vfs dev:zero=char,1,5,666,tty dev:tty5=char,4,5,620,tty dev:ptmx=char,5,2,666,tty \
+    dev:loop-control=char,10,237,660,vfs dev:loop0=block,7,0,660,vfs dev:loop1=block,7,1,660,vfs";
 const DISK_BYTES: u64 = 4 << 20;
 
 /// See the head of the file.
@@ -46,6 +48,8 @@ pub struct World {
     memory: Arc<Mutex<Memory>>,
     /// The services of which vfs has told rs that they have stalled.
     pub stalled: Arc<Mutex<Vec<Endpoint>>>,
+    /// The service whose restart ds tells next.
+    restarted: Arc<Mutex<Option<(&'static str, Endpoint)>>>,
     /// The first program, of the superuser.
     pub root: Endpoint,
     vfs: Cell<Endpoint>,
@@ -68,13 +72,15 @@ pub struct Stat {
 impl World {
     /// With an empty disk.
     pub fn new() -> World {
-        let medium = Arc::new(Mutex::new(Medium::new(formatted())));
+        let medium = Arc::new(Mutex::new(Medium::new(formatted(DISK_BYTES))));
         let memory = Arc::new(Mutex::new(Memory::default()));
         let line = Arc::new(Mutex::new(Line::default()));
         let mut machine = Machine::default();
         let names = [
             ("ext2", EXT2),
             ("tmpfs", TMPFS),
+            ("loop_ext2", LOOP_EXT2),
+            ("vfs", slot::VFS),
             ("virtio_blk", DISK),
             ("tty", slot::TTY),
             ("procfs", PROC),
@@ -84,7 +90,9 @@ impl World {
         let stalled = Arc::new(Mutex::new(Vec::new()));
         let shared = stalled.clone();
         machine.start(slot::RS, move |_| take_reports(&shared));
-        machine.start(slot::DS, |_| server::run(&mut Names(names)));
+        let restarted = Arc::new(Mutex::new(None));
+        let shared = restarted.clone();
+        machine.start(slot::DS, |_| server::run(&mut Names(names, shared)));
         let (disk, shared) = (medium.clone(), memory.clone());
         machine.start(DISK, |_| server::run(&mut Disk(disk)));
         machine.start(slot::VM, |_| server::run(&mut Vm(shared)));
@@ -97,7 +105,7 @@ impl World {
         machine.run();
         let root = Endpoint::new(199, 1);
         let (vfs, programs, calls) = (Cell::new(vfs), Cell::new(200), Cell::new(1));
-        let world = World { machine, disk: medium, line, memory, stalled, root, vfs, programs, calls };
+        let world = World { machine, disk: medium, line, memory, stalled, restarted, root, vfs, programs, calls };
         world.begin();
         world
     }
@@ -105,6 +113,19 @@ impl World {
     /// Starts tmpfs too.
     pub fn start_tmpfs(&mut self) {
         self.machine.start(TMPFS, |endpoint| tmpfs::process::main(start(endpoint, "")));
+        self.machine.run();
+    }
+
+    /// Starts the file system of loop devices.
+    pub fn start_loop_ext2(&mut self) {
+        self.machine.start(LOOP_EXT2, |endpoint| ext2::process::main(start(endpoint, "cache_kib=1024")));
+        self.machine.run();
+    }
+
+    /// The file system of loop devices dies, and its successor finds what it has preserved.
+    pub fn restart_loop_ext2(&mut self) {
+        self.machine.kill(Endpoint::new(LOOP_EXT2, 1));
+        self.machine.start(LOOP_EXT2, |endpoint| ext2::process::main(start(endpoint, "cache_kib=1024")));
         self.machine.run();
     }
 
@@ -133,6 +154,8 @@ impl World {
         self.machine.kill(self.vfs.get());
         self.vfs.set(self.machine.start(slot::VFS, |endpoint| crate::main(start(endpoint, ARGUMENTS))));
         self.machine.run();
+        *self.restarted.lock().expect("ds has not panicked") = Some(("vfs", self.vfs.get()));
+        self.machine.notify(Endpoint::new(slot::DS, 1), Endpoint::new(LOOP_EXT2, 1));
     }
 
     /// What vm has.
@@ -516,8 +539,8 @@ fn start(endpoint: Endpoint, arguments: &'static str) -> Start {
 }
 
 /// A disk with an empty file system.
-fn formatted() -> Vec<u8> {
-    let plan = tmpfs::format::Plan::new(DISK_BYTES);
+pub fn formatted(bytes: u64) -> Vec<u8> {
+    let plan = tmpfs::format::Plan::new(bytes);
     let mut disk = std::vec![0; plan.bytes()];
     plan.format(&mut disk, 1, Timestamp::default());
     disk
