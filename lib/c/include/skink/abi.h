@@ -1564,6 +1564,9 @@ struct skink_kernel_linux_call {
 /* Bytes of a message of a POSIX queue, in the same way (vfs). */
 #define SKINK_LIMITS_POSIX_MESSAGE_BYTES 0x2000ull
 
+/* Loop devices (vfs): /dev/loop0 and the following. */
+#define SKINK_LIMITS_LOOP_DEVICES 8u
+
 /* Frames that programs leave free (vm). */
 #define SKINK_LIMITS_FREE_FRAMES 192u
 
@@ -3046,6 +3049,9 @@ struct skink_tty_session_end {
 
 /* Text: /proc/net/unix. */
 #define SKINK_VFS_TEXT_SOCKETS 3ull
+
+/* Text: /proc/partitions. */
+#define SKINK_VFS_TEXT_PARTITIONS 4ull
 
 /* DescriptorAccess: reading. */
 #define SKINK_VFS_OPEN_READS 1ull

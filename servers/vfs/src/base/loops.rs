@@ -15,7 +15,7 @@ use abi::{
 };
 use alloc::{rc::Rc, vec::Vec};
 use sys::copy;
-use sys::fallible::{TryVec, filled};
+use sys::fallible::filled;
 
 /// Most bytes of a request.
 const MAX_BYTES: u64 = 1 << 20;
@@ -23,12 +23,11 @@ const MAX_BYTES: u64 = 1 << 20;
 const PIECE: u64 = 64 * 1024;
 
 impl Base {
-    /// Reads from a loop device. What the file has no bytes for is zeros. `EINVAL`: beyond its end.
+    /// Reads from a loop device. `EINVAL`: beyond its end; `EIO`: the file is shorter by now.
     pub async fn read_loop(&self, backing: &Backing, position: u64, bytes: u64) -> Result<Vec<u8>, Errno> {
         let start = backing.locate(position, bytes)?;
-        let mut data = self.mappings().read_into(backing.node(), start, bytes as usize).await?;
-        data.try_resize(bytes as usize, 0)?;
-        Ok(data)
+        let data = self.mappings().read_into(backing.node(), start, bytes as usize).await?;
+        if data.len() as u64 == bytes { Ok(data) } else { Err(Errno::EIO) }
     }
 
     /// Writes to a loop device. `EPERM`: it is read-only, or the file is sealed; `EINVAL`: beyond its end; `ENOSPC`.

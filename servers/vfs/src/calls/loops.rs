@@ -4,9 +4,7 @@ use super::{call::Call, done};
 use crate::{
     base::Flow,
     files::{
-        loops::{
-            LO_FLAGS_AUTOCLEAR, LO_FLAGS_PARTSCAN, LO_FLAGS_READ_ONLY, LOOP_MAJOR, LoopDevice, Settings,
-        },
+        loops::{LO_FLAGS_AUTOCLEAR, LO_FLAGS_PARTSCAN, LO_FLAGS_READ_ONLY, LOOP_MAJOR, LoopDevice, Settings},
         stat,
         vnode::NodeRef,
     },

@@ -27,8 +27,8 @@ use layout::{MOUNTS, PEERS, Places};
 pub use pool::ROOT;
 use pool::SHARE;
 use records::{
-    BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, ListRecord, LockRecord, LoopRecord, MountRecord,
-    NO_PLACE, Note, PeerRecord, TableRecord,
+    BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, ListRecord, LockRecord, LoopRecord,
+    MountRecord, NO_PLACE, Note, PeerRecord, TableRecord,
 };
 use recover::records::{Record, Recover, Table, VALUE_BITS};
 use server::quota::Share;

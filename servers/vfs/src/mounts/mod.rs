@@ -5,8 +5,8 @@ mod options;
 use crate::{
     base::Base,
     callers::permission::S_IFBLK,
-    events::Startup,
     devices::OWN_NAME,
+    events::Startup,
     files::{
         Files,
         loops::{LOOP_MAJOR, LoopUse},

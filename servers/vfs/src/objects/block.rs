@@ -209,12 +209,7 @@ fn span(position: u64, bytes: u64) -> (u64, u64) {
     (start, (end - start).min(CHUNK))
 }
 
-async fn read(
-    base: &Base,
-    file: &OpenFile,
-    mut buffer: UserBuffer,
-    at: Option<u64>,
-) -> Result<u64, Errno> {
+async fn read(base: &Base, file: &OpenFile, mut buffer: UserBuffer, at: Option<u64>) -> Result<u64, Errno> {
     let disk = disk_of(file)?;
     let size = disk.bytes();
     let start = at.unwrap_or_else(|| file.position());
@@ -251,12 +246,7 @@ async fn read_piece(
 }
 
 /// `ENOSPC` at the end of the device.
-async fn write(
-    base: &Base,
-    file: &OpenFile,
-    mut buffer: UserBuffer,
-    at: Option<u64>,
-) -> Result<u64, Errno> {
+async fn write(base: &Base, file: &OpenFile, mut buffer: UserBuffer, at: Option<u64>) -> Result<u64, Errno> {
     let disk = disk_of(file)?;
     let size = disk.bytes();
     let start = at.unwrap_or_else(|| file.position());

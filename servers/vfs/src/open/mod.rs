@@ -13,7 +13,6 @@ use crate::{
         Files,
         loops::LoopUse,
         mount::{MS_NODEV, Mount},
-
         vnode::{Description, NodeRef},
         watches::flag,
     },
