@@ -15,7 +15,7 @@ use crate::{
         regular::Regular,
     },
 };
-use abi::Errno;
+use abi::{Capability, Errno};
 use alloc::rc::Rc;
 
 mod request {
@@ -108,7 +108,7 @@ fn serve(call: &Call, file: &OpenFile, device: &LoopDevice, request: u32) -> Res
         request::LOOP_CLR_FD => device.clear(),
         request::LOOP_GET_STATUS64 if argument == 0 => Err(Errno::EINVAL),
         request::LOOP_GET_STATUS64 => user::store(who, argument, &status(call, device)?.0),
-        _ if !file.writes() && !call.process.caller.credentials().is_root() => Err(Errno::EPERM),
+        _ if !file.writes() && !call.process.caller.credentials().has(Capability::SysAdmin) => Err(Errno::EPERM),
         request::LOOP_SET_STATUS64 => {
             let mut info = Info([0; INFO_BYTES]);
             user::fetch(who, argument, &mut info.0)?;
