@@ -10,7 +10,7 @@ pub const SYSTEM_CALL: u32 = crate::linux::nr::SKINK_M3IPC;
 
 /// Calls for the library alone.
 pub mod own {
-    /// `()` → 1: the calling thread sends and receives by the kernel's primitives; 0: by the calls of `m3ipc::call`. `EMOLNOTBIND`.
+    /// `(address of a 64-bit count of what the thread sends by primitives, or 0)` → 1: the calling thread sends and receives by the kernel's primitives; 0: by the calls of `m3ipc::call`. `EMOLNOTBIND`.
     pub const MODE: u64 = 256;
     /// `(endpoint)` → the kernel's endpoint of a process, and `FOUND`; 0: it is reached by the calls of `m3ipc::call` only. Stays valid as long
     /// as that thread lives. Errors as of `send`.

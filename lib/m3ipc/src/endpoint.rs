@@ -82,6 +82,11 @@ impl Endpoint {
         Endpoint(generation * DISTANCE + number.get())
     }
 
+    /// Returns how often the slot that it names had been bound; 0 for slots of the system.
+    pub fn generation(self) -> u32 {
+        self.0.saturating_add(TASKS as i32).div_euclid(DISTANCE).max(0).cast_unsigned()
+    }
+
     /// Returns the slot that it names.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use crate::system::{Identity, System};
 use crate::threads::{Doing, Place, Wait};
 use abi::Endpoint;
 use abi::endpoint::APPLICATIONS_BIT;
+use m3ipc::descriptor::misc;
 use m3ipc::endpoint::{Endpoint as Name, Number};
 use m3ipc::error::Error;
 use m3ipc::rendezvous::Place as Where;
@@ -22,9 +23,9 @@ impl<S: System> M3ipc<S> {
         self.node.id()?;
         let number = self.slot(container, number)?;
         match (kind, caller.place) {
-            (Kind::Process, Some(_)) => return Err(Error::Busy),
+            (Kind::Process, Some(_)) => return Err(Error::BindType),
             // Its group leader is: so it will be, too.
-            (Kind::Thread, Some(_)) if self.is_bound_itself(caller) => return Err(Error::Busy),
+            (Kind::Thread, Some(_)) if self.is_bound_itself(caller) => return Err(Error::BindType),
             _ => {}
         }
         let thread = if kind == Kind::Thread { caller.thread } else { process.thread };
@@ -40,17 +41,21 @@ impl<S: System> M3ipc<S> {
 
     /// `lclbind`.
     pub fn bind_other(&mut self, caller: &Caller, container: i32, pid: i32, number: i32) -> Handled {
-        let asking = self.identity(caller.thread)?;
         self.node.id()?;
         let number = self.slot(container, number)?;
+        let process = self.process_to_bind(caller, pid)?;
+        self.bind(container as u8, number, process.thread, &process, Kind::Process)
+    }
+
+    /// The process with this pid, which is not bound yet and which the caller may bind.
+    fn process_to_bind(&mut self, caller: &Caller, pid: i32) -> Result<Identity, Error> {
+        let asking = self.identity(caller.thread)?;
         let process = if pid > 0 { self.system.enroll(caller.thread, pid)? } else { return Err(Error::BadPid) };
         if !may_bind(&asking, &process) {
             return Err(Error::NotPermitted);
         }
-        if self.threads.get(process.thread).is_some_and(|thread| thread.place.is_some()) {
-            return Err(Error::Busy);
-        }
-        self.bind(container as u8, number, process.thread, &process, Kind::Process)
+        let is_bound = self.threads.get(process.thread).is_some_and(|thread| thread.place.is_some());
+        if is_bound { Err(Error::BindType) } else { Ok(process) }
     }
 
     fn bind(&mut self, container: u8, number: Number, thread: Endpoint, process: &Identity, kind: Kind) -> Handled {
@@ -60,33 +65,24 @@ impl<S: System> M3ipc<S> {
             (Kind::Thread, Some(leader)) if leader.container == container => machine.bind_thread(number, leader.number),
             (Kind::Thread, _) => Err(Error::GroupLeader),
         })??;
-        let place = Place { container, number };
-        let Some(known) = self.threads.enter(thread) else { return Err(Error::BadPid) };
-        // What is sent to a thread directly must not reach it under another name: so it is direct once in each container.
-        let is_direct = known.was_in & 1 << container == 0;
-        known.was_in |= 1 << container;
-        known.place = Some(place);
-        let member = Member {
-            thread,
-            caller: thread,
-            pid: process.pid,
-            kind,
-            is_direct,
-            ended_by: None,
-            undelivered: None,
-            value: 0,
-            warn: Name::NONE.raw(),
-            kept: (!0, 0),
-            sent: 0,
-            copies: 0,
-        };
-        let owner = self.container_of(place)?;
-        owner.members.set(number, Some(member));
-        let row = owner.row();
-        if is_direct {
-            self.system.join(thread, row);
+        self.admit(Place { container, number }, name, Member::of(thread, process.pid, kind))
+    }
+
+    /// A slot of the rendezvous is occupied: by this member.
+    fn admit(&mut self, place: Place, name: Name, mut member: Member) -> Handled {
+        if let Some(known) = self.threads.enter(member.thread) {
+            // What is sent to a thread directly must not reach it under another name: so it is direct once in each container.
+            member.is_direct = known.was_in & 1 << place.container == 0 && member.flags & misc::RMTBACKUP == 0;
+            known.was_in |= 1 << place.container;
+            known.place = Some(place);
         }
-        self.wake_waits_for(place, name, thread);
+        let owner = self.container_of(place)?;
+        owner.members.set(place.number, Some(member));
+        let row = owner.row();
+        if member.is_direct {
+            self.system.join(member.thread, row);
+        }
+        self.wake_waits_for(place, name, member.thread);
         Ok(Step::Done(name.raw().into()))
     }
 
@@ -102,20 +98,48 @@ impl<S: System> M3ipc<S> {
         }
     }
 
-    /// `rmtbind`.
-    pub fn bind_remote(&mut self, caller: &Caller, container: i32, name: i32, node: i32) -> Handled {
+    /// `rmtbind`: a process of another node gets the name that it has there. Without proxies nothing reaches it.
+    pub fn bind_remote(&mut self, caller: &Caller, container: i32, name: i32, node: i32, text: u64) -> Handled {
         self.identity(caller.thread)?.check_root()?;
+        let text = self.read(caller, text)?;
+        let place = self.other_node(container, node)?;
+        let member = Member { name: text, ..Member::of(Endpoint::NONE, -1, Kind::Process) };
+        self.bind_as(container as u8, Name::from_raw(name), place, member)
+    }
+
+    /// `bkupbind`: a process of this node stands by for one of another.
+    pub fn bind_backup(&mut self, caller: &Caller, container: i32, pid: i32, name: i32, node: i32) -> Handled {
+        let place = self.other_node(container, node)?;
+        let process = self.process_to_bind(caller, pid)?;
+        let member = Member { flags: misc::RMTBACKUP, ..Member::of(process.thread, process.pid, Kind::Process) };
+        self.bind_as(container as u8, Name::from_raw(name), place, member)
+    }
+
+    /// `replbind`: a process of this node has the name of one of another, which it replicates.
+    pub fn bind_replica(&mut self, caller: &Caller, container: i32, pid: i32, name: i32) -> Handled {
+        self.node.id()?;
+        self.container(container)?;
+        let process = self.process_to_bind(caller, pid)?;
+        let member = Member { flags: misc::REPLICATED, ..Member::of(process.thread, process.pid, Kind::Process) };
+        self.bind_as(container as u8, Name::from_raw(name), Where::Here, member)
+    }
+
+    /// A node of a container that is not this one.
+    fn other_node(&mut self, container: i32, node: i32) -> Result<Where, Error> {
         let own = self.node.id()?;
         let bits = self.container(container)?.info.nodes;
-        let node = u8::try_from(node).ok().filter(|node| *node < 32).ok_or(Error::BadNode)?;
+        let node = crate::node::node_number(node)?;
         if node == own {
-            return Err(Error::BadNode);
+            return Err(Error::LocalProcess);
         }
-        if bits & 1 << node == 0 {
-            return Err(Error::NodeNotOfContainer);
-        }
-        Name::from_raw(name).number()?;
-        Err(Error::NoProxy)
+        if bits & 1 << node == 0 { Err(Error::NodeNotOfContainer) } else { Ok(Where::There(node)) }
+    }
+
+    fn bind_as(&mut self, container: u8, name: Name, place: Where, member: Member) -> Handled {
+        let number = name.number()?;
+        self.slot(container.into(), number.get())?;
+        self.with(container, |machine, _| machine.bind_as(name, place))??;
+        self.admit(Place { container, number }, name, member)
     }
 
     /// `wait4bind`.
@@ -144,13 +168,12 @@ impl<S: System> M3ipc<S> {
     /// `wait4unbind`.
     pub fn wait_for_unbind(&mut self, caller: &Caller, name: i32, limit_ms: i64) -> Handled {
         let (place, name) = (caller.bound()?, Name::from_raw(name));
-        if self.container_of(place)?.machine.locate(name)? == place.number {
-            return Err(Error::BadPeer);
+        name.number()?;
+        match self.container_of(place)?.machine.locate(name) {
+            Ok(_) if limit_ms == 0 => Err(Error::Again),
+            Ok(_) => self.wait(caller, Wait::UnboundOf(place.container, name), limit_ms),
+            Err(_) => Ok(Step::Done(name.raw().into())),
         }
-        if limit_ms == 0 {
-            return Err(Error::Again);
-        }
-        self.wait(caller, Wait::UnboundOf(place.container, name), limit_ms)
     }
 
     /// `unbind`.
@@ -166,7 +189,9 @@ impl<S: System> M3ipc<S> {
             })?,
         };
         let Some(pid) = container.members.get(slot).map(|member| member.pid) else { return Err(Error::NotBound) };
-        if pid != asking.pid {
+        if pid <= 0 {
+            asking.check_root()?;
+        } else if pid != asking.pid {
             let owner = self.system.enroll(caller.thread, pid)?;
             if !may_bind(&asking, &owner) {
                 return Err(Error::NotPermitted);
@@ -219,7 +244,7 @@ impl<S: System> M3ipc<S> {
             _ => false,
         };
         while let Some(waiter) = self.threads.find(is_awaited) {
-            self.end_wait(waiter.endpoint, 0);
+            self.end_wait(waiter.endpoint, name.raw().into());
         }
     }
 
@@ -252,7 +277,7 @@ impl<S: System> M3ipc<S> {
     /// `getep`.
     pub fn endpoint_of(&mut self, caller: &Caller, pid: i32) -> Handled {
         if pid <= 0 {
-            return Err(Error::BadPid);
+            return Err(Error::Range);
         }
         let process = self.system.enroll(caller.thread, pid)?;
         let place = self.threads.get(process.thread).and_then(|known| known.place).ok_or(Error::NotBound)?;

@@ -4,7 +4,8 @@ use crate::system::System;
 use crate::threads::{Doing, Outcome, Place, Threads, Wait};
 use abi::Endpoint;
 use abi::endpoint::{APPLICATIONS_BIT, FIRST_CONTAINER};
-use m3ipc::descriptor::ContainerInfo;
+use alloc::vec::Vec;
+use m3ipc::descriptor::{ContainerInfo, Name};
 use m3ipc::endpoint::Number;
 use m3ipc::error::Error;
 use m3ipc::limits::SLOTS;
@@ -45,12 +46,41 @@ pub struct Member {
     pub kept: (u64, u64),
     /// Messages that m3ipc has sent for it.
     pub sent: u64,
+    /// Where its library counts the messages that it sends by primitives; 0: nowhere.
+    pub counter: u64,
     /// Copies that it has asked for.
     pub copies: u64,
+    /// Bits of `misc`.
+    pub flags: u32,
+    /// Its name; of processes of other nodes.
+    pub name: Name,
+}
+
+impl Member {
+    /// A process that has just been bound, and is not direct.
+    pub fn of(thread: Endpoint, pid: i32, kind: Kind) -> Member {
+        Member {
+            thread,
+            caller: thread,
+            pid,
+            kind,
+            is_direct: false,
+            ended_by: None,
+            undelivered: None,
+            value: 0,
+            warn: m3ipc::endpoint::Endpoint::NONE.raw(),
+            kept: (!0, 0),
+            sent: 0,
+            counter: 0,
+            copies: 0,
+            flags: 0,
+            name: [0; 16],
+        }
+    }
 }
 
 /// Who is in each slot.
-pub struct Members([Option<Member>; SLOTS]);
+pub struct Members(Vec<Option<Member>>);
 
 impl Members {
     /// The member in a slot.
@@ -93,8 +123,12 @@ pub struct Container {
 
 impl Container {
     /// A container in which nobody is bound.
-    pub fn new(number: u8, info: ContainerInfo) -> Container {
-        Container { number, info, machine: Rendezvous::new(), members: Members([None; SLOTS]) }
+    ///
+    /// # Errors
+    /// `NoMemory`.
+    pub fn new(number: u8, info: ContainerInfo) -> Result<Container, Error> {
+        let members = sys::fallible::filled(None, SLOTS).map_err(|_| Error::NoMemory)?;
+        Ok(Container { number, info, machine: Rendezvous::new(), members: Members(members) })
     }
 
     /// The kernel's row of its members.

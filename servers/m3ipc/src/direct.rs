@@ -18,7 +18,7 @@ impl<S: System> M3ipc<S> {
         let caller = self.caller(thread)?;
         let place = caller.bound()?;
         match number {
-            own::MODE => Ok(Step::Done(self.is_direct(&caller, place)?.into())),
+            own::MODE => self.mode(&caller, place, a),
             own::RESOLVE => self.resolve(&caller, place, Name::from_raw(a as i32)),
             own::NAME => self.name_of_thread(place, Endpoint(a as u32)),
             own::FETCH => self.fetch(&caller, place, Name::from_raw(a as i32), b, c != 0),
@@ -26,6 +26,14 @@ impl<S: System> M3ipc<S> {
             own::LIMIT => self.limit(&caller, place, a as i64),
             _ => Err(Error::NotImplemented),
         }
+    }
+
+    fn mode(&mut self, caller: &Caller, place: Place, counter: u64) -> Handled {
+        let is_direct = self.is_direct(caller, place)?;
+        if is_direct {
+            self.member(place)?.counter = counter;
+        }
+        Ok(Step::Done(is_direct.into()))
     }
 
     fn is_direct(&mut self, caller: &Caller, place: Place) -> Result<bool, Error> {

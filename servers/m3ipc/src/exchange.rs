@@ -11,6 +11,7 @@ use m3ipc::error::Error;
 use m3ipc::limits::TASKS;
 use m3ipc::message::Message as Packet;
 use m3ipc::rendezvous::{Turn, Wait as MayWait};
+use m3ipc::rights::Trap;
 
 /// Slot in whose name interrupts are told.
 const HARDWARE: i32 = -1;
@@ -116,19 +117,20 @@ impl<S: System> M3ipc<S> {
         self.identity(caller.thread)?.check_root()?;
         let place = Place { number: Number::new(source)?, ..caller.bound()? };
         if self.container_of(place)?.members.get(place.number).is_none() {
-            return Err(Error::NotBound);
+            return Err(Error::BadProcess);
         }
         self.notify_in_name(place, Name::from_raw(to), 0)
     }
 
-    /// `hdw_notify`: in the name of HARDWARE, a task of the container.
+    /// `hdw_notify`: in the name of HARDWARE, a task that need not be bound.
     pub fn notify_hardware(&mut self, caller: &Caller, container: i32, to: i32) -> Handled {
         self.identity(caller.thread)?.check_root()?;
         let place = Place { container: self.container(container)?.number, number: Number::new(HARDWARE)? };
-        if self.container_of(place)?.members.get(place.number).is_none() {
-            return Err(Error::BadProcess);
-        }
-        self.notify_in_name(place, Name::from_raw(to), 0)
+        let to = Name::from_raw(to);
+        let is_open = self.receives_elsewhere(place, to);
+        self.with(place.container, |machine, finish| machine.notify_of(place.number, to, is_open, finish))??;
+        self.tell_direct(place.container, to);
+        Ok(Step::Done(0))
     }
 
     fn notify_in_name(&mut self, source: Place, to: Name, value: i32) -> Handled {
@@ -141,7 +143,7 @@ impl<S: System> M3ipc<S> {
 
     /// Whether a member receives by a primitive, and would take a notification of `source`.
     fn receives_elsewhere(&mut self, source: Place, to: Name) -> bool {
-        let Ok(thread) = self.member(source).map(|member| member.thread) else { return false };
+        let thread = self.member(source).map_or(Endpoint::NONE, |member| member.thread);
         let Ok(container) = self.container_of(source) else { return false };
         let to = container.machine.locate(to).ok().and_then(|number| container.members.get(number));
         let Some(to) = to.filter(|to| to.is_direct).map(|to| to.thread) else { return false };
@@ -168,16 +170,20 @@ impl<S: System> M3ipc<S> {
             thread
                 .is_some_and(|thread| matches!(system.state(thread), Some(Native::Receiving(_) | Native::Answering(_))))
         };
-        let (from_slot, to_slot) = container.machine.check_copy(place.number, source, target, waits)?;
-        if bytes <= 0 || bytes > node.max_copy() {
+        let rights = container.machine.rights(place.number).ok_or(Error::NotBound)?;
+        rights.check_trap(Trap::Copy)?;
+        if bytes < 0 || bytes > node.max_copy() {
             return Err(Error::Range);
         }
+        let (from_slot, to_slot) = container.machine.check_copy(place.number, source, target, waits)?;
         let thread = |number| container.members.get(number).map(|member: &Member| member.thread).ok_or(Error::NotBound);
         let (source, target) = (thread(from_slot)?, thread(to_slot)?);
         if place.number != from_slot && place.number != to_slot {
             system.enroll(caller.thread, 0)?.check_root()?;
         }
-        system.copy((source, from.1), (target, to.1), bytes as u64)?;
+        if bytes > 0 {
+            system.copy((source, from.1), (target, to.1), bytes as u64).map_err(|_| Error::AddressNotAvailable)?;
+        }
         self.member(place)?.copies += 1;
         Ok(Step::Done(bytes.into()))
     }

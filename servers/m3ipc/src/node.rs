@@ -7,6 +7,7 @@ use m3ipc::descriptor::{CONTAINER_RUNNING, ContainerInfo, DrvsInfo, NodeInfo, no
 use m3ipc::endpoint::Endpoint as Name;
 use m3ipc::error::Error;
 use m3ipc::limits::{CONTAINERS, MAX_COPY, NODES, PROCESSES, SYSTEM_PROCESSES, TASKS, VERSION};
+use m3ipc::rendezvous::Place;
 use sys::fallible::TryVec;
 use zerocopy::IntoBytes;
 
@@ -61,7 +62,7 @@ pub fn container_number(number: i32) -> Result<u8, Error> {
     u8::try_from(number).ok().filter(|&number| usize::from(number) < CONTAINERS).ok_or(Error::BadContainer)
 }
 
-fn node_number(number: i32) -> Result<u8, Error> {
+pub fn node_number(number: i32) -> Result<u8, Error> {
     u8::try_from(number).ok().filter(|&number| usize::from(number) < NODES).ok_or(Error::BadNode)
 }
 
@@ -74,7 +75,7 @@ impl<S: System> M3ipc<S> {
     /// `drvs_init`.
     pub fn init_node(&mut self, caller: &Caller, id: i32, address: u64) -> Handled {
         self.identity(caller.thread)?.check_root()?;
-        let id = node_number(id)?;
+        let id = node_number(id).map_err(|_| Error::Range)?;
         if self.node.id.is_some() {
             return Err(Error::AlreadyInitialised);
         }
@@ -103,10 +104,12 @@ impl<S: System> M3ipc<S> {
 
     /// `drvs_end`.
     pub fn end_node(&mut self, caller: &Caller) -> Handled {
-        self.identity(caller.thread)?.check_root()?;
+        let process = self.identity(caller.thread)?;
+        process.check_root()?;
         self.node.id()?;
+        let own = process.pid;
         while let Some(number) = self.containers.last().map(|container| container.number) {
-            self.end_members(number);
+            self.end_members(number, own);
         }
         self.node = Node::new();
         Ok(Step::Done(0))
@@ -124,9 +127,9 @@ impl<S: System> M3ipc<S> {
         self.identity(caller.thread)?.check_root()?;
         let id = self.node.id()?;
         let mut info: ContainerInfo = self.read(caller, address)?;
-        let number = container_number(info.number)?;
+        let number = container_number(info.number).map_err(|_| Error::Range)?;
         if i32::from(number) >= self.node.limits.containers {
-            return Err(Error::BadContainer);
+            return Err(Error::Range);
         }
         if self.containers.iter().any(|container| container.number == number) {
             return Err(Error::ContainerRunning);
@@ -142,34 +145,39 @@ impl<S: System> M3ipc<S> {
             }
             within(*value, limit)?;
         }
-        if info.name[0] == 0 || info.name.last() != Some(&0) {
-            return Err(Error::Range);
+        match info.name {
+            [0, ..] => return Err(Error::Invalid),
+            [.., 0] => {}
+            _ => return Err(Error::Range),
         }
         info.flags = CONTAINER_RUNNING;
         info.nodes |= 1 << id;
         info.node_count = info.nodes.count_ones() as i32;
         info.bound = 0;
-        self.containers.try_push(Container::new(number, info)).map_err(|_| Error::NoMemory)?;
+        self.containers.try_push(Container::new(number, info)?).map_err(|_| Error::NoMemory)?;
         Ok(Step::Done(0))
     }
 
     /// `vm_end`.
     pub fn end_container(&mut self, caller: &Caller, number: i32) -> Handled {
-        self.identity(caller.thread)?.check_root()?;
+        let process = self.identity(caller.thread)?;
+        process.check_root()?;
         let number = self.container(number)?.number;
-        self.end_members(number);
+        self.end_members(number, process.pid);
         Ok(Step::Done(0))
     }
 
-    /// Ends a container, and with it the processes that are bound there.
-    fn end_members(&mut self, number: u8) {
+    /// Ends a container, and with it the processes that are bound there, but for the one that has asked.
+    fn end_members(&mut self, number: u8, asking: i32) {
         while let Some((slot, pid)) = self
             .container(number.into())
             .ok()
             .and_then(|container| container.members.iter().next().map(|(slot, member)| (slot, member.pid)))
         {
             self.vacate(number, slot);
-            self.system.signal(pid, END_SIGNAL);
+            if pid > 0 && pid != asking {
+                self.system.signal(pid, END_SIGNAL);
+            }
         }
         self.containers.retain(|container| container.number != number);
     }
@@ -205,6 +213,7 @@ impl<S: System> M3ipc<S> {
             flags: if id == own { node::ATTACHED } else { 0 },
             proxies: Name::NONE.raw(),
             containers,
+            name: if id == own { *b"local\0\0\0\0\0\0\0\0\0\0\0" } else { [0; 16] },
             ..NodeInfo::default()
         };
         self.system.write(caller.thread, address, info.as_bytes())?;
@@ -230,11 +239,14 @@ impl<S: System> M3ipc<S> {
         self.identity(caller.thread)?.check_root()?;
         let own = self.node.id()?;
         let id = node_number(id)?;
-        let info = &mut self.container(number)?.info;
+        let container = self.container(number)?;
+        let mut bound = container.members.iter().map(|(slot, _)| container.machine.place(slot));
+        let is_used = bound.any(|place| place == Some(Place::There(id)));
+        let info = &mut container.info;
         if info.nodes & 1 << id == 0 {
             return Err(Error::NodeNotOfContainer);
         }
-        if id == own {
+        if id == own || is_used {
             return Err(Error::NodeBusy);
         }
         info.nodes &= !(1 << id);

@@ -7,7 +7,7 @@ use abi::Endpoint;
 use m3ipc::descriptor::{Privileges, ProcessInfo, misc, rts};
 use m3ipc::endpoint::{Endpoint as Name, Number};
 use m3ipc::error::Error;
-use m3ipc::rendezvous::Activity;
+use m3ipc::rendezvous::{Activity, Place};
 use m3ipc::rights::Rights;
 use zerocopy::IntoBytes;
 
@@ -16,11 +16,11 @@ impl<S: System> M3ipc<S> {
     pub fn set_rights(&mut self, caller: &Caller, container: i32, name: i32, address: u64) -> Handled {
         self.identity(caller.thread)?.check_root()?;
         let wanted: Privileges = self.read(caller, address)?;
-        let rights = Rights::try_from(wanted)?;
         let number = self.container(container)?.number;
         let M3ipc { system, containers, .. } = self;
         let container = containers.iter_mut().find(|one| one.number == number).ok_or(Error::ContainerNotRunning)?;
         let slot = container.machine.locate(Name::from_raw(name))?;
+        let rights = Rights::try_from(wanted)?;
         container.machine.set_rights(slot, rights)?;
         if let Some(member) = container.members.get_mut(slot) {
             (member.kept, member.warn) = ((wanted.calls, wanted.alarm), wanted.warn);
@@ -87,26 +87,35 @@ impl<S: System> M3ipc<S> {
             Activity::Running if member.is_direct => by_primitives(container, system.state(member.thread)),
             activity => activity,
         };
+        let on_node = match container.machine.place(slot) {
+            Some(Place::There(other)) => other,
+            _ => node,
+        };
         let (state, receives_from, sends_to) = match activity {
             Activity::Running => (0, Name::NONE, Name::NONE),
             Activity::Sending(to) => (rts::SENDING, Name::NONE, to),
             Activity::Receiving(from) => (rts::RECEIVING, from, Name::NONE),
         };
+        let mut counted = 0u64;
+        if member.counter != 0 && system.read(member.thread, member.counter, counted.as_mut_bytes()).is_err() {
+            counted = 0;
+        }
         let leads = if member.kind == Kind::Process { misc::GRPLEADER } else { 0 };
         let notified = if container.machine.is_notified(slot) { misc::NOTIFY } else { 0 };
         Some(ProcessInfo {
             number: slot.get(),
             endpoint: name(slot),
             container: container.number.into(),
-            state,
+            state: if on_node == node { state } else { state | rts::REMOTE },
             pid: member.pid,
-            node: node.into(),
-            nodes: 1 << node,
-            flags: leads | notified,
+            node: on_node.into(),
+            nodes: 1 << on_node,
+            flags: leads | notified | member.flags,
+            name: member.name,
             receives_from: receives_from.raw(),
             sends_to: sends_to.raw(),
             leader: container.machine.leader(slot).map_or(Name::NONE.raw(), name),
-            local_sent: member.sent,
+            local_sent: member.sent.wrapping_add(counted),
             local_copies: member.copies,
             ..nobody()
         })

@@ -135,7 +135,9 @@ impl<S: System> M3ipc<S> {
             Call::Bind => self.bind_caller(&caller, one, two, Kind::Process),
             Call::ThreadBind => self.bind_caller(&caller, one, two, Kind::Thread),
             Call::LocalBind => self.bind_other(&caller, one, two, three),
-            Call::RemoteBind => self.bind_remote(&caller, one, two, three),
+            Call::RemoteBind => self.bind_remote(&caller, one, two, three, d),
+            Call::BackupBind => self.bind_backup(&caller, one, two, three, d as i32),
+            Call::ReplicaBind => self.bind_replica(&caller, one, two, three),
             Call::WaitForBind => self.wait_for_bind(&caller, a as i64),
             Call::WaitForBindOf => self.wait_for_bind_of(&caller, one, b as i64),
             Call::WaitForUnbind => self.wait_for_unbind(&caller, one, b as i64),
@@ -158,9 +160,7 @@ impl<S: System> M3ipc<S> {
             Call::WakeUp => self.wake_up(&caller, one, two),
 
             // What connects nodes comes with the network.
-            Call::BackupBind
-            | Call::ReplicaBind
-            | Call::MigrateStart
+            Call::MigrateStart
             | Call::MigrateRollback
             | Call::MigrateCommit
             | Call::Relay
@@ -198,8 +198,9 @@ impl<S: System> M3ipc<S> {
     /// The container with this number.
     ///
     /// # Errors
-    /// `BadContainer`, `ContainerNotRunning`.
+    /// `NotInitialised`, `BadContainer`, `ContainerNotRunning`.
     pub fn container(&mut self, number: i32) -> Result<&mut Container, Error> {
+        self.node.id()?;
         let number = crate::node::container_number(number)?;
         self.containers.iter_mut().find(|container| container.number == number).ok_or(Error::ContainerNotRunning)
     }

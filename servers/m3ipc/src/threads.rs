@@ -2,6 +2,7 @@
 
 use abi::Endpoint;
 use abi::endpoint::{SERVICE_SLOTS, SLOTS};
+use alloc::vec::Vec;
 use m3ipc::endpoint::{Endpoint as Name, Number};
 use m3ipc::message::Message;
 
@@ -81,15 +82,19 @@ impl Thread {
 
 /// All threads, by slot.
 pub struct Threads {
-    all: [Thread; THREADS],
+    all: Vec<Thread>,
     /// No thread has a deadline before this time; 0: none has one.
     next_deadline_ns: u64,
 }
 
 impl Threads {
     /// Nobody has called.
-    pub const fn new() -> Threads {
-        Threads { all: [Thread::NONE; THREADS], next_deadline_ns: 0 }
+    ///
+    /// # Panics
+    /// When there is no memory for the table, at the start.
+    pub fn new() -> Threads {
+        let all = sys::fallible::filled(Thread::NONE, THREADS).expect("memory for all threads");
+        Threads { all, next_deadline_ns: 0 }
     }
 
     fn index(thread: Endpoint) -> Option<usize> {

@@ -123,20 +123,43 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
         ended: &mut impl Ended<M>,
     ) -> Result<(), Error> {
         let to = self.check_destination(who, to, Trap::Notify)?;
-        let is_system = |number| self.process(number).is_some_and(|process| process.rights.is_system());
-        if !is_system(who) {
+        if !self.process(who).is_some_and(|process| process.rights.is_system()) {
             return Err(Error::Privileges);
         }
-        if self.accepts(to, who) && self.takes_notifications(to) {
-            let source = self.endpoint(who).ok_or(Error::NotBound)?;
+        self.post(who, to, elsewhere, ended)
+    }
+
+    /// The same in the name of a slot, whoever is in it, if anybody: of HARDWARE, when an interrupt has come.
+    ///
+    /// # Errors
+    /// As [`Rendezvous::notify`], but for those of the caller's rights.
+    pub fn notify_of(
+        &mut self,
+        source: Number,
+        to: Endpoint,
+        elsewhere: bool,
+        ended: &mut impl Ended<M>,
+    ) -> Result<(), Error> {
+        let to = self.locate(to)?;
+        match self.place(to) {
+            _ if to == source => Err(Error::BadPeer),
+            Some(Place::Here) => self.post(source, to, elsewhere, ended),
+            _ => Err(Error::NoProxy),
+        }
+    }
+
+    fn post(&mut self, source: Number, to: Number, elsewhere: bool, ended: &mut impl Ended<M>) -> Result<(), Error> {
+        if self.accepts(to, source) && self.takes_notifications(to) {
+            let name = self.last_name(source);
             self.set_doing(to, Doing::Running);
-            ended.ended(to, End::Received(Received::Notification(source)));
+            ended.ended(to, End::Received(Received::Notification(name)));
             return Ok(());
         }
-        if !is_system(to) && !elsewhere {
+        let may_be_kept = elsewhere || self.process(to).is_some_and(|process| process.rights.is_system());
+        if !may_be_kept {
             return Err(Error::Privileges);
         }
-        let is_new = self.process_mut(to).is_some_and(|process| process.pending.insert(who));
+        let is_new = self.process_mut(to).is_some_and(|process| process.pending.insert(source));
         if is_new { Ok(()) } else { Err(Error::Overrun) }
     }
 
@@ -219,7 +242,7 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
         match next {
             Next::NotificationOf(source) => {
                 self.process_mut(who)?.pending.remove(source);
-                Some(Received::Notification(self.endpoint(source)?))
+                Some(Received::Notification(self.last_name(source)))
             }
             Next::MessageOf(sender) => {
                 let Doing::Sending { message, then, .. } = self.process(sender)?.doing else { return None };

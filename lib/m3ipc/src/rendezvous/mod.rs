@@ -198,12 +198,26 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
         }
     }
 
+    /// Binds a process under the name that it has elsewhere: one of another node, or a replica.
+    ///
+    /// # Errors
+    /// As [`Rendezvous::bind`]; as [`Endpoint::number`].
+    pub fn bind_as(&mut self, endpoint: Endpoint, place: Place) -> Result<Endpoint, Error> {
+        let number = endpoint.number()?;
+        self.occupy_as(number, endpoint.generation(), place, number)
+    }
+
     fn occupy(&mut self, number: Number, place: Place, leader: Number) -> Result<Endpoint, Error> {
+        let slot = &self.slots[Self::index(number).ok_or(Error::Range)?];
+        self.occupy_as(number, next_generation(number, slot.generation), place, leader)
+    }
+
+    fn occupy_as(&mut self, number: Number, generation: u32, place: Place, leader: Number) -> Result<Endpoint, Error> {
         let slot = &mut self.slots[Self::index(number).ok_or(Error::Range)?];
         if slot.occupant.is_some() {
             return Err(Error::SlotUsed);
         }
-        slot.generation = next_generation(number, slot.generation);
+        slot.generation = generation;
         slot.occupant = Some(Process {
             place,
             leader,
@@ -326,6 +340,16 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
     pub fn endpoint(&self, number: Number) -> Option<Endpoint> {
         let slot = &self.slots[Self::index(number)?];
         slot.occupant.is_some().then(|| Endpoint::new(number, slot.generation))
+    }
+
+    /// Returns the name of a slot's occupant, or of the last one.
+    pub(crate) fn last_name(&self, number: Number) -> Endpoint {
+        Endpoint::new(number, Self::index(number).map_or(0, |index| self.slots[index].generation))
+    }
+
+    /// Returns where a process runs.
+    pub fn place(&self, number: Number) -> Option<Place> {
+        self.process(number).map(|process| process.place)
     }
 
     /// Returns the rights of a process.

@@ -15,7 +15,7 @@ fn the_node_comes_first_and_is_roots() {
     assert_eq!(world.call(root, Call::DrvsInit, &[2, 0]), World::fails(Error::AlreadyInitialised));
     assert_eq!(world.call(root, Call::DrvsEnd, &[]), Some(0));
     assert_eq!(world.call(root, Call::DrvsInfo, &[MEMORY as i64]), World::fails(Error::NotInitialised));
-    assert_eq!(world.call(root, Call::DrvsInit, &[32, 0]), World::fails(Error::BadNode));
+    assert_eq!(world.call(root, Call::DrvsInit, &[32, 0]), World::fails(Error::Range));
     world.put(root, MEMORY, &DrvsInfo { containers: 33, ..DrvsInfo::default() });
     assert_eq!(world.call(root, Call::DrvsInit, &[1, MEMORY as i64]), World::fails(Error::Range));
     let info = DrvsInfo {
@@ -31,7 +31,7 @@ fn the_node_comes_first_and_is_roots() {
     world.put(root, MEMORY, &info);
     assert_eq!(world.call(root, Call::DrvsInit, &[1, MEMORY as i64]), Some(1));
     world.put(root, MEMORY, &ContainerInfo { number: 1, ..ContainerInfo::default() });
-    assert_eq!(world.call(root, Call::VmInit, &[MEMORY as i64]), World::fails(Error::BadContainer), "one only");
+    assert_eq!(world.call(root, Call::VmInit, &[MEMORY as i64]), World::fails(Error::Range), "one only");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn slots_are_taken_once_and_by_one() {
     let (mut world, _) = World::new();
     let (one, two) = (world.program(7), world.program(7));
     assert_eq!(world.bind(one, 70), 35_570 + 70);
-    assert_eq!(world.call(one, Call::Bind, &[0, 71]), World::fails(Error::Busy));
+    assert_eq!(world.call(one, Call::Bind, &[0, 71]), World::fails(Error::BindType));
     assert_eq!(world.call(two, Call::Bind, &[0, 70]), World::fails(Error::SlotUsed));
     assert_eq!(world.call(two, Call::Bind, &[0, 221]), World::fails(Error::Range));
     assert_eq!(world.call(two, Call::Bind, &[1, 4]), World::fails(Error::ContainerNotRunning));
@@ -86,7 +86,7 @@ fn bindings_and_their_ends_are_waited_for() {
     assert_eq!(world.result(one), Some(4));
     assert_eq!(world.call(one, Call::WaitForUnbind, &[4, FOREVER]), None);
     world.end(two);
-    assert_eq!(world.result(one), Some(0));
+    assert_eq!(world.result(one), Some(4));
     assert_eq!(world.call(one, Call::WaitForBindOf, &[4, 10]), None);
     world.advance_ms(10);
     assert_eq!(world.result(one), World::fails(Error::TimedOut));
@@ -100,9 +100,35 @@ fn threads_are_bound_behind_their_leader_and_end_with_it() {
     let thread = world.thread_of(leader);
     world.bind(leader, 3);
     assert_eq!(world.call(thread, Call::ThreadBind, &[0, 4]), Some(4));
-    assert_eq!(world.call(thread, Call::ThreadBind, &[0, 5]), World::fails(Error::Busy));
+    assert_eq!(world.call(thread, Call::ThreadBind, &[0, 5]), World::fails(Error::BindType));
     assert_eq!(world.call(thread, Call::Receive, &[0x7ace, PACKET as i64, FOREVER]), None);
     assert_eq!(world.call(leader, Call::Unbind, &[0, 3]), Some(0));
     assert_eq!(world.result(thread), World::fails(Error::NotBound));
     assert_eq!(world.call(thread, Call::Receive, &[0x7ace, PACKET as i64, FOREVER]), World::fails(Error::NotBound));
+}
+
+#[test]
+fn processes_of_other_nodes_have_names_and_nothing_reaches_them() {
+    let (mut world, root) = World::new();
+    let (one, standby) = (world.program(0), world.program(0));
+    world.bind(one, 3);
+    assert_eq!(world.call(root, Call::AddNode, &[0, 5]), Some(0));
+    world.put(root, MEMORY, b"remote\0\0\0\0\0\0\0\0\0\0");
+    let bind =
+        |world: &mut World, name: i64, node: i64| world.call(root, Call::RemoteBind, &[0, name, node, MEMORY as i64]);
+    assert_eq!(bind(&mut world, 20, 2), World::fails(Error::LocalProcess));
+    assert_eq!(bind(&mut world, 20, 4), World::fails(Error::NodeNotOfContainer));
+    assert_eq!(bind(&mut world, 0x7ace, 5), World::fails(Error::BadPeer));
+    assert_eq!(bind(&mut world, 4 * 35_570 + 120, 5), Some(4 * 35_570 + 120));
+    assert_eq!(bind(&mut world, 20, 5), Some(20));
+    assert_eq!(bind(&mut world, 20, 5), World::fails(Error::SlotUsed));
+    assert_eq!(world.call(root, Call::DelNode, &[0, 5]), World::fails(Error::NodeBusy));
+    assert_eq!(world.own_call(one, abi::m3ipc::own::RESOLVE, &[20]), Some(0));
+    assert_eq!(world.call(one, Call::Send, &[20, PACKET as i64, FOREVER]), World::fails(Error::NoProxy));
+    assert_eq!(world.call(root, Call::Unbind, &[0, 20]), Some(0));
+    let pid = world.server.system.program(standby).process.pid.into();
+    assert_eq!(world.call(root, Call::BackupBind, &[0, pid, 30, 5]), Some(30));
+    assert_eq!(world.call(one, Call::Send, &[30, PACKET as i64, FOREVER]), World::fails(Error::NoProxy));
+    world.end(standby);
+    assert_eq!(world.call(one, Call::Send, &[30, PACKET as i64, FOREVER]), World::fails(Error::DestinationDied));
 }
