@@ -1581,7 +1581,8 @@ struct skink_kernel_linux_call {
 
 /* Calls for the library alone. */
 
-/* () → 1: the calling thread sends and receives by the kernel's primitives; 0: by the calls of m3ipc::call. EMOLNOTBIND. */
+/* (address of a 64-bit count of what the thread sends by primitives, or 0) → 1: the calling thread sends and receives by the kernel's
+ * primitives; 0: by the calls of m3ipc::call. EMOLNOTBIND. */
 #define SKINK_M3IPC_OWN_MODE 256ull
 
 /* (endpoint) → the kernel's endpoint of a process, and FOUND; 0: it is reached by the calls of m3ipc::call only. Stays valid as long as
