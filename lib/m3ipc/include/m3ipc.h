@@ -136,6 +136,55 @@ extern "C" {
 #define EMOLRSCBUSY (-342)
 /* Another process ended the wait by wakeup. */
 #define EMOLWOKENUP (-348)
+/* X(name) for each of them. */
+#define EMOL_ERRORS(X) X(EMOLPERM) \
+    X(EMOLINTR) \
+    X(EMOLAGAIN) \
+    X(EMOLNOMEM) \
+    X(EMOLFAULT) \
+    X(EMOLBUSY) \
+    X(EMOLINVAL) \
+    X(EMOLRANGE) \
+    X(EMOLNOSYS) \
+    X(EMOLTIMEDOUT) \
+    X(EMOLNOTCONN) \
+    X(EMOLADDRNOTAVAIL) \
+    X(EMOLLOCKED) \
+    X(EMOLBADSRCDST) \
+    X(EMOLCALLDENIED) \
+    X(EMOLDEADSRCDST) \
+    X(EMOLNOTREADY) \
+    X(EMOLSRCDIED) \
+    X(EMOLDSTDIED) \
+    X(EMOLBADNODEID) \
+    X(EMOLBADVMID) \
+    X(EMOLVMNOTRUN) \
+    X(EMOLBADPROC) \
+    X(EMOLBADPID) \
+    X(EMOLENDPOINT) \
+    X(EMOLNOPROXY) \
+    X(EMOLRMTPROC) \
+    X(EMOLLCLPROC) \
+    X(EMOLNOTBIND) \
+    X(EMOLNODEBUSY) \
+    X(EMOLDRVSBUSY) \
+    X(EMOLDRVSINIT) \
+    X(EMOLNOVMNODE) \
+    X(EMOLPROCRUN) \
+    X(EMOLVMRUN) \
+    X(EMOLPROCSTS) \
+    X(EMOLNODEFREE) \
+    X(EMOLVMNODE) \
+    X(EMOLONCOPY) \
+    X(EMOLOVERRUN) \
+    X(EMOLMIGRATE) \
+    X(EMOLPROXYFREE) \
+    X(EMOLGRPLEADER) \
+    X(EMOLPRIVILEGES) \
+    X(EMOLBINDTYPE) \
+    X(EMOLSLOTUSED) \
+    X(EMOLRSCBUSY) \
+    X(EMOLWOKENUP)
 
 /* The message: the sender's endpoint, a type, and one of ten layouts. */
 typedef struct { int m1i1; int m1i2; int m1i3; char *m1p1; char *m1p2; char *m1p3; } mess_1;

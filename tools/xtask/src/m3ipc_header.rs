@@ -120,6 +120,9 @@ impl Header {
             self.comment("", error.doc());
             self.define(error.c_name(), format_args!("({})", error.to_result()));
         }
+        self.line(format_args!("/* X(name) for each of them. */"));
+        let all: Vec<String> = Error::ALL.iter().map(|error| format!("X({})", error.c_name())).collect();
+        self.define("EMOL_ERRORS(X)", all.join(" \\\n    "));
     }
 
     fn message(&mut self) {
