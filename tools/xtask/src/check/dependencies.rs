@@ -30,6 +30,9 @@ const LAYERS: &[Layer] = &[
     Layer { folder: "fs/tmpfs", may_use: &["abi", "lib/sys", "lib/recover", "lib/server", "lib/fs", "fs/ext2"] },
     Layer { folder: "fs", may_use: PROGRAMS_MAY_USE },
     Layer { folder: "user", may_use: PROGRAMS_MAY_USE },
+    // For Linux, without anything of Skink but the contract.
+    Layer { folder: "host/core", may_use: &["lib/m3ipc"] },
+    Layer { folder: "host", may_use: &["lib/m3ipc", "host/core"] },
 ];
 
 /// Dependencies between our packages that no layer allows. What tests depend on is free.

@@ -54,8 +54,8 @@ pub fn problems(workspace: &Workspace, packages: &Packages) -> Result<Vec<String
 
 /// The names of all programs that run in the guest, without the kernel.
 fn guest_programs(workspace: &Workspace, packages: &Packages) -> Vec<String> {
-    let tools = workspace.root.join("tools");
-    let is_guest = |path: &Path| !path.starts_with(&tools);
+    let not_guest = ["tools", "host"].map(|folder| workspace.root.join(folder));
+    let is_guest = |path: &Path| !not_guest.iter().any(|folder| path.starts_with(folder));
     let programs = packages.all().iter().filter(|package| package.is_program() && is_guest(&package.manifest_path));
     programs.map(|package| package.name.clone()).filter(|name| name != KERNEL_PACKAGE).collect()
 }

@@ -81,7 +81,8 @@ struct Source {
 }
 
 /// The folders of the checkout that hold source.
-const SOURCE_FOLDERS: [&str; 9] = ["abi", "kernel", "lib", "servers", "drivers", "fs", "user", "tools", "tests"];
+const SOURCE_FOLDERS: [&str; 10] =
+    ["abi", "kernel", "lib", "servers", "drivers", "fs", "user", "host", "tools", "tests"];
 
 /// All Rust, C and assembly files, sorted by path.
 fn sources(root: &Path) -> Result<Vec<Source>> {

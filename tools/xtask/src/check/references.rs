@@ -98,7 +98,9 @@ impl Known {
         }
         let top = path.split('/').next()?;
         if path.contains('/') && self.folders.contains(top) {
-            let Some(found) = self.find(source, path) else {
+            // A test's name is its path in tests/.
+            let found = self.find(source, path).or_else(|| self.find(source, &format!("tests/{path}.sh")));
+            let Some(found) = found else {
                 return Some(format!("cites {path}, which does not exist"));
             };
             return lacks_function(root, found, function).then(|| format!("{found} has no {function}"));

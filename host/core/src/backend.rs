@@ -1,0 +1,283 @@
+//! The calls, whoever carries them: what the C functions are made of.
+//!
+//! Which back end there is, is found out at the first call. A thread that was bound itself has its own place, all others share their
+//! process's. Every call notices a fork: a child has none of its parent's.
+
+use crate::client;
+use crate::member::Member;
+use crate::memory::{self, Block, ForkMark};
+use crate::wait::Limit;
+use crate::wire::internal;
+use m3ipc::call::Call;
+use m3ipc::endpoint::{Endpoint, Number};
+use m3ipc::error::Error;
+use m3ipc::limits::MAX_COPY;
+use m3ipc::message::Message;
+use m3ipc::rights::Trap;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The process's own place, and the mark that tells whether it is this process's.
+struct Process {
+    member: Option<Arc<Member>>,
+    mark: Option<Arc<ForkMark>>,
+}
+
+static PROCESS: Mutex<Process> = Mutex::new(Process { member: None, mark: None });
+/// Counts how often the process's place has changed.
+static CHANGES: AtomicU64 = AtomicU64::new(1);
+
+/// What a thread keeps.
+struct Thread {
+    member: Option<Arc<Member>>,
+    /// Whether it was bound itself.
+    is_own: bool,
+    changes: u64,
+    mark: Option<Arc<ForkMark>>,
+}
+
+thread_local! {
+    static THREAD: RefCell<Thread> =
+        const { RefCell::new(Thread { member: None, is_own: false, changes: 0, mark: None }) };
+}
+
+/// Returns where the calling thread is bound, asking the broker if it is not known.
+///
+/// # Errors
+/// `NotBound`; `NotInitialised`: there is no broker.
+pub fn member() -> Result<Arc<Member>, Error> {
+    if let Some(member) = known_member() {
+        return Ok(member);
+    }
+    join()
+}
+
+fn known_member() -> Option<Arc<Member>> {
+    THREAD.with_borrow_mut(|thread| {
+        if !thread.mark.as_ref().is_some_and(|mark| mark.is_mine()) {
+            return None;
+        }
+        if !thread.is_own && thread.changes != CHANGES.load(Ordering::Acquire) {
+            let process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
+            thread.member.clone_from(&process.member);
+            thread.changes = CHANGES.load(Ordering::Acquire);
+        }
+        thread.member.clone().filter(|member| member.is_bound())
+    })
+}
+
+/// Asks the broker where this process or thread is bound.
+fn join() -> Result<Arc<Member>, Error> {
+    forget_after_fork()?;
+    let answer = client::call(internal::JOIN, &[own_thread()], &[])?;
+    let number = Number::new((answer.value & 0xffff) as i32 - m3ipc::limits::TASKS as i32)?;
+    let is_own = answer.value & 1 << 16 != 0;
+    let member = Arc::new(Member::new(number, &answer.files)?);
+    THREAD.with_borrow_mut(|thread| {
+        thread.member = Some(member.clone());
+        thread.is_own = is_own;
+        if !is_own {
+            let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
+            // Another thread may have asked too; they must share one.
+            match process.member.as_ref().filter(|known| known.is_bound()) {
+                Some(known) => thread.member = Some(known.clone()),
+                None => process.member = Some(member.clone()),
+            }
+            thread.changes = CHANGES.fetch_add(1, Ordering::AcqRel) + 1;
+        }
+        thread.member.clone().ok_or(Error::NotBound)
+    })
+}
+
+/// Drops what belongs to the process that this one was forked from.
+fn forget_after_fork() -> Result<(), Error> {
+    THREAD.with_borrow_mut(|thread| {
+        if thread.mark.as_ref().is_some_and(|mark| mark.is_mine()) {
+            return Ok(());
+        }
+        let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
+        if !process.mark.as_ref().is_some_and(|mark| mark.is_mine()) {
+            *process = Process { member: None, mark: Some(Arc::new(ForkMark::new().map_err(|_| Error::NoMemory)?)) };
+            client::forget();
+        }
+        *thread = Thread { member: None, is_own: false, changes: 0, mark: process.mark.clone() };
+        Ok(())
+    })
+}
+
+/// Asks the broker, whoever the caller is. Returns the result and the bytes.
+///
+/// # Errors
+/// The broker's.
+pub fn ask(call: Call, arguments: &[i64], bytes: &[u8]) -> Result<(i64, Vec<u8>), Error> {
+    forget_after_fork()?;
+    let answer = client::call(call as u32, arguments, bytes)?;
+    Ok((answer.value, answer.bytes))
+}
+
+/// Returns the descriptors of all containers, one behind the other.
+///
+/// # Errors
+/// The broker's.
+pub fn containers() -> Result<Vec<u8>, Error> {
+    forget_after_fork()?;
+    Ok(client::call(internal::CONTAINERS, &[], &[])?.bytes)
+}
+
+/// Binds the caller, and maps what that needs. Returns the endpoint.
+///
+/// # Errors
+/// The broker's.
+pub fn bind(call: Call, arguments: &[i64]) -> Result<i64, Error> {
+    ask(call, arguments, &[])?;
+    Ok(join()?.endpoint.raw().into())
+}
+
+/// Binds the calling thread. Returns its endpoint.
+///
+/// # Errors
+/// The broker's.
+pub fn bind_thread(container: i64, number: i64) -> Result<i64, Error> {
+    bind(Call::ThreadBind, &[container, number, own_thread()])
+}
+
+/// Waits until the caller is bound by another process. Returns its endpoint.
+///
+/// # Errors
+/// The broker's.
+pub fn wait_for_bind(ms: i64) -> Result<i64, Error> {
+    bind(Call::WaitForBind, &[ms, own_thread()])
+}
+
+fn own_thread() -> i64 {
+    rustix::thread::gettid().as_raw_nonzero().get().into()
+}
+
+/// `send`.
+///
+/// # Errors
+/// As [`Member::send`].
+pub fn send(to: i32, message: &Message, ms: i64) -> Result<(), Error> {
+    member()?.send(Endpoint::from_raw(to), message, Limit::from_ms(ms))
+}
+
+/// `receive`.
+///
+/// # Errors
+/// As [`Member::receive`].
+pub fn receive(from: i32, ms: i64) -> Result<Message, Error> {
+    member()?.receive(Endpoint::from_raw(from), Limit::from_ms(ms))
+}
+
+/// `sendrec`.
+///
+/// # Errors
+/// As [`Member::send_receive`].
+pub fn send_receive(to: i32, message: &Message, ms: i64) -> Result<Message, Error> {
+    member()?.send_receive(Endpoint::from_raw(to), message, Limit::from_ms(ms))
+}
+
+/// `rcvrqst`.
+///
+/// # Errors
+/// As [`Member::receive_request`].
+pub fn receive_request(ms: i64) -> Result<Message, Error> {
+    member()?.receive_request(Limit::from_ms(ms))
+}
+
+/// `reply`.
+///
+/// # Errors
+/// As [`Member::reply`].
+pub fn reply(to: i32, message: &Message) -> Result<(), Error> {
+    member()?.reply(Endpoint::from_raw(to), message)
+}
+
+/// `notify`, `ntfy_value`.
+///
+/// # Errors
+/// As [`Member::notify`].
+pub fn notify(to: i32, value: u64) -> Result<(), Error> {
+    member()?.notify(Endpoint::from_raw(to), value)
+}
+
+/// Two blocks that `vcopy` was asked for, once its parties have been checked.
+pub struct Copy {
+    from: Block,
+    to: Block,
+    bytes: usize,
+    arguments: [i64; 5],
+    member: Arc<Member>,
+    parties: [(Number, crate::desk::Word); 2],
+}
+
+/// Checks what `vcopy` was asked for.
+///
+/// # Errors
+/// As `Rendezvous::check_copy`; `CallDenied`; `Range`.
+pub fn check_copy(from: (i32, usize), to: (i32, usize), bytes: i32) -> Result<Copy, Error> {
+    let member = member()?;
+    member.rights().check_trap(Trap::Copy)?;
+    let length = usize::try_from(bytes).map_err(|_| Error::Range)?;
+    if length as u64 > MAX_COPY {
+        return Err(Error::Range);
+    }
+    let locate = |endpoint: i32| match Endpoint::from_raw(endpoint) {
+        Endpoint::SELF => Ok(member.number),
+        other => member.board.locate(other).map(|(number, _)| number),
+    };
+    let numbers = [locate(from.0)?, locate(to.0)?];
+    let mut pids = [0; 2];
+    let mut leaders = [member.number; 2];
+    for (at, number) in numbers.into_iter().enumerate() {
+        let occupant = member.board.occupant(number).ok_or(Error::StaleEndpoint)?;
+        if occupant.node != member.board.node() {
+            return Err(Error::NoProxy);
+        }
+        if number != member.number && !member.waits(number) {
+            return Err(Error::BadState);
+        }
+        pids[at] = occupant.pid;
+        leaders[at] = occupant.leader;
+    }
+    if leaders[0] == leaders[1] {
+        return Err(Error::NotPermitted);
+    }
+    let arguments = [i64::from(from.0), from.1 as i64, i64::from(to.0), to.1 as i64, i64::from(bytes)];
+    let parties = numbers.map(|number| (number, member.desks.desk(number).word()));
+    let block = |pid, address| Block { pid, address };
+    Ok(Copy { from: block(pids[0], from.1), to: block(pids[1], to.1), bytes: length, arguments, member, parties })
+}
+
+impl Copy {
+    /// Copies, by this process or, where it may not, by the broker. Returns how many bytes.
+    ///
+    /// # Errors
+    /// `AddressNotAvailable`: a block is not mapped. `NotPermitted`. `BadState`: a party has stopped waiting meanwhile.
+    ///
+    /// # Safety
+    /// As [`memory::copy`].
+    pub unsafe fn run(&self) -> Result<i64, Error> {
+        // SAFETY: as the caller promises.
+        let own = unsafe { memory::copy(self.from, self.to, self.bytes) };
+        match own {
+            Ok(()) => {}
+            Err(rustix::io::Errno::PERM) => {
+                ask(Call::Copy, &self.arguments, &[])?;
+            }
+            Err(rustix::io::Errno::SRCH) => return Err(Error::DestinationDied),
+            Err(rustix::io::Errno::NOMEM) => return Err(Error::NoMemory),
+            Err(_) => return Err(Error::AddressNotAvailable),
+        }
+        let desks = &self.member.desks;
+        let has_moved =
+            |(number, word): &(Number, _)| *number != self.member.number && desks.desk(*number).word() != *word;
+        if self.parties.iter().any(has_moved) {
+            return Err(Error::BadState);
+        }
+        let copied = &self.member.desk().copied;
+        copied.store(copied.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Ok(self.bytes as i64)
+    }
+}

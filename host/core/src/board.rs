@@ -1,0 +1,260 @@
+//! The board: who is bound in a container. The broker writes it, members map it for reading.
+//!
+//! A slot's incarnation is even while it is free and odd while somebody is bound; it changes at each bind and unbind. Whoever has seen an
+//! incarnation knows by one load whether that process is still bound.
+
+use m3ipc::endpoint::{Endpoint, Number};
+use m3ipc::error::Error;
+use m3ipc::limits::SLOTS;
+use m3ipc::rights::{Level, Rights, SlotSet};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+/// The board of a container.
+#[repr(C)]
+pub struct Board {
+    /// Number of the container.
+    container: AtomicI32,
+    /// Number of this node.
+    node: AtomicI32,
+    unused: [AtomicU64; 7],
+    slots: [Slot; SLOTS],
+}
+
+/// What is known of a slot.
+#[repr(C)]
+struct Slot {
+    incarnation: AtomicU32,
+    endpoint: AtomicI32,
+    pid: AtomicI32,
+    thread: AtomicI32,
+    leader: AtomicI32,
+    node: AtomicI32,
+    flags: AtomicU32,
+    generation: AtomicU32,
+    /// Number and level of its rights; the rest is in `traps` and the sets.
+    id: AtomicU32,
+    level: AtomicU32,
+    traps: AtomicU32,
+    /// Not 0 when the rights are less than a new process has.
+    is_restricted: AtomicU32,
+    sends_to: Bits,
+    receives_from: Bits,
+    /// The slots that have a box in common with this one.
+    boxes: Bits,
+    /// Sources of notifications that the broker has posted for others: a bit is turned at each.
+    posted: Bits,
+    /// Start of the process, in ticks since boot: tells it from another one with its pid.
+    started: AtomicU64,
+    warn: AtomicI32,
+    warned: AtomicI32,
+    calls: AtomicU64,
+    alarm: AtomicU64,
+    name: [AtomicU64; 2],
+}
+
+type Bits = [AtomicU64; SLOTS / 64];
+
+fn load(bits: &Bits) -> SlotSet {
+    SlotSet::from_bits(std::array::from_fn(|at| bits[at].load(SeqCst)))
+}
+
+fn store(bits: &Bits, set: SlotSet) {
+    for (word, value) in bits.iter().zip(set.bits()) {
+        word.store(value, SeqCst);
+    }
+}
+
+/// Who is bound in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occupant {
+    /// Its incarnation.
+    pub incarnation: u32,
+    /// Its endpoint.
+    pub endpoint: Endpoint,
+    /// Its process, 0 for one on another node.
+    pub pid: i32,
+    /// Its thread; the process for one that was not bound as a thread.
+    pub thread: i32,
+    /// Slot of its group leader.
+    pub leader: Number,
+    /// Where it runs.
+    pub node: i32,
+    /// What it is: bits of [`m3ipc::descriptor::misc`].
+    pub flags: u32,
+    /// When its process began.
+    pub started: u64,
+}
+
+impl Board {
+    /// Returns the number of the container.
+    pub fn container(&self) -> i32 {
+        self.container.load(Relaxed)
+    }
+
+    /// Returns the number of this node.
+    pub fn node(&self) -> i32 {
+        self.node.load(Relaxed)
+    }
+
+    /// Returns the incarnation of a slot.
+    pub fn incarnation(&self, slot: Number) -> u32 {
+        self.slot(slot).incarnation.load(SeqCst)
+    }
+
+    /// Returns who is bound in a slot.
+    pub fn occupant(&self, number: Number) -> Option<Occupant> {
+        let slot = self.slot(number);
+        let incarnation = slot.incarnation.load(Acquire);
+        (incarnation % 2 == 1).then(|| Occupant {
+            incarnation,
+            endpoint: Endpoint::from_raw(slot.endpoint.load(Relaxed)),
+            pid: slot.pid.load(Relaxed),
+            thread: slot.thread.load(Relaxed),
+            leader: Number::new(slot.leader.load(Relaxed)).unwrap_or(number),
+            node: slot.node.load(Relaxed),
+            flags: slot.flags.load(Relaxed),
+            started: slot.started.load(Relaxed),
+        })
+    }
+
+    /// Returns the slot of a process by its name, and its incarnation.
+    ///
+    /// # Errors
+    /// As `Rendezvous::locate`.
+    pub fn locate(&self, endpoint: Endpoint) -> Result<(Number, u32), Error> {
+        let number = endpoint.number()?;
+        let slot = self.slot(number);
+        let incarnation = slot.incarnation.load(Acquire);
+        if slot.endpoint.load(Relaxed) != endpoint.raw() {
+            // A slot in which nobody was ever bound has generation 0.
+            let is_first = slot.endpoint.load(Relaxed) == 0 && endpoint == Endpoint::new(number, 0);
+            return Err(if is_first { Error::DestinationDied } else { Error::StaleEndpoint });
+        }
+        if incarnation.is_multiple_of(2) { Err(Error::DestinationDied) } else { Ok((number, incarnation)) }
+    }
+
+    /// Returns the name of a slot's occupant, or of the last one.
+    pub fn last_endpoint(&self, number: Number) -> Endpoint {
+        Endpoint::from_raw(self.slot(number).endpoint.load(Relaxed))
+    }
+
+    /// Returns the rights of a slot's occupant.
+    pub fn rights(&self, number: Number) -> Rights {
+        let slot = self.slot(number);
+        if slot.is_restricted.load(Acquire) == 0 {
+            return Rights::of_new(number);
+        }
+        let levels = [Level::User, Level::Server, Level::Task, Level::System, Level::Kernel, Level::Proxy];
+        Rights {
+            id: slot.id.load(Relaxed) as u16,
+            level: levels.get(slot.level.load(Relaxed) as usize).copied().unwrap_or(Level::User),
+            traps: slot.traps.load(Relaxed),
+            sends_to: load(&slot.sends_to),
+            receives_from: load(&slot.receives_from),
+        }
+    }
+
+    /// Returns what else `setpriv` sets: the slot to warn, the call mask and the alarm.
+    pub fn extra_rights(&self, number: Number) -> (i32, u64, u64) {
+        let slot = self.slot(number);
+        (slot.warn.load(Relaxed), slot.calls.load(Relaxed), slot.alarm.load(Relaxed))
+    }
+
+    /// Returns the name of a slot's occupant.
+    pub fn name(&self, number: Number) -> [u8; 16] {
+        let words = &self.slot(number).name;
+        let mut name = [0; 16];
+        for (bytes, word) in name.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.load(Relaxed).to_le_bytes());
+        }
+        name
+    }
+
+    /// Returns the slots that have a box in common with this one.
+    pub fn boxes(&self, number: Number) -> SlotSet {
+        load(&self.slot(number).boxes)
+    }
+
+    /// Returns the bits that the broker turns when it posts a notification.
+    pub fn posted(&self, number: Number) -> SlotSet {
+        load(&self.slot(number).posted)
+    }
+
+    fn slot(&self, number: Number) -> &Slot {
+        &self.slots[number.index()]
+    }
+}
+
+/// What only the broker does: members have mapped the board for reading, where a store would end them.
+pub struct Writer<'a>(pub &'a Board);
+
+impl Writer<'_> {
+    /// Says whose board it is.
+    pub fn set_place(&self, container: i32, node: i32) {
+        self.0.container.store(container, Relaxed);
+        self.0.node.store(node, Relaxed);
+    }
+
+    /// Returns the generation of a slot's occupant, or of the last one.
+    pub fn generation(&self, number: Number) -> u32 {
+        self.0.slot(number).generation.load(Relaxed)
+    }
+
+    /// Binds somebody to a free slot, with the rights of a new process.
+    pub fn occupy(&self, number: Number, generation: u32, occupant: &Occupant, name: [u8; 16]) {
+        let slot = self.0.slot(number);
+        slot.generation.store(generation, Relaxed);
+        slot.endpoint.store(occupant.endpoint.raw(), Relaxed);
+        slot.pid.store(occupant.pid, Relaxed);
+        slot.thread.store(occupant.thread, Relaxed);
+        slot.leader.store(occupant.leader.get(), Relaxed);
+        slot.node.store(occupant.node, Relaxed);
+        slot.flags.store(occupant.flags, Relaxed);
+        slot.started.store(occupant.started, Relaxed);
+        slot.is_restricted.store(0, Relaxed);
+        slot.warn.store(Endpoint::NONE.raw(), Relaxed);
+        slot.calls.store(!0, Relaxed);
+        slot.alarm.store(0, Relaxed);
+        for (word, bytes) in slot.name.iter().zip(name.chunks_exact(8)) {
+            word.store(u64::from_le_bytes(bytes.try_into().unwrap_or_default()), Relaxed);
+        }
+        store(&slot.boxes, SlotSet::NONE);
+        store(&slot.posted, SlotSet::NONE);
+        slot.incarnation.fetch_add(1, SeqCst);
+    }
+
+    /// Frees a slot.
+    pub fn vacate(&self, number: Number) {
+        self.0.slot(number).incarnation.fetch_add(1, SeqCst);
+        for slot in &self.0.slots {
+            slot.boxes[number.index() / 64].fetch_and(!(1 << (number.index() % 64)), SeqCst);
+        }
+    }
+
+    /// Sets the rights of a process.
+    pub fn set_rights(&self, number: Number, rights: Rights, (warn, calls, alarm): (i32, u64, u64)) {
+        let slot = self.0.slot(number);
+        slot.id.store(rights.id.into(), Relaxed);
+        slot.level.store(rights.level as u32, Relaxed);
+        slot.traps.store(rights.traps, Relaxed);
+        store(&slot.sends_to, rights.sends_to);
+        store(&slot.receives_from, rights.receives_from);
+        slot.warn.store(warn, Relaxed);
+        slot.calls.store(calls, Relaxed);
+        slot.alarm.store(alarm, Relaxed);
+        slot.is_restricted.store(1, SeqCst);
+    }
+
+    /// Says that two slots have a box in common.
+    pub fn add_box(&self, one: Number, other: Number) {
+        for (own, peer) in [(one, other), (other, one)] {
+            self.0.slot(own).boxes[peer.index() / 64].fetch_or(1 << (peer.index() % 64), SeqCst);
+        }
+    }
+
+    /// Posts a notification in the name of `source`.
+    pub fn post(&self, to: Number, source: Number) {
+        self.0.slot(to).posted[source.index() / 64].fetch_xor(1 << (source.index() % 64), SeqCst);
+    }
+}

@@ -1,0 +1,30 @@
+//! M3-IPC in Linux: what the library and the broker have in common, and the library's calls.
+//!
+//! Processes of a container exchange messages through shared memory and futexes; the broker (`m3ipcd`) is asked for what is rare: who is
+//! bound where, boxes, rights, deaths. Three kinds of shared memory:
+//!
+//! | what | one for each | who writes | what is in it |
+//! |---|---|---|---|
+//! | [`board`] | container | the broker alone | who is bound in which slot, with which rights |
+//! | [`desk`] | container | all its members | what each member waits for, and the futex that wakes it |
+//! | [`pair`] | pair of members | the two | messages and notifications between them |
+//!
+//! What is believed: the board in all things; a box in what its two ends say to each other; a desk in nothing that matters. A desk tells a
+//! sender that it need not wait and a sleeper that it may wake; whoever finds it wrong looks into the boxes again, at least once a second.
+//! So a member that scribbles can delay others of its container and spoil the order of messages, but not read, forge or double them.
+//!
+//! Whatever is read from shared memory is an atomic, read once; every bit pattern has a meaning. `unsafe` is in [`memory`] alone.
+
+pub mod backend;
+pub mod board;
+mod circles;
+pub mod client;
+pub mod desk;
+mod exchange;
+pub mod member;
+pub mod memory;
+pub mod pair;
+pub mod process;
+mod take;
+pub mod wait;
+pub mod wire;

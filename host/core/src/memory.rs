@@ -1,0 +1,243 @@
+//! Shared memory, and other processes' memory: all `unsafe` code of this crate.
+//!
+//! Invariants: a mapping is as long as its type, its memory object cannot shrink (it is sealed), and its type consists of atomics, for which every
+//! bit pattern is valid. So no access faults, and what other processes write meanwhile is defined.
+
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::{self, Errno};
+use rustix::mm::{MapFlags, ProtFlags};
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A type that may lie in memory which other processes write.
+///
+/// # Safety
+/// It has a C layout and consists of atomics alone, so that every bit pattern is valid; all of them zero is its initial state.
+pub unsafe trait Shared: Sync {}
+
+// SAFETY: boards, desks and boxes are structures with a C layout of atomics and arrays of them.
+unsafe impl Shared for crate::board::Board {}
+// SAFETY: as above.
+unsafe impl Shared for crate::desk::Desks {}
+// SAFETY: as above.
+unsafe impl Shared for crate::pair::Box {}
+
+/// What a mapping is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Loads only: a store ends the process.
+    Read,
+    /// Loads and stores.
+    Write,
+}
+
+/// A `T` in shared memory.
+pub struct Mapping<T: Shared> {
+    place: NonNull<T>,
+    _kind: PhantomData<T>,
+}
+
+// SAFETY: `T` is `Sync`, and the mapping belongs to nobody else.
+unsafe impl<T: Shared> Send for Mapping<T> {}
+// SAFETY: as above.
+unsafe impl<T: Shared> Sync for Mapping<T> {}
+
+impl<T: Shared> Mapping<T> {
+    /// Makes a memory object that can neither grow nor shrink, and maps it.
+    ///
+    /// # Errors
+    /// Those of `memfd_create(2)`, `ftruncate(2)` and `mmap(2)`.
+    pub fn create(name: &str) -> io::Result<(OwnedFd, Mapping<T>)> {
+        let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        rustix::fs::ftruncate(&fd, size_of::<T>() as u64)?;
+        rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        rustix::fs::fchmod(&fd, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+        let mapping = Mapping::map(&fd, Access::Write)?;
+        Ok((fd, mapping))
+    }
+
+    /// Maps a memory object that [`Mapping::create`] has made.
+    ///
+    /// # Errors
+    /// `EINVAL`: it is too short, or could become so; and those of `mmap(2)`.
+    pub fn map(fd: impl AsFd, access: Access) -> io::Result<Mapping<T>> {
+        let seals = rustix::fs::fcntl_get_seals(&fd)?;
+        let size = rustix::fs::fstat(&fd)?.st_size;
+        if !seals.contains(SealFlags::SHRINK) || size < size_of::<T>() as i64 {
+            return Err(Errno::INVAL);
+        }
+        let protection = match access {
+            Access::Read => ProtFlags::READ,
+            Access::Write => ProtFlags::READ | ProtFlags::WRITE,
+        };
+        // SAFETY: a new mapping at an address that the kernel chooses touches no existing memory.
+        let place =
+            unsafe { rustix::mm::mmap(std::ptr::null_mut(), size_of::<T>(), protection, MapFlags::SHARED, fd, 0)? };
+        let place = NonNull::new(place.cast()).ok_or(Errno::NOMEM)?;
+        Ok(Mapping { place, _kind: PhantomData })
+    }
+}
+
+impl<T: Shared> Deref for Mapping<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the mapping is as long as `T`, page-aligned, cannot shrink, and lives until `drop`; `T` is valid in every state.
+        unsafe { self.place.as_ref() }
+    }
+}
+
+impl<T: Shared> Drop for Mapping<T> {
+    fn drop(&mut self) {
+        // SAFETY: `place` is a mapping of this length, and nobody has a reference any more. It can fail only for other addresses.
+        let _ = unsafe { rustix::mm::munmap(self.place.as_ptr().cast(), size_of::<T>()) };
+    }
+}
+
+/// Tells a process that was forked from its parent.
+pub struct ForkMark(&'static AtomicU32);
+
+impl ForkMark {
+    /// Makes a mark.
+    ///
+    /// # Errors
+    /// Those of `mmap(2)` and `madvise(2)`.
+    pub fn new() -> io::Result<ForkMark> {
+        let bytes = 4096;
+        // SAFETY: a new mapping; it is never unmapped, so that the reference to its first word stays valid; zeros are a valid word.
+        let word = unsafe {
+            let place = rustix::mm::mmap_anonymous(
+                std::ptr::null_mut(),
+                bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            )?;
+            rustix::mm::madvise(place, bytes, rustix::mm::Advice::LinuxWipeOnFork)?;
+            &*place.cast::<AtomicU32>()
+        };
+        word.store(1, Ordering::Relaxed);
+        Ok(ForkMark(word))
+    }
+
+    /// Whether this process is the one that made the mark.
+    pub fn is_mine(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// Returns the processor that the calling thread runs on.
+pub fn current_cpu() -> u32 {
+    // SAFETY: it has no arguments; the C library reads it from memory that the kernel keeps up to date.
+    unsafe { libc::sched_getcpu() }.cast_unsigned()
+}
+
+/// Lets `pid` and its descendants copy this process's memory, where a security module would not.
+pub fn allow_copies_by(pid: i32) {
+    // SAFETY: the call has no pointers. It fails where there is no such module: then no permission is needed.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, pid as libc::c_ulong, 0, 0, 0) };
+}
+
+/// A block of memory of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// The process.
+    pub pid: i32,
+    /// Where it begins.
+    pub address: usize,
+}
+
+impl Block {
+    fn vector(self, offset: usize, bytes: usize) -> libc::iovec {
+        libc::iovec { iov_base: self.address.wrapping_add(offset) as *mut libc::c_void, iov_len: bytes }
+    }
+}
+
+/// Bytes that [`copy`] moves at a time between two other processes.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Copies between two processes, either of which may be this one. The kernel checks all addresses.
+///
+/// # Errors
+/// `EFAULT`: a block is not mapped as it must be; what was before the first such page may have been copied. `EPERM`, `ESRCH`, `ENOMEM`.
+///
+/// # Safety
+/// When `to` is this process, nothing there may be in use: it is the memory that the caller of a C function named for the purpose.
+pub unsafe fn copy(from: Block, to: Block, bytes: usize) -> io::Result<()> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    if from.pid == own || to.pid == own {
+        // SAFETY: as the caller promises.
+        return unsafe { copy_directly(from, to, bytes, own) };
+    }
+    let mut buffer = vec![0u8; bytes.min(CHUNK_BYTES)];
+    for start in (0..bytes).step_by(CHUNK_BYTES) {
+        let length = (bytes - start).min(CHUNK_BYTES);
+        let own_block = Block { pid: own, address: buffer.as_mut_ptr() as usize };
+        let part = |block: Block| Block { address: block.address.wrapping_add(start), ..block };
+        // SAFETY: the block here is the buffer, which is at least as long.
+        unsafe {
+            copy_directly(part(from), own_block, length, own)?;
+            copy_directly(own_block, part(to), length, own)?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies between two processes that both are others.
+///
+/// # Errors
+/// As [`copy`]; `EINVAL`: one is this process.
+pub fn copy_between_others(from: Block, to: Block, bytes: usize) -> io::Result<()> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    if [from.pid, to.pid].contains(&own) {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: neither block is this process's.
+    unsafe { copy(from, to, bytes) }
+}
+
+/// Copies between this process and another.
+///
+/// # Safety
+/// As [`copy`].
+unsafe fn copy_directly(from: Block, to: Block, bytes: usize, own: i32) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes {
+        let (source, target) = (from.vector(done, bytes - done), to.vector(done, bytes - done));
+        // SAFETY: the kernel checks both vectors; what it writes here is what the caller has promised not to use.
+        let count = unsafe {
+            match to.pid == own {
+                true => libc::process_vm_readv(from.pid, &target, 1, &source, 1, 0),
+                false => libc::process_vm_writev(to.pid, &source, 1, &target, 1, 0),
+            }
+        };
+        match usize::try_from(count) {
+            Ok(0) => return Err(Errno::FAULT),
+            Ok(count) => done += count,
+            Err(_) => return Err(last_error()),
+        }
+    }
+    Ok(())
+}
+
+fn last_error() -> Errno {
+    let number = std::io::Error::last_os_error().raw_os_error();
+    number.map_or(Errno::IO, Errno::from_raw_os_error)
+}
+
+/// Makes the standard descriptor that a supervisor has passed, by its number, an owned one. Returns `None` when there is none.
+///
+/// It must be called once for each number.
+pub fn inherited(number: i32) -> Option<OwnedFd> {
+    // SAFETY: the call has no pointers; nobody else in this program uses the number, which its caller was given.
+    let fd = unsafe {
+        if libc::fcntl(number, libc::F_GETFD) < 0 {
+            return None;
+        }
+        <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(number)
+    };
+    debug_assert_eq!(fd.as_raw_fd(), number);
+    Some(fd)
+}

@@ -1,0 +1,33 @@
+//! What /proc tells of processes.
+
+use std::fs;
+
+/// Returns when a process began, in ticks since boot: with its pid, its name for ever. `None`: there is no such process.
+pub fn started(pid: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may have anything in it.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// Returns the user that a process belongs to.
+pub fn owner(pid: i32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let uids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    uids.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Returns a process's name: at most 15 bytes, and zeros.
+pub fn name(pid: i32) -> [u8; 16] {
+    let mut name = [0; 16];
+    if let Ok(text) = fs::read(format!("/proc/{pid}/comm")) {
+        let text = text.strip_suffix(b"\n").unwrap_or(&text);
+        let length = text.len().min(name.len() - 1);
+        name[..length].copy_from_slice(&text[..length]);
+    }
+    name
+}
+
+/// Whether a thread is one of a process's.
+pub fn has_thread(pid: i32, thread: i32) -> bool {
+    fs::metadata(format!("/proc/{pid}/task/{thread}")).is_ok()
+}

@@ -1,0 +1,470 @@
+//! The worker's loop: connections, processes that end, calls that wait.
+//!
+//! One thread, one `epoll`. Nothing here waits for a program: a connection whose peer does not read its replies is closed.
+
+use crate::Options;
+use crate::container::{Container, numbers};
+use crate::store::{self, Key, Packet};
+use m3core::wait::Limit;
+use m3core::wire::{self, Reply, Request};
+use m3core::{memory, process};
+use m3ipc::descriptor::{DrvsInfo, NodeInfo};
+use m3ipc::endpoint::{Endpoint, Number};
+use m3ipc::error::Error;
+use rustix::event::{Timespec, epoll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, SocketFlags};
+use rustix::process::{Pid, PidfdFlags};
+use std::collections::BTreeMap;
+use zerocopy::FromBytes;
+
+/// The socket to the supervisor is the worker's standard input.
+const SUPERVISOR: i32 = 0;
+/// Events that are taken at a time.
+const EVENTS: usize = 64;
+
+/// How long a thread may take to end after it has closed its connection.
+const THREAD_END_MS: i64 = 100;
+/// Pause between two looks whether it has ended.
+const LOOK_NS: u64 = 500_000;
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy)]
+pub struct Caller {
+    /// Its connection.
+    pub connection: u64,
+    /// Its process.
+    pub pid: i32,
+    /// Its user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+}
+
+/// What is watched.
+enum Watched {
+    Listener(OwnedFd),
+    Supervisor(OwnedFd),
+    Connection(OwnedFd, Caller),
+    Process(OwnedFd, i32),
+}
+
+/// What a call that waits is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// Another process binds this thread.
+    OwnBinding {
+        /// The thread.
+        thread: i32,
+    },
+    /// This endpoint is bound.
+    EndpointBound {
+        /// Where.
+        container: i32,
+        /// Which.
+        endpoint: Endpoint,
+    },
+    /// It is bound no more.
+    EndpointUnbound {
+        /// Where.
+        container: i32,
+        /// Which.
+        endpoint: Endpoint,
+    },
+}
+
+/// A call that waits.
+struct Waiter {
+    caller: Caller,
+    number: u32,
+    waits: Waits,
+    limit: Limit,
+}
+
+/// What becomes of a call.
+pub enum Turn {
+    /// It has ended.
+    Ended(Answer),
+    /// It waits, so many milliseconds at most.
+    Waits(Waits, i64),
+}
+
+/// What a call returns.
+#[derive(Default)]
+pub struct Answer {
+    /// The result.
+    pub value: i64,
+    /// A descriptor.
+    pub bytes: Vec<u8>,
+    /// Open files.
+    pub files: Vec<OwnedFd>,
+}
+
+/// The node, once it is initialised.
+pub struct Node {
+    /// Its number and limits.
+    pub number: i32,
+    /// Its limits.
+    pub limits: DrvsInfo,
+    /// What is known of nodes.
+    pub nodes: Vec<NodeInfo>,
+}
+
+/// The broker.
+pub struct Broker {
+    supervisor: OwnedFd,
+    poll: OwnedFd,
+    watched: BTreeMap<u64, Watched>,
+    next_token: u64,
+    waiters: Vec<Waiter>,
+    /// Processes of which a thread seems to end, and until when to look.
+    ending: Vec<(i32, Limit)>,
+    own_uid: u32,
+    uids: Vec<u32>,
+    gids: Vec<u32>,
+    /// The node.
+    pub node: Option<Node>,
+    /// Its containers.
+    pub containers: BTreeMap<i32, Container>,
+}
+
+/// Works until the supervisor has ended.
+///
+/// # Errors
+/// When it was not started by a supervisor, or cannot watch anything.
+pub fn work(options: &Options) -> Result<(), String> {
+    let supervisor = memory::inherited(SUPERVISOR).ok_or("worker without a supervisor")?;
+    raise_file_limit();
+    let mut broker = Broker::take_over(supervisor, options).map_err(|error| format!("cannot take over: {error}"))?;
+    broker.run().map_err(|error| format!("cannot wait for events: {error}"))
+}
+
+/// Boxes are open files: as many as the administrator allows.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        eprintln!("m3ipcd: limit of open files not raised: {error}");
+    }
+}
+
+impl Broker {
+    /// Gets the predecessor's deposits, and watches the processes that are bound.
+    fn take_over(supervisor: OwnedFd, options: &Options) -> Result<Broker, Errno> {
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut broker = Broker {
+            poll,
+            watched: BTreeMap::new(),
+            next_token: 1,
+            waiters: Vec::new(),
+            ending: Vec::new(),
+            own_uid: rustix::process::getuid().as_raw(),
+            uids: options.uids.clone(),
+            gids: options.gids.clone(),
+            node: None,
+            containers: BTreeMap::new(),
+            supervisor: supervisor.try_clone().map_err(|_| Errno::MFILE)?,
+        };
+        broker.watch(Watched::Supervisor(supervisor.try_clone().map_err(|_| Errno::MFILE)?))?;
+        while let Some(Packet::Keep(key, bytes, files)) = store::receive(&supervisor) {
+            broker.take_over_deposit(key, &bytes, files)?;
+        }
+        let pids: Vec<i32> = broker.bound_pids();
+        for pid in pids {
+            broker.watch_process(pid);
+        }
+        Ok(broker)
+    }
+
+    fn take_over_deposit(&mut self, key: Key, bytes: &[u8], mut files: Vec<OwnedFd>) -> Result<(), Errno> {
+        match key {
+            Key::Listener => {
+                let listener = files.pop().ok_or(Errno::BADF)?;
+                self.watch(Watched::Listener(listener))?;
+            }
+            Key::Node => self.node = Node::decode(bytes),
+            Key::Container(number) => {
+                if let Some(container) = Container::taken_over(bytes, files) {
+                    self.containers.insert(number, container);
+                }
+            }
+            Key::Box(container, low, high) => {
+                if let (Some(container), Some(file)) = (self.containers.get_mut(&container), files.pop()) {
+                    container.take_over_box(low, high, file);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Deposits the node.
+    pub fn keep_node(&self) -> Result<(), Error> {
+        let kept = match &self.node {
+            Some(node) => store::keep(&self.supervisor, Key::Node, &node.encode(), &[]),
+            None => store::drop(&self.supervisor, Key::Node),
+        };
+        kept.map_err(|_| Error::NoMemory)
+    }
+
+    /// Returns the socket to the supervisor.
+    pub fn supervisor(&self) -> OwnedFd {
+        // Descriptors are plentiful, and without one nothing can be deposited.
+        self.supervisor.try_clone().expect("the worker has raised its limit of open files")
+    }
+
+    fn bound_pids(&self) -> Vec<i32> {
+        let of = |container: &Container| -> Vec<i32> {
+            numbers().filter_map(|number| container.board().occupant(number)).map(|bound| bound.pid).collect()
+        };
+        let mut pids: Vec<i32> = self.containers.values().flat_map(of).filter(|pid| *pid != 0).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        pids
+    }
+
+    fn watch(&mut self, watched: Watched) -> Result<u64, Errno> {
+        let token = self.next_token;
+        self.next_token += 1;
+        let fd = match &watched {
+            Watched::Listener(fd) | Watched::Supervisor(fd) | Watched::Connection(fd, _) | Watched::Process(fd, _) => {
+                fd
+            }
+        };
+        epoll::add(&self.poll, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?;
+        self.watched.insert(token, watched);
+        Ok(token)
+    }
+
+    /// Watches a process that is bound; one that has ended, or is another one by now, is unbound at once.
+    pub fn watch_process(&mut self, pid: i32) {
+        let is_watched = |watched: &Watched| matches!(watched, Watched::Process(_, other) if *other == pid);
+        if self.watched.values().any(is_watched) {
+            return;
+        }
+        let open = Pid::from_raw(pid).and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
+        let started = process::started(pid);
+        let is_same = self.bindings_of(pid).into_iter().all(|(container, number)| {
+            self.containers[&container].board().occupant(number).is_some_and(|bound| Some(bound.started) == started)
+        });
+        let is_watched = open.filter(|_| is_same).is_some_and(|open| self.watch(Watched::Process(open, pid)).is_ok());
+        if !is_watched {
+            self.ended(pid);
+        }
+    }
+
+    /// Returns where a process and its threads are bound.
+    pub fn bindings_of(&self, pid: i32) -> Vec<(i32, Number)> {
+        let mut bindings = Vec::new();
+        for (container, tables) in &self.containers {
+            let is_its = |number: &Number| tables.board().occupant(*number).is_some_and(|bound| bound.pid == pid);
+            bindings.extend(numbers().filter(is_its).map(|number| (*container, number)));
+        }
+        bindings
+    }
+
+    /// A process has ended.
+    fn ended(&mut self, pid: i32) {
+        let supervisor = self.supervisor();
+        for (container, number) in self.bindings_of(pid) {
+            if let Some(container) = self.containers.get_mut(&container) {
+                container.unbind(number, &supervisor);
+            }
+        }
+        self.finish_waiters();
+    }
+
+    fn run(&mut self) -> Result<(), Errno> {
+        let mut events = Vec::with_capacity(EVENTS);
+        loop {
+            events.clear();
+            let timeout = self.next_deadline();
+            match epoll::wait(&self.poll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+            let tokens: Vec<u64> = events.iter().map(|event| event.data.u64()).collect();
+            for token in tokens {
+                if self.serve(token) == Some(Ends::Supervisor) {
+                    return Ok(());
+                }
+            }
+            self.unbind_ended_threads();
+            self.finish_waiters();
+        }
+    }
+
+    /// Serves what is watched under this token.
+    fn serve(&mut self, token: u64) -> Option<Ends> {
+        match self.watched.get(&token)? {
+            Watched::Supervisor(_) => return Some(Ends::Supervisor),
+            Watched::Listener(listener) => {
+                if let Ok(socket) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                    self.welcome(socket);
+                }
+            }
+            Watched::Process(_, pid) => {
+                let pid = *pid;
+                self.watched.remove(&token);
+                self.ended(pid);
+            }
+            Watched::Connection(socket, caller) => {
+                let caller = *caller;
+                match wire::receive(socket.as_fd(), RecvFlags::DONTWAIT) {
+                    Err(Errno::AGAIN | Errno::INTR) => {}
+                    Ok((packet, _)) if !packet.is_empty() => match Request::decode(&packet) {
+                        Some(request) => self.request(caller, &request),
+                        None => self.close(token),
+                    },
+                    _ => self.close(token),
+                }
+            }
+        }
+        None
+    }
+
+    fn welcome(&mut self, socket: OwnedFd) {
+        let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else { return };
+        let (uid, gid) = (peer.uid.as_raw(), peer.gid.as_raw());
+        let caller = Caller { connection: self.next_token, pid: peer.pid.as_raw_nonzero().get(), uid, gid };
+        if self.may_join(&caller) {
+            // What cannot be watched is closed, and its peer notices.
+            let _ = self.watch(Watched::Connection(socket, caller));
+        }
+    }
+
+    /// Whether processes of this user may be bound.
+    fn may_join(&self, caller: &Caller) -> bool {
+        self.is_admin(caller) || self.uids.contains(&caller.uid) || self.gids.contains(&caller.gid)
+    }
+
+    /// Whether this user may do what is for root.
+    pub fn is_admin(&self, caller: &Caller) -> bool {
+        caller.uid == 0 || caller.uid == self.own_uid
+    }
+
+    fn close(&mut self, token: u64) {
+        if let Some(Watched::Connection(_, caller)) = self.watched.remove(&token) {
+            self.ending.push((caller.pid, Limit::from_ms(THREAD_END_MS)));
+        }
+        self.waiters.retain(|waiter| waiter.caller.connection != token);
+    }
+
+    /// Unbinds threads that have ended. A thread closes its connection a moment before.
+    fn unbind_ended_threads(&mut self) {
+        let supervisor = self.supervisor();
+        for pid in self.ending.iter().map(|(pid, _)| *pid).collect::<Vec<_>>() {
+            for (container, number) in self.bindings_of(pid) {
+                let Some(container) = self.containers.get_mut(&container) else { continue };
+                let Some(bound) = container.board().occupant(number) else { continue };
+                if bound.leader != number && !process::has_thread(bound.pid, bound.thread) {
+                    container.unbind(number, &supervisor);
+                }
+            }
+        }
+        self.ending.retain(|(_, limit)| limit.left_ns() != Some(0));
+    }
+
+    fn request(&mut self, caller: Caller, request: &Request) {
+        match self.call(&caller, request) {
+            Ok(Turn::Ended(answer)) => self.reply(&caller, request.number, Ok(answer)),
+            Err(error) => self.reply(&caller, request.number, Err(error)),
+            Ok(Turn::Waits(_, 0)) => self.reply(&caller, request.number, Err(Error::Again)),
+            Ok(Turn::Waits(waits, ms)) => {
+                let waiter = Waiter { caller, number: request.number, waits, limit: Limit::from_ms(ms) };
+                self.waiters.push(waiter);
+            }
+        }
+    }
+
+    fn reply(&mut self, caller: &Caller, number: u32, ended: Result<Answer, Error>) {
+        let result = ended.as_ref().map(|answer| answer.value).map_err(|error| *error);
+        let answer = ended.unwrap_or_default();
+        let reply = Reply { number, result, bytes: answer.bytes };
+        let Some(Watched::Connection(socket, _)) = self.watched.get(&caller.connection) else { return };
+        let files: Vec<_> = answer.files.iter().map(AsFd::as_fd).collect();
+        if wire::send(socket.as_fd(), &reply.encode(), &files, SendFlags::DONTWAIT).is_err() {
+            self.watched.remove(&caller.connection);
+        }
+    }
+
+    /// Ends the waits whose condition holds, or whose limit has passed.
+    pub fn finish_waiters(&mut self) {
+        let mut at = 0;
+        while at < self.waiters.len() {
+            let waiter = &self.waiters[at];
+            let ended = match self.condition(&waiter.caller, waiter.waits) {
+                Some(ended) => ended,
+                None if waiter.limit.left_ns() == Some(0) => Err(Error::TimedOut),
+                None => {
+                    at += 1;
+                    continue;
+                }
+            };
+            let waiter = self.waiters.swap_remove(at);
+            self.reply(&waiter.caller, waiter.number, ended.map(|value| Answer { value, ..Answer::default() }));
+        }
+    }
+
+    /// Returns what a wait ends with, if it ends now.
+    pub fn condition(&self, caller: &Caller, waits: Waits) -> Option<Result<i64, Error>> {
+        let board = |container: i32| self.containers.get(&container).map(Container::board);
+        match waits {
+            Waits::OwnBinding { thread } => {
+                let (container, number) = self.place_of(caller.pid, thread)?;
+                Some(Ok(board(container)?.occupant(number)?.endpoint.raw().into()))
+            }
+            Waits::EndpointBound { container, endpoint } => match board(container) {
+                None => Some(Err(Error::NotBound)),
+                Some(board) => board.locate(endpoint).ok().map(|_| Ok(endpoint.raw().into())),
+            },
+            Waits::EndpointUnbound { container, endpoint } => {
+                match board(container).map(|board| board.locate(endpoint)) {
+                    Some(Ok(_)) => None,
+                    _ => Some(Ok(endpoint.raw().into())),
+                }
+            }
+        }
+    }
+
+    /// Returns where a thread is bound: itself, or with its process.
+    pub fn place_of(&self, pid: i32, thread: i32) -> Option<(i32, Number)> {
+        let bindings = self.bindings_of(pid);
+        let occupant = |(container, number): &(i32, Number)| self.containers[container].board().occupant(*number);
+        let own = bindings.iter().find(|place| occupant(place).is_some_and(|bound| bound.thread == thread));
+        let leader = || bindings.iter().find(|place| occupant(place).is_some_and(|bound| bound.leader == place.1));
+        own.or_else(leader).copied()
+    }
+
+    fn next_deadline(&self) -> Option<Timespec> {
+        let limits = self.waiters.iter().filter_map(|waiter| waiter.limit.left_ns());
+        let soon = (!self.ending.is_empty()).then_some(LOOK_NS);
+        // A little later, so that the limit has passed.
+        let ns = limits.chain(soon).min()? + 100_000;
+        Some(Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 })
+    }
+}
+
+/// Who has ended.
+#[derive(PartialEq, Eq)]
+enum Ends {
+    Supervisor,
+}
+
+impl Node {
+    fn encode(&self) -> Vec<u8> {
+        use zerocopy::IntoBytes;
+        let mut bytes = self.number.to_le_bytes().to_vec();
+        bytes.extend_from_slice(self.limits.as_bytes());
+        self.nodes.iter().for_each(|node| bytes.extend_from_slice(node.as_bytes()));
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Node> {
+        let (number, rest) = bytes.split_first_chunk()?;
+        let (limits, rest) = DrvsInfo::read_from_prefix(rest).ok()?;
+        let nodes = rest.chunks_exact(size_of::<NodeInfo>()).filter_map(|node| NodeInfo::read_from_bytes(node).ok());
+        Some(Node { number: i32::from_le_bytes(*number), limits, nodes: nodes.collect() })
+    }
+}

@@ -1,0 +1,79 @@
+//! m3ipcd, the broker of M3-IPC in Linux: who is bound where, boxes, rights, deaths. Messages do not pass it.
+//!
+//! There are two processes. The *supervisor* listens at the socket and holds what must not be lost; the *worker* does the work, and
+//! deposits all that it makes with the supervisor (`store`) before anybody learns of it. A worker that dies has a successor within
+//! milliseconds, which gets the deposits back and goes on; members notice a delay, and only if they ask something meanwhile.
+//!
+//! Neighbours: `container` has a container's tables, `broker` the loop and the connections, `calls` and `bindings` what each call does.
+
+#![forbid(unsafe_code)]
+
+mod bindings;
+mod broker;
+mod calls;
+mod container;
+mod store;
+mod supervisor;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+m3ipcd: the broker of M3-IPC
+
+usage: m3ipcd [--socket PATH] [--uid UID]... [--gid GID]...
+
+  --socket PATH   listen there instead of $M3IPC_SOCKET or m3ipcd.sock in $XDG_RUNTIME_DIR (/run for root)
+  --uid UID       this user's processes may be bound too, besides root's and those of the broker's own user
+  --gid GID       and those of this group
+
+It stays in the foreground; end it by a signal. `m3 init` starts containers, `m3 --help` tells the rest.
+";
+
+/// What the command line says.
+pub struct Options {
+    socket: PathBuf,
+    uids: Vec<u32>,
+    gids: Vec<u32>,
+}
+
+fn options() -> Result<Option<Options>, lexopt::Error> {
+    use lexopt::prelude::{Long, Short, ValueExt};
+    let mut options = Options { socket: m3core::wire::socket_path(), uids: Vec::new(), gids: Vec::new() };
+    let mut parser = lexopt::Parser::from_env();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("socket") => options.socket = parser.value()?.into(),
+            Long("uid") => options.uids.push(parser.value()?.parse()?),
+            Long("gid") => options.gids.push(parser.value()?.parse()?),
+            Long("help") | Short('h') => return Ok(None),
+            _ => return Err(argument.unexpected()),
+        }
+    }
+    Ok(Some(options))
+}
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            eprintln!("m3ipcd: {error}; --help tells the options");
+            return ExitCode::from(2);
+        }
+    };
+    let ended = match std::env::var_os(supervisor::WORKER) {
+        Some(_) => broker::work(&options),
+        None => supervisor::supervise(&options).map_err(|error| format!("{}: {error}", options.socket.display())),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("m3ipcd: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
