@@ -1,7 +1,7 @@
 //! `./skink test`: everything that continuous integration runs.
 //!
 //! A test is a [`Test`]: a name and something to do that ends well or with the reason why not. They come
-//! from `units` (cargo's tests), `check`, `scripts` (tests/qemu and tests/host), `linux` (tests/linux), `iso` and `fresh`;
+//! from `units` (cargo's tests), `check`, `scripts` (tests/qemu and tests/host), `linux` (tests/linux), `m3ipc` (tests/m3ipc), `iso` and `fresh`;
 //! `pool` runs them. The last line says how many passed and failed.
 //!
 //! A proof that takes long has a short form, which samples with a fixed seed, and a full one, for
@@ -12,6 +12,7 @@ mod dialogue;
 mod fresh;
 mod iso;
 mod linux;
+mod m3ipc;
 mod pool;
 mod record;
 mod scripts;
@@ -84,6 +85,8 @@ struct Setting<'a> {
     bundles: BTreeMap<String, OnceLock<Bundle>>,
     /// Our C programs, which the guest of every case has.
     c_programs: OnceLock<Vec<CProgram>>,
+    /// Folder of the library and the broker of M3-IPC in Linux.
+    m3ipc: OnceLock<PathBuf>,
     /// What the programs of tests/linux have printed in the guest.
     behaviours: Mutex<Option<linux::Ran>>,
     /// Held while something of this is built.
@@ -96,8 +99,9 @@ impl<'a> Setting<'a> {
     fn new(workspace: &'a Workspace, depth: Depth, asked: &'a str) -> Self {
         let bundles = system::names(workspace).into_iter().map(|name| (name, OnceLock::new())).collect();
         let failures = workspace.build.join("failed");
-        let (c_programs, behaviours, building) = (OnceLock::new(), Mutex::new(None), Mutex::new(()));
-        Self { workspace, depth, asked, bundles, c_programs, behaviours, building, failures }
+        let (c_programs, m3ipc) = (OnceLock::new(), OnceLock::new());
+        let (behaviours, building) = (Mutex::new(None), Mutex::new(()));
+        Self { workspace, depth, asked, bundles, c_programs, m3ipc, behaviours, building, failures }
     }
 
     fn is_wanted(&self, test: &str) -> bool {
@@ -167,6 +171,7 @@ fn short<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     scripts.sort_by_key(|test| !test.name.starts_with("host/"));
     tests.extend(scripts);
     tests.extend(linux::tests(setting)?);
+    tests.extend(m3ipc::tests(setting)?);
     tests.extend(iso::tests(setting));
     Ok(tests)
 }

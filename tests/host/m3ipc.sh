@@ -1,0 +1,83 @@
+#: timeout 600
+# M3-IPC in Linux: the command, deaths of members and of the broker, and a member that scribbles. What calls do is in tests/m3ipc.
+root=$(dirname "$SKINK")
+made=${CARGO_TARGET_DIR:-$root/target}/release
+(cd "$root" && cargo build --quiet --release --package libm3ipc --package m3ipcd --package m3)
+for program in deaths steady scribbler; do
+    gcc -O1 -Wall -Wextra -Werror -static -I "$root/lib/m3ipc/include" "$root/host/tests/$program.c" -o "$program" -L "$made" -lm3ipc
+done
+export M3IPC_SOCKET="$PWD/socket"
+
+# The one broker of this test; each part ends its container.
+"$made/m3ipcd" 2>log &
+broker=$!
+trap 'kill $broker' EXIT
+while ! [ -S socket ]; do sleep 0.01; done
+
+# The command.
+m3=$made/m3
+"$m3" --help | grep -q 'usage: m3'
+! "$m3" ps 2>error || exit 1
+"$m3" init 3 --name lab
+"$m3" containers | grep -q '^ *3 lab  *0 '
+"$m3" run 3 7 sleep 60 &
+sleeper=$!
+while ! "$m3" ps 3 | grep -q ' 7 .*sleep.*running'; do sleep 0.01; done
+! "$m3" run 3 7 true 2>error || exit 1
+grep -q 'EMOLSLOTUSED.*m3 ps' error
+! "$m3" ps 4 2>error || exit 1
+grep -q 'm3 containers' error
+! "$m3" bind 3 -5 2>error || exit 1
+grep -q 'PID is missing' error
+! "$m3" frob 2>error || exit 1
+grep -q "no command 'frob'" error
+"$m3" end 3
+! wait "$sleeper" || exit 1
+! "$m3" ps 3 2>error || exit 1
+"$m3" end
+! "$m3" end 2>error || exit 1
+grep -q EMOLDRVSINIT error
+
+# A second broker at the same socket is refused.
+! "$made/m3ipcd" 2>error || exit 1
+grep -q 'another m3ipcd' error
+
+# One of two is killed while they talk.
+./deaths 100
+"$m3" end
+
+# The broker's worker is killed while clients ask and processes come and go.
+./steady 4 &
+steady=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    sleep 0.3
+    # The worker is the supervisor's only child.
+    kill -9 "$(cat /proc/$broker/task/$broker/children)"
+done
+wait "$steady"
+grep -c 'worker ended' log | grep -qx 10
+"$m3" end
+
+# Garbage at the broker's socket.
+python3 - <<'PYTHON' || exit 1
+import os, random, socket
+random.seed(11)
+for i in range(300):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(os.environ['M3IPC_SOCKET'])
+    s.settimeout(5)
+    head = b'\x01\x00\x33\x4d' if i % 2 else b''
+    body = bytes(random.choice((0, 1, 255, random.randrange(256))) for _ in range(random.randrange(1, 300)))
+    try:
+        s.send(head + body)
+        s.recv(100)
+    except OSError:
+        pass
+    s.close()
+PYTHON
+"$m3" end 2>error || grep -q EMOLDRVSINIT error
+
+# A member writes at random into all that it shares.
+./scribbler 3
+"$m3" end
+grep -c 'worker ended' log | grep -qx 10
