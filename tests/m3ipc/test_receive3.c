@@ -5,6 +5,7 @@ static void child(void)
 {
     message m = text_message(1, getppid() == 0);
     mnx_send(1, &m);
+    pause();
 }
 
 int main(void)
@@ -21,7 +22,9 @@ int main(void)
     SHOW(mnx_receive_T(3, &m, TIMEOUT_NOWAIT));
     SHOW(mnx_receive(2, &m));
     printf("source %d\n", m.m_source);
+    kill(one, SIGKILL);
     reap(one);
+    kill(other, SIGKILL);
     reap(other);
     return 0;
 }

@@ -7,7 +7,7 @@ static void child(void)
 {
     message m = text_message(1, 0);
     m.m1_p1 = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    munmap(m.m1_p1 + 4096, 4096);
+    mprotect(m.m1_p1 + 4096, 4096, PROT_NONE);
     mprotect(m.m1_p1, 4096, PROT_READ);
     mnx_sendrec(1, &m);
     kill(getpid(), SIGSTOP);

@@ -6,6 +6,7 @@
 use crate::client;
 use crate::member::Member;
 use crate::memory::{self, Block, ForkMark};
+use crate::skink;
 use crate::wait::Limit;
 use crate::wire::internal;
 use m3ipc::call::Call;
@@ -111,6 +112,9 @@ fn forget_after_fork() -> Result<(), Error> {
 /// # Errors
 /// The broker's.
 pub fn ask(call: Call, arguments: &[i64], bytes: &[u8]) -> Result<(i64, Vec<u8>), Error> {
+    if skink::is_here() {
+        return skink::ask(call, arguments, bytes);
+    }
     forget_after_fork()?;
     let answer = client::call(call as u32, arguments, bytes)?;
     Ok((answer.value, answer.bytes))
@@ -130,6 +134,9 @@ pub fn containers() -> Result<Vec<u8>, Error> {
 /// # Errors
 /// The broker's.
 pub fn bind(call: Call, arguments: &[i64]) -> Result<i64, Error> {
+    if skink::is_here() {
+        return skink::bind(call, arguments);
+    }
     ask(call, arguments, &[])?;
     Ok(join()?.endpoint.raw().into())
 }
@@ -159,6 +166,9 @@ fn own_thread() -> i64 {
 /// # Errors
 /// As [`Member::send`].
 pub fn send(to: i32, message: &Message, ms: i64) -> Result<(), Error> {
+    if skink::is_here() {
+        return skink::send(to, message, ms);
+    }
     member()?.send(Endpoint::from_raw(to), message, Limit::from_ms(ms))
 }
 
@@ -167,6 +177,9 @@ pub fn send(to: i32, message: &Message, ms: i64) -> Result<(), Error> {
 /// # Errors
 /// As [`Member::receive`].
 pub fn receive(from: i32, ms: i64) -> Result<Message, Error> {
+    if skink::is_here() {
+        return skink::receive(from, ms);
+    }
     member()?.receive(Endpoint::from_raw(from), Limit::from_ms(ms))
 }
 
@@ -175,6 +188,9 @@ pub fn receive(from: i32, ms: i64) -> Result<Message, Error> {
 /// # Errors
 /// As [`Member::send_receive`].
 pub fn send_receive(to: i32, message: &Message, ms: i64) -> Result<Message, Error> {
+    if skink::is_here() {
+        return skink::send_receive(to, message, ms);
+    }
     member()?.send_receive(Endpoint::from_raw(to), message, Limit::from_ms(ms))
 }
 
@@ -183,6 +199,9 @@ pub fn send_receive(to: i32, message: &Message, ms: i64) -> Result<Message, Erro
 /// # Errors
 /// As [`Member::receive_request`].
 pub fn receive_request(ms: i64) -> Result<Message, Error> {
+    if skink::is_here() {
+        return skink::receive_request(ms);
+    }
     member()?.receive_request(Limit::from_ms(ms))
 }
 
@@ -191,6 +210,9 @@ pub fn receive_request(ms: i64) -> Result<Message, Error> {
 /// # Errors
 /// As [`Member::reply`].
 pub fn reply(to: i32, message: &Message) -> Result<(), Error> {
+    if skink::is_here() {
+        return skink::reply(to, message);
+    }
     member()?.reply(Endpoint::from_raw(to), message)
 }
 
@@ -199,6 +221,9 @@ pub fn reply(to: i32, message: &Message) -> Result<(), Error> {
 /// # Errors
 /// As [`Member::notify`].
 pub fn notify(to: i32, value: u64) -> Result<(), Error> {
+    if skink::is_here() {
+        return skink::notify(to, value);
+    }
     member()?.notify(Endpoint::from_raw(to), value)
 }
 

@@ -1,6 +1,6 @@
-//! M3-IPC in Linux: what the library and the broker have in common, and the library's calls.
+//! M3-IPC for programs: what the library and the broker have in common, and the library's calls, on Linux and on Skink ([`skink`]).
 //!
-//! Processes of a container exchange messages through shared memory and futexes; the broker (`m3ipcd`) is asked for what is rare: who is
+//! In Linux, processes of a container exchange messages through shared memory and futexes; the broker (`m3ipcd`) is asked for what is rare: who is
 //! bound where, boxes, rights, deaths. Three kinds of shared memory:
 //!
 //! | what | one for each | who writes | what is in it |
@@ -13,7 +13,8 @@
 //! sender that it need not wait and a sleeper that it may wake; whoever finds it wrong looks into the boxes again, at least once a second.
 //! So a member that scribbles can delay others of its container and spoil the order of messages, but not read, forge or double them.
 //!
-//! Whatever is read from shared memory is an atomic, read once; every bit pattern has a meaning. `unsafe` is in [`memory`] alone.
+//! Whatever is read from shared memory is an atomic, read once; every bit pattern has a meaning. `unsafe` is in
+//! [`memory`] and in `skink::raw` alone.
 
 pub mod backend;
 pub mod board;
@@ -25,6 +26,7 @@ pub mod member;
 pub mod memory;
 pub mod pair;
 pub mod process;
+pub mod skink;
 mod take;
 pub mod wait;
 pub mod wire;

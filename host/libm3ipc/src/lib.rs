@@ -319,6 +319,10 @@ pub unsafe extern "C" fn mnx_vcopy(
     target: *mut c_void,
     bytes: c_int,
 ) -> c_int {
+    if m3core::skink::is_here() {
+        // SAFETY: the caller has named the memory that is written.
+        return result(unsafe { m3core::skink::copy((from, source as usize), (to, target as usize), bytes) });
+    }
     let copy = backend::check_copy((from, source as usize), (to, target as usize), bytes);
     // SAFETY: the caller has named the memory, here or elsewhere, that is written.
     result(copy.and_then(|copy| unsafe { copy.run() }))

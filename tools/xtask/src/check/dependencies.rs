@@ -31,7 +31,7 @@ const LAYERS: &[Layer] = &[
     Layer { folder: "fs", may_use: PROGRAMS_MAY_USE },
     Layer { folder: "user", may_use: PROGRAMS_MAY_USE },
     // For Linux, without anything of Skink but the contract.
-    Layer { folder: "host/core", may_use: &["lib/m3ipc"] },
+    Layer { folder: "host/core", may_use: &["abi", "lib/m3ipc"] },
     Layer { folder: "host", may_use: &["lib/m3ipc", "host/core"] },
 ];
 

@@ -1,64 +1,149 @@
-//! Conformance of M3-IPC: tests/m3ipc/NAME.c is a behaviour, NAME.expect what the program prints on every back end.
+//! Conformance of M3-IPC: tests/m3ipc/test_NAME.c is a behaviour, test_NAME.expect what the program prints on every back end.
 //!
-//! Each program is compiled once, as one static binary with the library, and its hash is shown in what a failure tells: the same binary runs
-//! on all back ends. Here it runs in Linux over shared memory, with a broker of its own in a folder of its own. `SKINK_M3IPC_RECORD` in the environment
-//! writes the .expect files anew.
+//! Each program is compiled once, as one static binary with the library, and the same binary runs in Linux over shared memory, with a broker of
+//! its own in a folder of its own, and in one guest with Skink, which tells its hash. `SKINK_M3IPC_RECORD` in the environment writes the .expect
+//! files anew.
 
 use super::{Setting, Test, Verdict};
+use crate::cli::DEFAULT_SYSTEM;
+use crate::guest::{Guest, Job};
 use crate::process::{self, tail};
+use crate::workspace::RunFolder;
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 /// Time limit of a program, in seconds.
 const LIMIT: &str = "60";
+/// Time limit of the guest.
+const GUEST_LIMIT: Duration = Duration::from_secs(600);
 /// How long a broker may take to listen.
 const START: Duration = Duration::from_secs(10);
 /// Set to write what the programs print as what is expected.
 const RECORD: &str = "SKINK_M3IPC_RECORD";
 /// Lines that are shown of a failure.
 const SHOWN_LINES: usize = 30;
+/// Ends what an earlier program has left in the guest.
+const END_NODE: &str = "end_node";
+/// What the guest's shell runs: each program, and in the end a line with name, hash and status before what each has printed.
+const COMMAND: &str = "cd /m3ipc; for each in test_*; do ./end_node; timeout 60 ./$each > /tmp/printed 2>&1 < /dev/null; \
+    echo \"program $each $(sha256sum < $each | cut -c1-64) $?\" >> /tmp/all; cat /tmp/printed >> /tmp/all; done; cat /tmp/all";
+
+/// The broker and the programs.
+pub struct Programs {
+    broker: PathBuf,
+    /// Has the folder m3ipc with the programs, as the guest has it.
+    folder: RunFolder,
+}
+
+/// What a program has printed in the guest.
+struct Printed {
+    hash: String,
+    text: String,
+}
+
+/// What the programs have printed in the guest, by name; and why the guest ended early, if it did.
+pub struct Ran {
+    outputs: BTreeMap<String, Printed>,
+    problem: Option<String>,
+}
 
 /// One test for each program.
 ///
 /// # Errors
 /// When tests/m3ipc cannot be read.
 pub fn tests<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
-    let folder = folder(setting);
-    let mut names = Vec::new();
-    for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|own| own == "c") {
-            names.push(path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
-        }
-    }
-    names.sort();
-    Ok(names.into_iter().map(|name| Test::new(format!("m3ipc/{name}"), move || judge(setting, &name))).collect())
+    let names = names(setting)?;
+    Ok(names.into_iter().map(|name| Test::new(test_name(&name), move || judge(setting, &name))).collect())
+}
+
+fn test_name(program: &str) -> String {
+    format!("m3ipc/{program}")
 }
 
 fn folder(setting: &Setting) -> PathBuf {
     setting.workspace.root.join("tests/m3ipc")
 }
 
-/// Builds the library and the broker. Returns their folder.
-fn built<'a>(setting: &'a Setting<'_>) -> Result<&'a PathBuf> {
+/// The names of the programs, sorted.
+fn names(setting: &Setting) -> Result<Vec<String>> {
+    let folder = folder(setting);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let path = entry?.path();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if stem.starts_with("test_") && path.extension().is_some_and(|own| own == "c") {
+            names.push(stem);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Builds the library and the broker, and compiles the programs that are asked for.
+fn built<'a>(setting: &'a Setting<'_>) -> Result<&'a Programs> {
     setting.built(&setting.m3ipc, || {
         let mut cargo = Command::new("cargo");
         cargo.current_dir(&setting.workspace.root).args(["build", "--quiet", "--release"]);
         process::run(cargo.args(["--package", "libm3ipc", "--package", "m3ipcd", "--package", "m3"]))?;
-        Ok(setting.workspace.target.join("release"))
+        let library = setting.workspace.target.join("release");
+        let folder = setting.workspace.run_folder()?;
+        let overlay = folder.join("m3ipc");
+        fs::create_dir_all(&overlay)?;
+        let wanted = names(setting)?.into_iter().filter(|name| setting.is_wanted(&test_name(name)));
+        for name in wanted.chain([END_NODE.to_string()]) {
+            compile(setting, &library, &name, &overlay.join(&name))?;
+        }
+        Ok(Programs { broker: library.join("m3ipcd"), folder })
     })
 }
 
 /// Compiles a program with the library to one static binary.
 fn compile(setting: &Setting, library: &Path, name: &str, to: &Path) -> Result<()> {
     let mut cc = Command::new("cc");
-    cc.current_dir(folder(setting)).args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-static"]);
+    cc.current_dir(folder(setting)).args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-s", "-static"]);
     cc.arg("-I").arg(setting.workspace.root.join("lib/m3ipc/include"));
     cc.arg(format!("{name}.c")).arg("-o").arg(to).arg("-L").arg(library).arg("-lm3ipc");
     process::run(&mut cc)
+}
+
+/// Boots a guest with the programs, and runs them.
+fn run_in_guest(setting: &Setting) -> Result<Ran> {
+    let overlay = built(setting)?.folder.path().to_path_buf();
+    let bundle = setting.bundle(DEFAULT_SYSTEM)?;
+    let job = Job { overlays: std::slice::from_ref(&overlay), limit: Some(GUEST_LIMIT), ..Job::new(COMMAND) };
+    let guest = Guest::prepare(setting.workspace, bundle, &job)?;
+    let mut output = Vec::new();
+    let outcome = guest.run(|bytes| output.extend_from_slice(bytes), |_| ())?;
+    let problem = match outcome.status {
+        _ if outcome.timed_out => Some("time limit exceeded".to_string()),
+        None => Some(format!("the machine stopped\n{}", tail(&outcome.console, SHOWN_LINES))),
+        Some(_) => None,
+    };
+    Ok(Ran { outputs: by_program(&String::from_utf8_lossy(&output)), problem })
+}
+
+/// Splits the guest's output at the lines `program NAME HASH STATUS`.
+fn by_program(output: &str) -> BTreeMap<String, Printed> {
+    let mut outputs = BTreeMap::new();
+    let mut current = None;
+    for line in output.lines() {
+        let mut words = line.split(' ');
+        if let (Some("program"), Some(name), Some(hash), Some(_)) =
+            (words.next(), words.next(), words.next(), words.next())
+        {
+            let printed = Printed { hash: hash.to_string(), text: String::new() };
+            current = Some(outputs.entry(name.to_string()).insert_entry(printed).into_mut());
+        } else if let Some(printed) = &mut current {
+            printed.text.push_str(line);
+            printed.text.push('\n');
+        }
+    }
+    outputs
 }
 
 /// A broker, ended with this.
@@ -94,34 +179,52 @@ impl Drop for Broker {
     }
 }
 
+/// Runs a program in Linux, and compares that and what the guest's has printed with what is expected.
 fn judge(setting: &Setting, name: &str) -> Result<Verdict> {
-    let library = built(setting)?;
-    let work = setting.workspace.run_folder()?;
-    let program = work.join(name);
-    compile(setting, library, name, &program)?;
-    let broker = Broker::start(&library.join("m3ipcd"), work.path())?;
-    let mut command = Command::new("timeout");
-    command.arg(LIMIT).arg(&program).current_dir(work.path()).env("M3IPC_SOCKET", &broker.socket);
-    let output = command.stdin(Stdio::null()).output().context("cannot start timeout")?;
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let programs = built(setting)?;
+    let program = programs.folder.path().join("m3ipc").join(name);
+    let (printed, errors) = run_in_linux(setting, &programs.broker, &program)?;
     let expect = folder(setting).join(format!("{name}.expect"));
-    if std::env::var_os(RECORD).is_some() && output.status.success() {
+    if std::env::var_os(RECORD).is_some() {
         fs::write(&expect, &printed)?;
     }
     let expected = fs::read_to_string(&expect).with_context(|| format!("{}: run with {RECORD}=1", expect.display()))?;
-    if output.status.success() && printed == expected {
-        return Ok(Verdict::passed());
-    }
-    fs::write(setting.failure_folder(&format!("m3ipc/{name}"))?.join("stdout"), &printed)?;
     let hash = process::output(Command::new("sha256sum").arg(&program))?;
     let hash = String::from_utf8_lossy(&hash).chars().take(64).collect::<String>();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    Ok(Verdict::failed(format!(
-        "binary {hash}, {}\n{}\n{}",
-        output.status,
-        difference(&expected, &printed),
-        tail(&errors, SHOWN_LINES)
-    )))
+    let mut problems = Vec::new();
+    if printed != expected {
+        fs::write(setting.failure_folder(&test_name(name))?.join("linux"), &printed)?;
+        problems.push(format!("Linux, binary {hash}:\n{}\n{errors}", difference(&expected, &printed)));
+    }
+    // Held by the first while it runs all: the others have nothing to judge before.
+    let mut ran = setting.m3ipc_ran.lock().unwrap_or_else(PoisonError::into_inner);
+    let ran = ran.get_or_insert_with(|| {
+        run_in_guest(setting)
+            .unwrap_or_else(|error| Ran { outputs: BTreeMap::new(), problem: Some(format!("{error:#}")) })
+    });
+    match ran.outputs.get(name) {
+        Some(skink) if skink.hash != hash => problems.push(format!("Skink ran another binary: {}", skink.hash)),
+        Some(skink) if skink.text != expected => {
+            fs::write(setting.failure_folder(&test_name(name))?.join("skink"), &skink.text)?;
+            problems.push(format!("Skink, binary {hash}:\n{}", difference(&expected, &skink.text)));
+        }
+        Some(_) => {}
+        None => problems.push(format!("did not run in Skink: {}", ran.problem.clone().unwrap_or_default())),
+    }
+    let mut verdict = Verdict::failed(problems.join("\n"));
+    (verdict.count.passed, verdict.count.failed) = (2 - problems.len(), problems.len());
+    Ok(verdict)
+}
+
+/// Runs a program with a broker of its own. Returns what it has printed, and its errors.
+fn run_in_linux(setting: &Setting, broker: &Path, program: &Path) -> Result<(String, String)> {
+    let work = setting.workspace.run_folder()?;
+    let broker = Broker::start(broker, work.path())?;
+    let mut command = Command::new("timeout");
+    command.arg(LIMIT).arg(program).current_dir(work.path()).env("M3IPC_SOCKET", &broker.socket);
+    let output = command.stdin(Stdio::null()).output().context("cannot start timeout")?;
+    let errors = format!("{}\n{}", output.status, tail(&String::from_utf8_lossy(&output.stderr), SHOWN_LINES));
+    Ok((String::from_utf8_lossy(&output.stdout).into_owned(), errors))
 }
 
 /// The first line in which two outputs differ.
@@ -143,6 +246,13 @@ fn difference(expected: &str, printed: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_output_of_the_guest_is_split_by_program() {
+        let outputs = by_program("noise\nprogram test_a 12ab 0\none\ntwo\nprogram test_b 34 1\n");
+        assert_eq!((outputs["test_a"].hash.as_str(), outputs["test_a"].text.as_str()), ("12ab", "one\ntwo\n"));
+        assert_eq!((outputs.len(), outputs["test_b"].text.as_str()), (2, ""));
+    }
 
     #[test]
     fn the_first_difference_is_named_with_its_line() {

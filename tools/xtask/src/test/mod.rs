@@ -86,7 +86,9 @@ struct Setting<'a> {
     /// Our C programs, which the guest of every case has.
     c_programs: OnceLock<Vec<CProgram>>,
     /// Folder of the library and the broker of M3-IPC in Linux.
-    m3ipc: OnceLock<PathBuf>,
+    m3ipc: OnceLock<m3ipc::Programs>,
+    /// What the programs of tests/m3ipc have printed in the guest.
+    m3ipc_ran: Mutex<Option<m3ipc::Ran>>,
     /// What the programs of tests/linux have printed in the guest.
     behaviours: Mutex<Option<linux::Ran>>,
     /// Held while something of this is built.
@@ -99,9 +101,9 @@ impl<'a> Setting<'a> {
     fn new(workspace: &'a Workspace, depth: Depth, asked: &'a str) -> Self {
         let bundles = system::names(workspace).into_iter().map(|name| (name, OnceLock::new())).collect();
         let failures = workspace.build.join("failed");
-        let (c_programs, m3ipc) = (OnceLock::new(), OnceLock::new());
+        let (c_programs, m3ipc, m3ipc_ran) = (OnceLock::new(), OnceLock::new(), Mutex::new(None));
         let (behaviours, building) = (Mutex::new(None), Mutex::new(()));
-        Self { workspace, depth, asked, bundles, c_programs, m3ipc, behaviours, building, failures }
+        Self { workspace, depth, asked, bundles, c_programs, m3ipc, m3ipc_ran, behaviours, building, failures }
     }
 
     fn is_wanted(&self, test: &str) -> bool {
