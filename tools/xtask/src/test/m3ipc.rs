@@ -1,7 +1,7 @@
 //! Conformance of M3-IPC: tests/m3ipc/test_NAME.c is a behaviour, test_NAME.expect what the program prints on every back end.
 //!
 //! Each program is compiled once, as one static binary with the library, and the same binary runs in Linux over shared memory, with a broker of
-//! its own in a folder of its own, and in one guest with Skink, which tells its hash. `SKINK_M3IPC_RECORD` in the environment writes the .expect
+//! its own in a folder of its own, and twice in one guest with Skink, which tells its hash: the second time the server is killed meanwhile. `SKINK_M3IPC_RECORD` in the environment writes the .expect
 //! files anew.
 
 use super::{Setting, Test, Verdict};
@@ -29,9 +29,26 @@ const RECORD: &str = "SKINK_M3IPC_RECORD";
 const SHOWN_LINES: usize = 30;
 /// Ends what an earlier program has left in the guest.
 const END_NODE: &str = "end_node";
-/// What the guest's shell runs: each program, and in the end a line with name, hash and status before what each has printed.
-const COMMAND: &str = "cd /m3ipc; for each in test_*; do ./end_node; timeout 60 ./$each > /tmp/printed 2>&1 < /dev/null; \
-    echo \"program $each $(sha256sum < $each | cut -c1-64) $?\" >> /tmp/all; cat /tmp/printed >> /tmp/all; done; cat /tmp/all";
+/// What the guest's shell runs: each program, once more while the server dies at one of its messages, and in the end a line with name, hash and
+/// status before what each has printed.
+const COMMAND: &str = "cd /m3ipc
+    run() {
+        timeout 60 ./$1 > /tmp/printed 2>&1 < /dev/null
+        echo \"program $2$1 $(sha256sum < $1 | cut -c1-64) $?\" >> /tmp/all
+        cat /tmp/printed >> /tmp/all
+    }
+    for each in test_*; do ./end_node; run $each; done
+    k=0
+    for each in test_*; do
+        ./end_node
+        k=$((k % 24 + 1))
+        service inject m3ipc kill-after $k
+        run $each killed_
+    done
+    sleep 1
+    cat /tmp/all";
+/// Before the name of a program during which the server was killed.
+const KILLED: &str = "killed_";
 
 /// The broker and the programs.
 pub struct Programs {
@@ -202,17 +219,19 @@ fn judge(setting: &Setting, name: &str) -> Result<Verdict> {
         run_in_guest(setting)
             .unwrap_or_else(|error| Ran { outputs: BTreeMap::new(), problem: Some(format!("{error:#}")) })
     });
-    match ran.outputs.get(name) {
-        Some(skink) if skink.hash != hash => problems.push(format!("Skink ran another binary: {}", skink.hash)),
-        Some(skink) if skink.text != expected => {
-            fs::write(setting.failure_folder(&test_name(name))?.join("skink"), &skink.text)?;
-            problems.push(format!("Skink, binary {hash}:\n{}", difference(&expected, &skink.text)));
+    for prefix in ["", KILLED] {
+        match ran.outputs.get(&format!("{prefix}{name}")) {
+            Some(skink) if skink.hash != hash => problems.push(format!("Skink ran another binary: {}", skink.hash)),
+            Some(skink) if skink.text != expected => {
+                fs::write(setting.failure_folder(&test_name(name))?.join(format!("{prefix}skink")), &skink.text)?;
+                problems.push(format!("Skink, {prefix}{hash}:\n{}", difference(&expected, &skink.text)));
+            }
+            Some(_) => {}
+            None => problems.push(format!("did not run in Skink: {}", ran.problem.clone().unwrap_or_default())),
         }
-        Some(_) => {}
-        None => problems.push(format!("did not run in Skink: {}", ran.problem.clone().unwrap_or_default())),
     }
     let mut verdict = Verdict::failed(problems.join("\n"));
-    (verdict.count.passed, verdict.count.failed) = (2 - problems.len(), problems.len());
+    (verdict.count.passed, verdict.count.failed) = (3 - problems.len(), problems.len());
     Ok(verdict)
 }
 
