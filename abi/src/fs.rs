@@ -36,8 +36,9 @@ protocol! {
     Link = 11 { directory: u64, grant: GrantId, bytes: u64, node: u64 }
     /// Unlinks a name: a file's, or with `directory_wanted` an empty directory's.
     Unlink = 12 { directory: u64, grant: GrantId, bytes: u64, directory_wanted: bool }
-    /// Renames; the grant holds the old name, then the new one. `flags`: 0, or `RENAME_EXCHANGE`, which swaps the two names: `ENOENT`
-    /// without the second, `EINVAL` if one is a directory above the other.
+    /// Renames; the grant holds the old name, then the new one. `flags`: 0; `RENAME_EXCHANGE`, which swaps the two names: `ENOENT`
+    /// without the second, `EINVAL` if one is a directory above the other; or `RENAME_WHITEOUT`, which leaves a whiteout (a character device
+    /// with number 0 and no permissions) under the old name: its owner (low half) and group follow the names in the grant.
     Rename = 13 { old_directory: u64, new_directory: u64, grant: GrantId, old_bytes: u64, new_bytes: u64, flags: u64 }
     /// Copies the file's `struct stat` (Linux x86-64, 144 bytes) into the grant; vfs fills st_dev.
     Stat = 14 { node: u64, grant: GrantId }
@@ -121,6 +122,8 @@ pub const ALLOCATE_ZERO: u64 = 3;
 
 /// `Rename`: both names exist, and are swapped at once.
 pub const RENAME_EXCHANGE: u64 = 2;
+/// `Rename`: a whiteout gets the old name.
+pub const RENAME_WHITEOUT: u64 = 4;
 
 /// The uses that vfs has of a node.
 #[repr(C)]

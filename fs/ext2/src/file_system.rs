@@ -168,6 +168,20 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         self.move_name(old, new, caller)
     }
 
+    fn rename_leaving_whiteout(
+        &mut self,
+        old_dir: NodeId,
+        old_name: &[u8],
+        new_dir: NodeId,
+        new_name: &[u8],
+        caller: Caller,
+    ) -> Result<(), Errno> {
+        self.begin_change()?;
+        let old = Place { dir: self.number(old_dir)?, name: old_name };
+        let new = Place { dir: self.number(new_dir)?, name: new_name };
+        self.move_leaving_whiteout(old, new, caller)
+    }
+
     fn exchange(
         &mut self,
         first_dir: NodeId,

@@ -5,7 +5,7 @@
 
 use fs::Errno;
 use fs::device::BlockDevice;
-use fs::file_system::Caller;
+use fs::file_system::{Caller, S_IFCHR};
 use fs::names::Known;
 
 use crate::directory::Found;
@@ -53,6 +53,38 @@ impl<D: BlockDevice> Ext2<D> {
         let now = self.now();
         self.change(source.node)?.changed = now;
         target.map_or(Ok(()), |target| self.lose_name(target.node))
+    }
+
+    /// Renames `old` to `new` as [`Ext2::move_name`] does, and leaves a whiteout under the old name: a new node that changes places with the
+    /// one that is renamed. So the old name means something at each moment, and a power cut finds both orders of an exchange.
+    pub(crate) fn move_leaving_whiteout(&mut self, old: Place, new: Place, caller: Caller) -> Result<(), Errno> {
+        if is_dot(old.name) || is_dot(new.name) {
+            return Err(Errno::EBUSY);
+        }
+        let source = self.require_entry(old.dir, old.name)?;
+        let Some(target) = self.find_entry(new.dir, new.name)? else {
+            self.make_plain(new.dir, new.name, S_IFCHR, 0, caller)?;
+            return match self.exchange_names(old, new) {
+                Ok(()) => Ok(()),
+                Err(error) => self.remove_link(new.dir, new.name).and(Err(error)),
+            };
+        };
+        if target.node == source.node {
+            return Ok(());
+        }
+        let is_directory = self.inode(source.node)?.is_directory();
+        self.check_replaced(target, is_directory)?;
+        let whiteout = self.new_inode(old.dir, S_IFCHR, caller)?;
+        if let Err(error) = self.exchange_names(old, new) {
+            return self.delete(whiteout).and(Err(error));
+        }
+        let replaced = self.require_entry(old.dir, old.name)?;
+        self.change_entry(old.dir, old.name, replaced, whiteout, S_IFCHR)?;
+        self.change(whiteout)?.links = 1;
+        if is_directory {
+            self.lose_child_directory(old.dir)?;
+        }
+        self.lose_name(target.node)
     }
 
     /// Orders the new name before the removal of the old one. Returns whether that is late.

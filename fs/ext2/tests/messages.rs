@@ -153,7 +153,7 @@ fn links_and_renames_work_by_message() {
     assert_eq!(vfs.result(b"newlink", exchange.message()), Ok(0));
     assert_eq!((vfs.lookup(root, "new").unwrap().0, vfs.lookup(root, "link").unwrap().0), (link, file));
     assert_eq!(vfs.result(b"newnone", exchange.message()), Err(Errno::ENOENT));
-    assert_eq!(vfs.result(b"newlink", Rename { flags: 4, ..exchange }.message()), Err(Errno::EINVAL));
+    assert_eq!(vfs.result(b"newlink", Rename { flags: 8, ..exchange }.message()), Err(Errno::EINVAL));
     assert_eq!(vfs.result(b"", Unmount { node: root, force: true }.message()), Ok(0));
     check(&images[0].path("image"));
 }

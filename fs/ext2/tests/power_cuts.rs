@@ -264,6 +264,40 @@ fn names_that_are_swapped_lose_no_file_at_any_cut() {
 }
 
 #[test]
+fn files_whose_names_get_whiteouts_are_not_lost_at_any_cut() {
+    let disk = Disk::new(&["-b", "1024"]);
+    let mut volume = disk.mount();
+    let dirs = [b"one", b"two"].map(|name| volume.make_dir(ROOT, name, 0o755, ROOT_USER).unwrap());
+    let name = |number: u8| format!("{number}{}", "-".repeat(200));
+    for number in 0..8 {
+        make(&mut volume, dirs[0], &name(number), &[number + 1; 2000]);
+    }
+    let before = changed(&disk, &mut volume, |volume| {
+        let mut leave = |from: u8, dir: usize, to: u8| {
+            let (from, to) = (name(from), name(to));
+            volume.rename_leaving_whiteout(dirs[0], from.as_bytes(), dirs[dir], to.as_bytes(), ROOT_USER).unwrap();
+        };
+        // In one directory, into another, and over the first of these.
+        for (from, dir, to) in [(0, 0, 10), (1, 1, 11), (2, 1, 12), (3, 0, 10)] {
+            leave(from, dir, to);
+        }
+    });
+    disk.at_each_cut(before, |mut volume| {
+        let mut found = Vec::new();
+        for name in [&b"one"[..], b"two"] {
+            let dir = volume.lookup(ROOT, name).unwrap();
+            for (_, node, _) in list(&mut volume, dir) {
+                found.extend(content_of(&mut volume, node));
+            }
+        }
+        // The first is replaced by the fourth.
+        for number in 2..=8 {
+            assert!(found.contains(&vec![number; 2000]), "file {number} is lost");
+        }
+    });
+}
+
+#[test]
 fn a_check_mends_what_a_swap_that_was_cut_short_leaves() {
     let disk = Disk::new(&["-b", "1024"]);
     let mut volume = disk.mount();

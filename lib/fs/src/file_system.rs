@@ -334,6 +334,19 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
+    /// Renames a node as [`FileSystem::rename`] does, and leaves a whiteout of the caller under the old name, unless both names are those of
+    /// one node. `EINVAL`: the file system has no whiteouts.
+    fn rename_leaving_whiteout(
+        &mut self,
+        _old_dir: NodeId,
+        _old_name: &[u8],
+        _new_dir: NodeId,
+        _new_name: &[u8],
+        _caller: Caller,
+    ) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
+    }
+
     /// Swaps two names of nodes of any kinds. `ENOENT`; `EINVAL` if one is a directory above the other; `EBUSY` for `.` and `..`;
     /// `EMLINK`, `ENOSPC`.
     fn exchange(

@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use abi::endpoint::slot;
 use abi::fs::{
     ALLOCATE_CHECK, ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, ChOwn, Create, GetDents, LINK_OTHER,
-    Link, Lookup, Mount, Put, RENAME_EXCHANGE, Read, ReadLink, Recall, Rename, Request, SeekData, SetTimes, SetUses,
+    Link, Lookup, Mount, Put, RENAME_EXCHANGE, RENAME_WHITEOUT, Read, ReadLink, Recall, Rename, Request, SeekData, SetTimes, SetUses,
     Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
@@ -359,6 +359,12 @@ where
         match request.flags {
             0 => file_system.rename(old, old_name, new, new_name, Caller::default())?,
             RENAME_EXCHANGE => file_system.exchange(old, old_name, new, new_name)?,
+            RENAME_WHITEOUT => {
+                let mut ids = [0; 8];
+                copy::from_grant(from.granter, from.grant, request.old_bytes + request.new_bytes, &mut ids)?;
+                let owner = caller(u64::from_le_bytes(ids));
+                file_system.rename_leaving_whiteout(old, old_name, new, new_name, owner)?;
+            }
             _ => return Err(Errno::EINVAL),
         }
         Ok(message.reply(Ok(0)))

@@ -7,7 +7,7 @@ use crate::{
     memory::{self as user, PATH_MAX},
     paths as path,
     paths::{
-        change::{make_node, may_change},
+        change::{make_node, may_change, new_file},
         walk::{self, Found, Last, Name},
     },
     processes::{AT_FDCWD, Place, Process, Processes},
@@ -26,6 +26,8 @@ const AT_EMPTY_PATH: u32 = 0x1000;
 const RENAME_NOREPLACE: u32 = 1;
 /// renameat2: swap the two names.
 const RENAME_EXCHANGE: u32 = 2;
+/// renameat2: a whiteout gets the old name.
+const RENAME_WHITEOUT: u32 = 4;
 /// Longest target of a symbolic link.
 const TARGET_MAX: usize = PATH_MAX - 1;
 
@@ -107,7 +109,9 @@ async fn mknod(files: &Files, process: Rc<Process>, side: Side, mode: u32, devic
         None => {}
     }
     may_change(&process, &found.parent)?;
-    if matches!(mode & S_IFMT, S_IFCHR | S_IFBLK) && !process.caller.credentials().has(Capability::MakeNode) {
+    let is_whiteout = mode & S_IFMT == S_IFCHR && device == 0;
+    let is_device = matches!(mode & S_IFMT, S_IFCHR | S_IFBLK) && !is_whiteout;
+    if is_device && !process.caller.credentials().has(Capability::MakeNode) {
         return Err(Errno::EPERM);
     }
     make_node(files, &process, &found, mode & (S_IFMT | 0o7777), device).await?;
@@ -241,7 +245,9 @@ async fn rename_path(
     new: Side,
     flags: u32,
 ) -> Result<u64, Errno> {
-    if !matches!(flags, 0 | RENAME_NOREPLACE | RENAME_EXCHANGE) {
+    if flags & !(RENAME_NOREPLACE | RENAME_EXCHANGE | RENAME_WHITEOUT) != 0
+        || flags & RENAME_EXCHANGE != 0 && flags != RENAME_EXCHANGE
+    {
         return Err(Errno::EINVAL);
     }
     let old = walk::resolve(files, &process, old.0, old.1, Last::Keep).await?;
@@ -253,7 +259,7 @@ async fn rename_path(
     let names = (old.component(Errno::EBUSY)?, new.component(Errno::EBUSY)?);
     match flags {
         RENAME_EXCHANGE => return exchange(files, processes, &process, &old, &new).await,
-        RENAME_NOREPLACE if new.node.is_some() => return Err(Errno::EEXIST),
+        _ if flags & RENAME_NOREPLACE != 0 && new.node.is_some() => return Err(Errno::EEXIST),
         _ => {}
     }
     if new.slash && !node.is_directory() {
@@ -263,7 +269,12 @@ async fn rename_path(
         return Ok(0);
     }
     may_rename(&process, &old, &new, &node)?;
-    files.rename(&process.caller, (&old.parent, names.0), (&new.parent, names.1), &node, new.node.as_ref()).await?;
+    let whiteout = match flags & RENAME_WHITEOUT {
+        0 => None,
+        _ => Some(new_file(&process, &old.parent, S_IFCHR)?.1),
+    };
+    let (from, to) = ((&old.parent, names.0), (&new.parent, names.1));
+    files.rename(&process.caller, from, to, &node, new.node.as_ref(), whiteout).await?;
     // The path of an open file matters to those who watch its directory.
     if node.is_directory() || files.watches().any() {
         move_paths(files, processes, |path| path::renamed(path, &old.canonical, &new.canonical));

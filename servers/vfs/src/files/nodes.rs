@@ -189,7 +189,8 @@ impl Files {
         Ok(())
     }
 
-    /// Renames `node`, over `replaced` if the new name has been used. A directory takes the link of its `..` along.
+    /// Renames `node`, over `replaced` if the new name has been used. A directory takes the link of its `..` along. `whiteout`: the ids of
+    /// the whiteout that gets the old name.
     pub async fn rename(
         &self,
         caller: &Caller,
@@ -197,8 +198,10 @@ impl Files {
         to: (&NodeRef, &[u8]),
         node: &NodeRef,
         replaced: Option<&NodeRef>,
+        whiteout: Option<u64>,
     ) -> Result<(), Errno> {
-        self.ask_to_rename(caller, from, to, 0).await?;
+        let flags = if whiteout.is_some() { fs::RENAME_WHITEOUT } else { 0 };
+        self.ask_to_rename(caller, from, to, flags, whiteout.unwrap_or(0)).await?;
         if let Some(replaced) = replaced {
             replaced.unlinked();
         }
@@ -208,7 +211,10 @@ impl Files {
                 to.0.add_link();
             }
         }
-        self.learn(from.0, from.1, None);
+        match whiteout {
+            Some(_) => self.unlearn(from.0, from.1),
+            None => self.learn(from.0, from.1, None),
+        }
         self.learn(to.0, to.1, Some(node.clone()));
         self.unlearn(node, b"..");
         self.watches.moved(from, to, node, replaced);
@@ -224,7 +230,7 @@ impl Files {
         node: &NodeRef,
         other: &NodeRef,
     ) -> Result<(), Errno> {
-        self.ask_to_rename(caller, first, second, fs::RENAME_EXCHANGE).await?;
+        self.ask_to_rename(caller, first, second, fs::RENAME_EXCHANGE, 0).await?;
         for (node, from, to) in [(node, first.0, second.0), (other, second.0, first.0)] {
             if node.is_directory() {
                 from.remove_link();
@@ -246,8 +252,9 @@ impl Files {
         from: (&NodeRef, &[u8]),
         to: (&NodeRef, &[u8]),
         flags: u64,
+        ids: u64,
     ) -> Result<(), Errno> {
-        let lent = self.lend(from.0, [from.1, to.1].concat())?;
+        let lent = self.lend(from.0, [from.1, to.1, &ids.to_le_bytes()].concat())?;
         let request = fs::Rename {
             old_directory: from.0.number(),
             new_directory: to.0.number(),
