@@ -242,6 +242,17 @@ BEHAVIOUR("fallocate: bad lengths, descriptors and modes") {
     show(fallocate(fd, FALLOC_FL_PUNCH_HOLE, 0, 10));
     show(fallocate(fd, 0x4000, 0, 10));
 }
+BEHAVIOUR("fallocate: what is wrong is found in an order, whatever the mode") {
+    int modes[] = {FALLOC_FL_COLLAPSE_RANGE, FALLOC_FL_INSERT_RANGE, FALLOC_FL_UNSHARE_RANGE, FALLOC_FL_PUNCH_HOLE, 0x4000};
+    int read_only = open("f", O_RDONLY | O_CREAT, 0600), p[2];
+    pipe(p);
+    for (int at = 0; at < 5; at++) {
+        show(fallocate(9, modes[at], 0, 0));
+        show(fallocate(read_only, modes[at], 0, 0));
+        show(fallocate(read_only, modes[at], 0, 1));
+        show(fallocate(p[1], modes[at], INT64_MAX, 1));
+    }
+}
 BEHAVIOUR("fallocate: KEEP_SIZE, and without it") {
     int fd = open("f", O_CREAT | O_RDWR, 0600);
     show(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 10000));

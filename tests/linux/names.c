@@ -448,3 +448,24 @@ BEHAVIOUR("open of a socket's name") {
     show(open("s", O_RDONLY));
     show(open("s", O_PATH));
 }
+BEHAVIOUR("renameat2 RENAME_WHITEOUT leaves a device without number, of whoever renames") {
+    struct stat status;
+    mkdir("d", 0777);
+    chmod("d", 0777);
+    setegid(USER);
+    seteuid(USER);
+    make("d/a", "one");
+    make("d/b", "two");
+    show(renameat2(AT_FDCWD, "d/a", AT_FDCWD, "d/c", RENAME_WHITEOUT));
+    stat("d/a", &status);
+    note("%o %d %d %d %d", status.st_mode, (int)status.st_rdev, status.st_uid, status.st_gid, (int)status.st_nlink);
+    show(renameat2(AT_FDCWD, "d/b", AT_FDCWD, "d/c", RENAME_WHITEOUT | RENAME_NOREPLACE));
+    show(renameat2(AT_FDCWD, "d/b", AT_FDCWD, "d/c", RENAME_WHITEOUT));
+    show(open("d/b", O_RDONLY));
+    show(renameat2(AT_FDCWD, "d/c", AT_FDCWD, "d/c", RENAME_WHITEOUT));
+    show(renameat2(AT_FDCWD, "d/none", AT_FDCWD, "d/c", RENAME_WHITEOUT));
+    show(renameat2(AT_FDCWD, "d/c", AT_FDCWD, "d/a", RENAME_WHITEOUT | RENAME_EXCHANGE));
+    show(renameat2(AT_FDCWD, "d/c", AT_FDCWD, "d/a", 8));
+    show(mknod("d/whiteout", S_IFCHR, 0));
+    show(mknod("d/null", S_IFCHR, 0x103));
+}

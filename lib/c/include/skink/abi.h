@@ -868,6 +868,9 @@ struct skink_ds_delete {
 /* Rename: both names exist, and are swapped at once. */
 #define SKINK_FS_RENAME_EXCHANGE 2ull
 
+/* Rename: a whiteout gets the old name. */
+#define SKINK_FS_RENAME_WHITEOUT 4ull
+
 /* The uses that vfs has of a node. */
 struct skink_use {
     /* The node. */
@@ -1025,8 +1028,9 @@ struct skink_fs_unlink {
     uint64_t directory_wanted;
 };
 
-/* Renames; the grant holds the old name, then the new one. flags: 0, or RENAME_EXCHANGE, which swaps the two names: ENOENT without the
- * second, EINVAL if one is a directory above the other. */
+/* Renames; the grant holds the old name, then the new one. flags: 0; RENAME_EXCHANGE, which swaps the two names: ENOENT without the second,
+ * EINVAL if one is a directory above the other; or RENAME_WHITEOUT, which leaves a whiteout (a character device with number 0 and no
+ * permissions) under the old name: its owner (low half) and group follow the names in the grant. */
 #define SKINK_FS_RENAME 0x6000du
 struct skink_fs_rename {
     uint64_t old_directory;

@@ -21,8 +21,8 @@ use alloc::vec::Vec;
 use abi::endpoint::slot;
 use abi::fs::{
     ALLOCATE_CHECK, ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, ChOwn, Create, GetDents, LINK_OTHER,
-    Link, Lookup, Mount, Put, RENAME_EXCHANGE, RENAME_WHITEOUT, Read, ReadLink, Recall, Rename, Request, SeekData, SetTimes, SetUses,
-    Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    Link, Lookup, Mount, Put, RENAME_EXCHANGE, RENAME_WHITEOUT, Read, ReadLink, Recall, Rename, Request, SeekData,
+    SetTimes, SetUses, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
 use server::{Service, SyncStep};

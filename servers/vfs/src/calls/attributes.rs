@@ -34,6 +34,12 @@ const FALLOC_FL_KEEP_SIZE: u32 = 1;
 const FALLOC_FL_PUNCH_HOLE: u32 = 2;
 /// fallocate: the content becomes zeros.
 const FALLOC_FL_ZERO_RANGE: u32 = 0x10;
+/// fallocate: takes a part out of the file.
+const FALLOC_FL_COLLAPSE_RANGE: u32 = 8;
+/// fallocate: puts a hole into the file.
+const FALLOC_FL_INSERT_RANGE: u32 = 0x20;
+/// fallocate: has blocks of its own for the range.
+const FALLOC_FL_UNSHARE_RANGE: u32 = 0x40;
 
 /// `fs::SetTimes`: leave it.
 pub const TIME_OMIT: u64 = u64::MAX;
@@ -328,6 +334,17 @@ async fn ftruncate(base: &Base, process: Rc<Process>, descriptor: i32, size: u64
     }
 }
 
+/// What the flags of fallocate ask for besides keeping the size. `EOPNOTSUPP`: no combination that there is.
+fn allocation_kind(flags: u32) -> Result<u32, Errno> {
+    let keeps_size = flags & FALLOC_FL_KEEP_SIZE != 0;
+    match (flags & !FALLOC_FL_KEEP_SIZE, keeps_size) {
+        (kind @ (0 | FALLOC_FL_ZERO_RANGE | FALLOC_FL_UNSHARE_RANGE), _)
+        | (kind @ FALLOC_FL_PUNCH_HOLE, true)
+        | (kind @ (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE), false) => Ok(kind),
+        _ => Err(Errno::EOPNOTSUPP),
+    }
+}
+
 /// fallocate.
 async fn allocate_call(
     base: &Base,
@@ -338,23 +355,25 @@ async fn allocate_call(
     bytes: u64,
 ) -> Result<u64, Errno> {
     let file = process.file(descriptor)?;
-    file.writable()?;
+    file.usable()?;
     if bytes == 0 || offset > i64::MAX as u64 || bytes > i64::MAX as u64 {
         return Err(Errno::EINVAL);
     }
-    if offset + bytes > i64::MAX as u64 {
-        return Err(Errno::EFBIG);
-    }
     let keeps_size = flags & FALLOC_FL_KEEP_SIZE != 0;
-    let kind = match (flags & !FALLOC_FL_KEEP_SIZE, keeps_size) {
-        (kind @ (0 | FALLOC_FL_ZERO_RANGE), _) | (kind @ FALLOC_FL_PUNCH_HOLE, true) => kind,
-        _ => return Err(Errno::EOPNOTSUPP),
-    };
+    let kind = allocation_kind(flags)?;
+    file.writable()?;
     let node = match (file.object::<Regular>(), file.object::<PipeEnd>()) {
         (Some(Regular { node, .. }), _) => node,
         (None, Some(_)) => return Err(Errno::ESPIPE),
         (None, None) => return Err(Errno::ENODEV),
     };
+    if offset + bytes > i64::MAX as u64 {
+        return Err(Errno::EFBIG);
+    }
+    if !matches!(kind, 0 | FALLOC_FL_ZERO_RANGE | FALLOC_FL_PUNCH_HOLE) {
+        // Files without extents, and those in memory, have no such thing on Linux either.
+        return Err(Errno::EOPNOTSUPP);
+    }
     if kind != 0
         && let Some(seals) = node.seals()
     {

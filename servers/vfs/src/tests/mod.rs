@@ -50,6 +50,7 @@ mod terminals;
 mod timers;
 mod times;
 mod waits;
+mod whiteouts;
 mod world;
 mod xattrs;
 
