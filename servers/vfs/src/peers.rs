@@ -237,7 +237,7 @@ impl Peers {
     /// Tells a service something and does not wait for the answer.
     pub fn tell(&self, service: Service, message: Message) {
         if let Ok(peer) = self.peer(service) {
-            drop_when_sent(peer.request(message, Repeat::Yes), &self.runtime);
+            peer.tell(message);
         }
     }
 
@@ -317,13 +317,6 @@ fn success(reply: Result<Message, Errno>) -> Result<Message, Errno> {
     let reply = reply.map_err(program_error)?;
     reply.result().map_err(program_error)?;
     Ok(reply)
-}
-
-/// Keeps a request alive until it is answered: one that is dropped while it is in line would not be sent.
-fn drop_when_sent(request: Request, runtime: &Runtime) {
-    runtime.spawn(async move {
-        let _ = request.await;
-    });
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl Runtime {
         Runtime { inner: Rc::new(inner) }
     }
 
-    /// Starts a task without a client. It runs when the present one waits.
+    /// Starts a task without a client. It runs when the present one waits, and a slot is free.
     #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
         self.inner.spawned.borrow_mut().push(Box::pin(task));
@@ -334,15 +334,23 @@ where
         let inner = &*self.runtime.inner;
         loop {
             if !inner.spawned.borrow().is_empty() {
-                inner.spawned.take().into_iter().for_each(|task| self.tasks.begin_background(task));
+                self.begin_spawned();
             }
             match self.tasks.run_next() {
                 Some(tasks::Ran::Finished(to, result)) => self.finish(to, result),
                 Some(tasks::Ran::Waits) => {}
-                None if inner.spawned.borrow().is_empty() => return,
+                None if inner.spawned.borrow().is_empty() || self.tasks.room() == 0 => return,
                 None => {}
             }
         }
+    }
+
+    /// Begins tasks without a client, oldest first, as long as slots are free. The others wait for one: so programs, each of which may be the
+    /// cause of several, cannot bring the server down.
+    fn begin_spawned(&mut self) {
+        let mut spawned = self.runtime.inner.spawned.borrow_mut();
+        let count = spawned.len().min(self.tasks.room());
+        spawned.drain(..count).for_each(|task| self.tasks.begin_background(task));
     }
 
     #[inline]

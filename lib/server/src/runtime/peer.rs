@@ -23,10 +23,10 @@ use sys::{Result, ipc};
 pub const OWN_TAG: u64 = 1 << 63;
 /// Incarnations that may stall over one request.
 const MAX_STALLS: u8 = 2;
-/// Bits of a tag that hold the entry.
-const ENTRY_BITS: u32 = 16;
+/// Bits of a tag that hold the entry. A process that ends may drop as many nodes at once as there are open files.
+const ENTRY_BITS: u32 = 18;
 /// Bits that hold the sequence.
-const SEQUENCE_BITS: u32 = 31;
+const SEQUENCE_BITS: u32 = 29;
 
 /// Tag of a request.
 #[derive(Clone, Copy)]
@@ -48,6 +48,13 @@ pub enum Repeat {
     No,
 }
 
+/// What becomes of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reply {
+    Awaited,
+    Ignored,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Queued,
@@ -61,8 +68,9 @@ struct Entry {
     state: State,
     repeat: Repeat,
     waker: Option<Waker>,
-    /// Its reply is ignored.
+    /// Its reply is ignored, and it is not repeated.
     abandoned: bool,
+    reply: Reply,
     /// The message has no reply.
     one_way: bool,
     /// Sent after each transmission of the request, which has been cancelled.
@@ -90,6 +98,8 @@ struct Table {
     link: Link,
     in_flight: usize,
     entries: Vec<Option<Entry>>,
+    /// No entry before this one is free.
+    first_free: usize,
     /// Queued entries.
     queue: VecDeque<usize>,
     /// Sequence number, which makes tags differ from those of earlier requests.
@@ -145,7 +155,7 @@ impl Peer {
     ///
     /// Awaiting returns the reply (the caller checks its result), `EDEADSRCDST`, or the kernel's error.
     pub fn request(&self, message: Message, repeat: Repeat) -> Request {
-        let at = self.core.add(message, repeat, Tag::Any);
+        let at = self.core.add(message, repeat, Tag::Any, Reply::Awaited);
         Request { core: self.core.clone(), at, finished: false }
     }
 
@@ -153,13 +163,18 @@ impl Peer {
     /// Bit 63 is set in such tags only.
     pub fn request_tagged(&self, message: Message, repeat: Repeat, tag: u64) -> Request {
         debug_assert!(tag & OWN_TAG != 0, "the tag {tag:#x} lacks the bit of callers' tags");
-        let at = self.core.add(message, repeat, Tag::Given(tag));
+        let at = self.core.add(message, repeat, Tag::Given(tag), Reply::Awaited);
         Request { core: self.core.clone(), at, finished: false }
     }
 
     /// Queues a message without reply. It is lost if the peer dies.
     pub fn cast(&self, message: Message) {
-        self.core.add(message, Repeat::No, Tag::None);
+        self.core.add(message, Repeat::No, Tag::None, Reply::Ignored);
+    }
+
+    /// Queues a request whose reply is ignored; it takes no task. It is repeated to a successor.
+    pub fn tell(&self, message: Message) {
+        self.core.add(message, Repeat::Yes, Tag::Any, Reply::Ignored);
     }
 
     /// Sends `message` (`chardev::Cancel`) behind the request with this tag, and again behind it when the request is repeated to a successor.
@@ -218,13 +233,12 @@ impl Future for Request {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<Message>> {
         let request = &mut *self;
         let mut table = request.core.table.borrow_mut();
-        let place = &mut table.entries[request.at];
-        let entry = place.as_mut().expect("a completed request was polled again");
+        let entry = table.entries[request.at].as_mut().expect("a completed request was polled again");
         let State::Done(result) = entry.state else {
             entry.waker = Some(context.waker().clone());
             return Poll::Pending;
         };
-        *place = None;
+        table.free(request.at);
         request.finished = true;
         Poll::Ready(result)
     }
@@ -246,6 +260,7 @@ impl PeerCore {
             link: if found.is_some() { Link::Open } else { Link::Down },
             in_flight: 0,
             entries: Vec::new(),
+            first_free: 0,
             queue: VecDeque::new(),
             sequence: 0,
             progress: Progress::default(),
@@ -333,7 +348,7 @@ impl PeerCore {
     }
 
     #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
-    fn add(&self, mut message: Message, repeat: Repeat, tag: Tag) -> usize {
+    fn add(&self, mut message: Message, repeat: Repeat, tag: Tag, reply: Reply) -> usize {
         let mut table = self.table.borrow_mut();
         let at = table.free_entry();
         message.words[6] = match tag {
@@ -342,7 +357,7 @@ impl PeerCore {
             Tag::Given(tag) => tag,
         };
         let one_way = matches!(tag, Tag::None);
-        table.entries[at] = Some(Entry::new(message, repeat, one_way));
+        table.entries[at] = Some(Entry { reply, ..Entry::new(message, repeat, one_way) });
         table.queue.push_back(at);
         if table.link == Link::GivenUp {
             table.fail_all();
@@ -372,9 +387,9 @@ impl PeerCore {
             State::Sent => entry.abandoned = true,
             State::Queued => {
                 table.queue.retain(|other| *other != at);
-                table.entries[at] = None;
+                table.free(at);
             }
-            State::Done(_) => table.entries[at] = None,
+            State::Done(_) => table.free(at),
         }
     }
 
@@ -435,6 +450,7 @@ impl Entry {
             repeat,
             waker: None,
             abandoned: one_way,
+            reply: Reply::Awaited,
             one_way,
             cancellation: None,
             stalls: 0,
@@ -453,11 +469,17 @@ impl Table {
 
     #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     fn free_entry(&mut self) -> usize {
-        let free = self.entries.iter().position(Option::is_none);
-        free.unwrap_or_else(|| {
+        let free = self.entries[self.first_free..].iter().position(Option::is_none);
+        self.first_free += free.unwrap_or(self.entries.len() - self.first_free);
+        if free.is_none() {
             self.entries.push(None);
-            self.entries.len() - 1
-        })
+        }
+        self.first_free
+    }
+
+    fn free(&mut self, at: usize) {
+        self.entries[at] = None;
+        self.first_free = self.first_free.min(at);
     }
 
     fn next_tag(&mut self, at: usize) -> u64 {
@@ -493,7 +515,7 @@ impl Table {
             Ok(()) => {
                 self.queue.pop_front();
                 if entry.one_way {
-                    self.entries[at] = None;
+                    self.free(at);
                 } else {
                     entry.state = State::Sent;
                     self.in_flight += 1;
@@ -549,9 +571,8 @@ impl Table {
 
     fn finish(&mut self, at: usize, result: Result<Message>) {
         let Some(entry) = &mut self.entries[at] else { return };
-        if entry.abandoned {
-            self.entries[at] = None;
-            return;
+        if entry.abandoned || entry.reply == Reply::Ignored {
+            return self.free(at);
         }
         entry.state = State::Done(result);
         if let Some(waker) = entry.waker.take() {

@@ -79,9 +79,14 @@ impl<R> Tasks<R> {
         })
     }
 
-    /// Starts a task without a client. Panics without a free slot: the server has to limit such tasks.
+    /// How many tasks may begin.
+    pub fn room(&self) -> usize {
+        self.free.len() + (TASKS - self.slots.len())
+    }
+
+    /// Starts a task without a client; there is room for it.
     pub fn begin_background(&mut self, task: Task<()>) {
-        let at = self.free_slot().expect("a server limits its tasks without client");
+        let at = self.free_slot().expect("the caller has looked for room");
         self.slots[at].body = Body::Background(task);
         self.ready.insert(at);
     }

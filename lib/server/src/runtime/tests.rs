@@ -557,3 +557,60 @@ fn many_requests_at_once_use_the_same_slots_again() {
         assert_eq!(answered, 200);
     }
 }
+
+#[test]
+fn tasks_without_client_beyond_all_slots_begin_when_one_is_free() {
+    const COUNT: usize = 3 * ready::TASKS;
+    let played = with_disk();
+    let runtime = Runtime::new();
+    let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
+    let done = Rc::new(Cell::new(0));
+    let mut server = Server::new(&runtime, |message| Step::Done(*message), identity, |_, _| {});
+    for _ in 0..COUNT {
+        let (peer, done) = (peer.clone(), done.clone());
+        runtime.spawn(async move {
+            peer.request(Message::new(READ), Repeat::Yes).await.expect("the disk lives");
+            done.set(done.get() + 1);
+        });
+    }
+    server.step(None);
+    while let Some(asked) = played.sent_to(DISK).pop() {
+        server.step(Some(answer_of(&asked, DISK, 0)));
+    }
+    assert_eq!(done.get(), COUNT);
+}
+
+#[test]
+fn a_request_finds_no_slot_while_tasks_without_client_have_all() {
+    with_disk();
+    disk_server!(runtime, server, 1, Repeat::Yes);
+    for _ in 0..ready::TASKS + 1 {
+        runtime.spawn(core::future::pending());
+    }
+    server.step(None);
+    let (_, answer) = server.step(Some(request_from(PROGRAM, 0))).expect("is refused at once");
+    assert_eq!(answer.result(), Err(Errno::EAGAIN));
+}
+
+#[test]
+fn a_peer_is_told_everything_in_order_without_tasks_and_once_more_if_it_dies() {
+    const COUNT: u64 = 100_000;
+    let played = with_disk();
+    let runtime = Runtime::new();
+    let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
+    let mut server = Server::new(&runtime, |message| Step::Done(*message), identity, |_, _| {});
+    for number in 0..COUNT {
+        peer.tell(Message { words: [number, 0, 0, 0, 0, 0, 0], ..Message::new(READ) });
+    }
+    server.step(None);
+    assert_eq!(played.sent_to(DISK)[0].words[0], 0);
+    let world = &played.0;
+    world.borrow_mut().events.push_back((name(), SUCCESSOR, true));
+    server.step(Some(notification(Endpoint::DS, 0)));
+    for number in 0..COUNT {
+        let asked = played.sent_to(SUCCESSOR);
+        assert_eq!(asked[0].words[0], number);
+        server.step(Some(answer_of(&asked[0], SUCCESSOR, 0)));
+    }
+    assert!(played.sent_to(SUCCESSOR).is_empty());
+}
