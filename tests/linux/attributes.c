@@ -1,7 +1,9 @@
 /* stat, statx, access, chmod, chown, times of files, statfs. */
 #include "behaviour.h"
+#include <sys/inotify.h>
 #include <sys/statfs.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <utime.h>
 
 static void show_owner(const char *path) {
@@ -427,4 +429,18 @@ BEHAVIOUR("statfs of a directory and of a file in it agree") {
     show(statfs(".", &one));
     show(fstatfs(open("f", O_RDONLY), &two));
     note("%d %ld", one.f_blocks == two.f_blocks && one.f_type == two.f_type, (long)two.f_namelen);
+}
+BEHAVIOUR("setxattr and removexattr tell IN_ATTRIB, unless they fail") {
+    char bytes[512];
+    make("f", "");
+    int watches = inotify_init1(IN_NONBLOCK);
+    must(inotify_add_watch(watches, "f", IN_ALL_EVENTS));
+    show(removexattr("f", "user.x"));
+    show(read(watches, bytes, sizeof bytes));
+    must(setxattr("f", "user.x", "y", 1, 0));
+    show(read(watches, bytes, sizeof bytes));
+    note("%x", ((struct inotify_event *)bytes)->mask);
+    must(removexattr("f", "user.x"));
+    show(read(watches, bytes, sizeof bytes));
+    note("%x", ((struct inotify_event *)bytes)->mask);
 }

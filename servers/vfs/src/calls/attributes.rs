@@ -63,7 +63,7 @@ impl Subject {
     }
 
     /// Tells those who watch the file, or its directory.
-    fn happened(&self, files: &Files, mask: u32) {
+    pub(super) fn happened(&self, files: &Files, mask: u32) {
         match self {
             Subject::Node(node, path) => files.watches().happened(node, path, mask),
             Subject::File(file) => {

@@ -16,6 +16,7 @@ use crate::{
     callers::permission::{self, Credentials, READ, S_IFDIR, S_ISVTX, WRITE},
     files::{
         vnode::NodeRef,
+        watches::flag,
         xattrs::{CAPABILITY, are_capabilities},
     },
     memory as user,
@@ -80,7 +81,7 @@ fn set(call: &Call, target: Finder) -> Result<Flow, Errno> {
     let value = user::fetch_vec(call.process.caller.endpoint, call.words[2], bytes as usize)?;
     let (base, process, target) = (call.base(), call.process(), target(call)?);
     task(async move {
-        let node = changeable(base, &process, target, &name, Some(&value)).await?;
+        let (subject, node) = changeable(base, &process, target, &name, Some(&value)).await?;
         // Both at once mean a replacement, which finds no attribute that may not exist.
         let result = match flags {
             flags if flags == XATTR_CREATE | XATTR_REPLACE => match base.files().xattr(&node, &name).await {
@@ -90,7 +91,9 @@ fn set(call: &Call, target: Finder) -> Result<Flow, Errno> {
             flags => base.files().set_xattr(&process.caller, &node, &name, &value, flags).await,
         };
         drop(memory);
-        result.map(|()| 0)
+        result?;
+        subject.happened(base.files(), flag::ATTRIB);
+        Ok(0)
     })
 }
 
@@ -98,8 +101,9 @@ fn remove(call: &Call, target: Finder) -> Result<Flow, Errno> {
     let name = name_of(call)?;
     let (base, process, target) = (call.base(), call.process(), target(call)?);
     task(async move {
-        let node = changeable(base, &process, target, &name, None).await?;
+        let (subject, node) = changeable(base, &process, target, &name, None).await?;
         base.files().remove_xattr(&process.caller, &node, &name).await?;
+        subject.happened(base.files(), flag::ATTRIB);
         Ok(0)
     })
 }
@@ -109,7 +113,8 @@ fn get(call: &Call, target: Finder) -> Result<Flow, Errno> {
     let (address, bytes) = (call.words[2], call.words[3]);
     let (base, process, target) = (call.base(), call.process(), target(call)?);
     task(async move {
-        let node = node_of(find(base.files(), &process, target).await?).map_err(|error| no_node(&name, error, READ))?;
+        let node =
+            node_of(&find(base.files(), &process, target).await?).map_err(|error| no_node(&name, error, READ))?;
         check(&process.caller.credentials(), &node, &name, READ)?;
         let value = base.files().xattr(&node, &name).await?;
         answer(&process, address, bytes, &value)
@@ -120,7 +125,7 @@ fn list(call: &Call, target: Finder) -> Result<Flow, Errno> {
     let (address, bytes) = (call.words[1], call.words[2]);
     let (base, process, target) = (call.base(), call.process(), target(call)?);
     task(async move {
-        let node = node_of(find(base.files(), &process, target).await?)?;
+        let node = node_of(&find(base.files(), &process, target).await?)?;
         let mut names = base.files().xattr_names(&node).await?;
         if !process.caller.credentials().has(Capability::SysAdmin) {
             without_trusted(&mut names);
@@ -154,9 +159,9 @@ fn without_trusted(names: &mut Vec<u8>) {
 }
 
 /// The file of a call; pipes and the like have none.
-fn node_of(subject: Subject) -> Result<NodeRef, Errno> {
+fn node_of(subject: &Subject) -> Result<NodeRef, Errno> {
     match subject {
-        Subject::Node(node, _) => Ok(node),
+        Subject::Node(node, _) => Ok(node.clone()),
         Subject::File(file) => file.node().cloned().ok_or(Errno::EOPNOTSUPP),
     }
 }
@@ -166,22 +171,22 @@ fn no_node(name: &[u8], error: Errno, wanted: u32) -> Errno {
     if name.starts_with(USER) { refusal(wanted) } else { error }
 }
 
-/// Finds a file whose attribute may be changed, to this value if it is not removed. `EINVAL`: those are no capabilities.
+/// Finds what has an attribute that may be changed, and its file, to this value if it is not removed. `EINVAL`: those are no capabilities.
 async fn changeable(
     base: &Base,
     process: &Rc<Process>,
     target: Target,
     name: &[u8],
     value: Option<&[u8]>,
-) -> Result<NodeRef, Errno> {
+) -> Result<(Subject, NodeRef), Errno> {
     let subject = find(base.files(), process, target).await?;
-    let node = node_of(subject).map_err(|error| no_node(name, error, WRITE))?;
+    let node = node_of(&subject).map_err(|error| no_node(name, error, WRITE))?;
     writable(&node)?;
     if name == CAPABILITY && value.is_some_and(|value| !value.is_empty() && !are_capabilities(value)) {
         return Err(Errno::EINVAL);
     }
     check(&process.caller.credentials(), &node, name, WRITE)?;
-    Ok(node)
+    Ok((subject, node))
 }
 
 /// The error for an attribute that this file, or this caller, cannot have.

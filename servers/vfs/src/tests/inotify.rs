@@ -308,3 +308,21 @@ fn watches_do_not_keep_a_file_system_mounted() {
     let wanted = [(UNMOUNT, ""), (IGNORED, ""), (UNMOUNT, ""), (IGNORED, "")];
     assert_eq!(events(&world, inotify), named(&wanted));
 }
+
+#[test]
+fn changes_of_extended_attributes_are_changes_of_attributes() {
+    let world = World::new();
+    world.make_directory("/dir", 0o755, (0, 0));
+    world.make("/dir/file", b"", 0o644, (0, 0));
+    let inotify = create(&world);
+    watch(&world, inotify, "/dir", ALL).unwrap();
+    let (name, value) = (world.path(world.root, 1, "user.x"), world.data(world.root, b"y"));
+    for _ in 0..2 {
+        assert_eq!(world.path_call(world.root, nr::SETXATTR, "/dir/file", &[name, value, 1, 0]), Ok(0));
+        assert_eq!(events(&world, inotify), named(&[(ATTRIB, "file")]));
+        assert_eq!(world.paths_call(world.root, nr::REMOVEXATTR, "/dir/file", "user.x"), Ok(0));
+        assert_eq!(events(&world, inotify), named(&[(ATTRIB, "file")]));
+    }
+    assert!(world.paths_call(world.root, nr::REMOVEXATTR, "/dir/file", "user.x").is_err());
+    assert_eq!(events(&world, inotify), [], "a failure changes nothing");
+}
