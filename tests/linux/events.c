@@ -136,6 +136,29 @@ BEHAVIOUR("ppoll that finds something ready leaves the signal pending") {
     sigpending(&pending);
     note("%d %d", handled, sigismember(&pending, SIGUSR1));
 }
+BEHAVIOUR("pselect and epoll_pwait that find something ready leave the signal pending, else it ends them") {
+    struct timespec time = {5, 0};
+    sigset_t none = set_of(0), pending;
+    int fds[2], epoll = must(epoll_create1(0));
+    struct epoll_event event = {.events = EPOLLIN};
+    fd_set set;
+    must(pipe(fds));
+    must(write(fds[1], "x", 1));
+    must(epoll_ctl(epoll, EPOLL_CTL_ADD, fds[0], &event));
+    handle(SIGUSR1, 0);
+    block(SIGUSR1);
+    raise(SIGUSR1);
+    FD_ZERO(&set);
+    FD_SET(fds[0], &set);
+    show(pselect(fds[0] + 1, &set, NULL, NULL, &time, &none));
+    show(epoll_pwait(epoll, &event, 1, 5000, &none));
+    sigpending(&pending);
+    note("%d %d", handled, sigismember(&pending, SIGUSR1));
+    show_read(fds[0], 1);
+    show(epoll_pwait(epoll, &event, 1, 0, &none));
+    sigpending(&pending);
+    note("%d %d", handled, sigismember(&pending, SIGUSR1));
+}
 BEHAVIOUR("select with bad counts, descriptors, times, memory") {
     fd_set set;
     struct timeval negative = {-1, 0}, zero = {0, 0};

@@ -115,15 +115,14 @@ fn wait(call: &Call, deadline_ns: Option<u64>, mask: Option<u64>) -> Result<Flow
     let epoll = epoll_of(&file).ok_or(Errno::EINVAL)?;
     let caller = call.process.caller.clone();
     let wait = Wait { base: call.base(), caller, file, epoll, address: call.words[1], most, deadline_ns };
-    if mask.is_none() {
-        let count = wait.collect()?;
-        if count > 0 {
-            // For the next wait: a device is not to wait for a time at which nothing else is ready.
-            wait.epoll.ask(&wait.asking(), true);
-        }
-        if count > 0 || deadline_ns == Some(0) && !wait.epoll.has_devices() {
-            return done(Ok(count));
-        }
+    // Also with a mask: a call that does not wait leaves a signal pending that the mask lets through.
+    let count = wait.collect()?;
+    if count > 0 {
+        // For the next wait: a device is not to wait for a time at which nothing else is ready.
+        wait.epoll.ask(&wait.asking(), true);
+    }
+    if count > 0 || deadline_ns == Some(0) && !wait.epoll.has_devices() {
+        return done(Ok(count));
     }
     with_mask(call, mask, wait.run())
 }

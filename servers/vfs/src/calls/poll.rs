@@ -114,21 +114,29 @@ fn poll(call: &Call, deadline_ns: Option<u64>, mask: Option<u64>) -> Result<Flow
     if count > caller.descriptor_limit() {
         return Err(Errno::EINVAL);
     }
-    if count <= FEW && mask.is_none() {
+    // Also with a mask: what is ready comes before a signal that the mask lets through, which stays pending. Where nothing is, it is looked for.
+    let ends_at_once = deadline_ns == Some(0) && mask.is_none();
+    if count <= FEW {
         let mut few = [0; FEW * poll::POLLFD_BYTES];
         let bytes = &mut few[..count * poll::POLLFD_BYTES];
         user::fetch(caller.endpoint, address, bytes)?;
-        if let Some(ready) = poll_now(call.process, address, bytes, deadline_ns)? {
+        if let Some(ready) = poll_now(call.process, address, bytes, ends_at_once)? {
             return done(Ok(ready));
         }
     }
     let memory = call.base().charge(caller.user(), count * INTEREST_BYTES)?;
-    let bytes = user::fetch_vec(caller.endpoint, address, count * poll::POLLFD_BYTES)?;
+    let mut bytes = user::fetch_vec(caller.endpoint, address, count * poll::POLLFD_BYTES)?;
+    if count > FEW
+        && mask.is_some()
+        && let Some(ready) = poll_now(call.process, address, &mut bytes, false)?
+    {
+        return done(Ok(ready));
+    }
     with_mask(call, mask, wait_poll(call.base(), call.process(), memory, (address, bytes), deadline_ns))
 }
 
-/// Answers a poll that finds something or must not wait, and asks no device. `None`: it is another.
-fn poll_now(process: &Process, address: u64, bytes: &mut [u8], deadline_ns: Option<u64>) -> Result<Option<u64>, Errno> {
+/// Answers a poll that finds something or must not wait (`ends_at_once`), and asks no device. `None`: it is another.
+fn poll_now(process: &Process, address: u64, bytes: &mut [u8], ends_at_once: bool) -> Result<Option<u64>, Errno> {
     let table = process.files();
     let descriptors = table.descriptors();
     let (mut ready, mut changed) = (0, false);
@@ -143,7 +151,7 @@ fn poll_now(process: &Process, address: u64, bytes: &mut [u8], deadline_ns: Opti
         ready += u64::from(events != 0);
         changed |= poll::set_found(entry, events);
     }
-    if ready == 0 && deadline_ns != Some(0) {
+    if ready == 0 && !ends_at_once {
         return Ok(None);
     }
     if changed {
@@ -237,9 +245,9 @@ fn select(call: &Call, limit: Limit, mask: Option<u64>) -> Result<Flow, Errno> {
     let mut selection = Selection::fetch(call)?;
     let (base, process) = (call.base(), call.process());
     let asks = |interest: &Interest| process.file(interest.descriptor).is_ok_and(|file| file.any().has_device());
-    if mask.is_none() && !selection.interests.iter().any(asks) {
+    if !selection.interests.iter().any(asks) {
         let ready = look(&process, &mut selection.interests, &Questions::default());
-        if ready || limit.deadline_ns == Some(0) {
+        if ready || mask.is_none() && limit.deadline_ns == Some(0) {
             limit.finish(&process);
             return done(selection.finish(&process));
         }

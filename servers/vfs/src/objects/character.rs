@@ -7,7 +7,10 @@ use crate::{
         closing::{Closed, Closing},
     },
     callers::Caller,
-    events::{Watchers, poll::ANY},
+    events::{
+        Watchers,
+        poll::{ANY, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM},
+    },
     files::vnode::NodeRef,
     keep::records::{Note, ObjectRecord},
     memory::buffer::UserBuffer,
@@ -28,6 +31,8 @@ const PTY_CHUNK: u64 = 16 << 10;
 /// Bytes of the program's memory that a device may reach in an ioctl.
 const ARGUMENT_BYTES: u64 = 256;
 
+/// What memory devices are ready for.
+const ALWAYS_READY: u32 = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
 /// The major number of /dev/zero and its like.
 const MEMORY_MAJOR: u64 = 1;
 
@@ -125,11 +130,12 @@ impl Object for Character {
     }
 
     fn poll(&self) -> u32 {
-        0
+        if self.is_memory() { ALWAYS_READY } else { 0 }
     }
 
+    /// Memory devices are always ready, and need not be asked.
     fn has_device(&self) -> bool {
-        true
+        !self.is_memory()
     }
 
     fn ask_ready(&self, by: &Asking, events: u32, stay: bool, done: Done) -> Result<End, Errno> {

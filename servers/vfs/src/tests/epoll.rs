@@ -279,14 +279,19 @@ fn several_waits_see_what_is_ready_and_an_edge_goes_to_one() {
 #[test]
 fn a_wait_with_a_mask_ends_it_with_pm() {
     let world = World::new();
-    let (epoll, file) = (create(&world), counter(&world, 1));
+    let (epoll, file) = (create(&world), counter(&world, 0));
     assert_eq!(control(&world, epoll, ADD, file, IN), Ok(0));
     let mask = world.words(world.root, &[5]);
     assert_eq!(world.begin_call(world.root, nr::EPOLL_PWAIT, &[epoll, EVENTS, 1, FOREVER, mask, 8]), None);
     assert_eq!(world.next_event(), Some((vfs::EVENT_MASK, world.root, [5, 0, 0, 0])));
+    let other = world.fork(world.root, 0);
+    let one = world.words(other, &[1]);
+    assert_eq!(world.call(other, nr::WRITE, &[file, one, 8]), Ok(8));
     assert_eq!(world.next_event(), Some((vfs::EVENT_MASK_END, world.root, [0; 4])));
     assert_eq!(world.call_as_pm(vfs::Unmasked { process: world.root }.message()), Ok(0));
     assert_eq!((world.result(world.root), reported(&world, world.root, 1)), (Some(Ok(1)), vec![(file, IN)]));
+    assert_eq!(world.call(world.root, nr::EPOLL_PWAIT, &[epoll, EVENTS, 1, FOREVER, mask, 8]), Ok(1));
+    assert_eq!(world.next_event(), None, "what is ready at once needs no mask");
     assert_eq!(world.call(world.root, nr::EPOLL_PWAIT, &[epoll, EVENTS, 1, 0, mask, 4]), Err(Errno::EINVAL));
     assert_eq!(world.call(world.root, nr::EPOLL_PWAIT, &[epoll, EVENTS, 1, 0, 0, 4]), Ok(1), "no mask");
 }

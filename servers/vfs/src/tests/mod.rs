@@ -34,6 +34,7 @@ mod permissions;
 mod pidfds;
 mod pipes;
 mod places;
+mod poll;
 mod positions;
 mod proc;
 mod ptys;

@@ -154,6 +154,7 @@ fn a_thread_that_ends_while_pm_restores_its_mask_leaves_nothing() {
 fn polls_of_one_user_have_a_share_of_memory_and_others_theirs() {
     let world = World::new();
     let user = world.user(1000, 1000);
+    world.set_limits(user, 4096, u64::MAX);
     let (reads, _) = world.pipe(user, 0);
     let interests: Vec<u8> = (0..4096u64).flat_map(|_| (reads | u64::from(POLLIN) << 32).to_le_bytes()).collect();
     let poll = |who| {
@@ -196,4 +197,23 @@ fn select_tells_what_is_left_of_its_time_out() {
     put(child, 10);
     assert_eq!(world.call(child, nr::SELECT, &arguments), Ok(1));
     assert!((9..=10).contains(&world.read_words(child, limit, 1)[0]));
+}
+
+#[test]
+fn what_is_ready_at_once_is_answered_before_a_mask_is_in_force() {
+    let world = World::new();
+    let (reads, writes) = world.pipe(world.root, 0);
+    assert_eq!(world.write(world.root, writes, b"x"), Ok(1));
+    world.machine.write(world.root, DATA, &5u64.to_le_bytes());
+    for count in [1, 20] {
+        let asked = std::vec![(reads, POLLIN); count];
+        let address = pollfds(&world, world.root, &asked);
+        assert_eq!(world.call(world.root, nr::PPOLL, &[address, count as u64, 0, DATA, 8]), Ok(count as u64));
+    }
+    assert_eq!(world.next_event(), None, "pm was told nothing");
+    assert_eq!(world.read(world.root, reads, 1), Ok(b"x".to_vec()));
+    let address = pollfds(&world, world.root, &[(reads, POLLIN)]);
+    world.machine.write(world.root, DATA, &5u64.to_le_bytes());
+    assert_eq!(world.begin_call(world.root, nr::PPOLL, &[address, 1, 0, DATA, 8]), None);
+    assert_eq!(world.next_event(), Some((vfs::EVENT_MASK, world.root, [5, 0, 0, 0])));
 }
