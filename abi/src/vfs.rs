@@ -42,8 +42,9 @@ protocol! {
     Descriptors = 13 { process: Endpoint, first: u64, grant: GrantId, bytes: u64 }
     /// The event `EVENT_MASK_END` of a thread has been handled: its call returns.
     Unmasked = 14 { process: Endpoint }
-    /// Soft resource limits of the process of this thread have changed: RLIMIT_NOFILE and RLIMIT_FSIZE (all ones: none). A child begins with its parent's.
-    SetLimits = 15 { process: Endpoint, descriptors: u64, file_bytes: u64 }
+    /// Soft resource limits of the process of this thread have changed: RLIMIT_NOFILE, RLIMIT_FSIZE and
+    /// RLIMIT_MSGQUEUE (all ones: none). A child begins with its parent's.
+    SetLimits = 15 { process: Endpoint, descriptors: u64, file_bytes: u64, message_bytes: u64 }
     /// procfs: copies the lines of /proc/PID/fdinfo for a descriptor into the grant. Word 0 of the reply: length. `EBADF`.
     DescriptorInfo = 16 { process: Endpoint, descriptor: i32, grant: GrantId, bytes: u64 }
     /// procfs: returns umask and size of the descriptor table of a process.

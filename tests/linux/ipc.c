@@ -339,6 +339,17 @@ static void show_message(mqd_t queue) {
     show_bytes(text, length);
 }
 
+BEHAVIOUR("mq_open beyond RLIMIT_MSGQUEUE, and right at it") {
+    struct mq_attr one = {.mq_maxmsg = 1, .mq_msgsize = 8};
+    struct rlimit small = {50, 819200}, enough = {4096, 819200};
+    AS(USER) {
+        must(setrlimit(RLIMIT_MSGQUEUE, &small));
+        show(mq_open("/limited", O_CREAT | O_EXCL | O_RDWR, 0600, &one) != -1 ? 0 : -1);
+        must(setrlimit(RLIMIT_MSGQUEUE, &enough));
+        succeeds(mq_open("/limited", O_CREAT | O_EXCL | O_RDWR, 0600, &one) != -1);
+        show(mq_unlink("/limited"));
+    }
+}
 BEHAVIOUR("mq_open of names without a slash, with two, empty, long, of nothing") {
     char name[300] = "/";
     memset(name + 1, 'n', 256);

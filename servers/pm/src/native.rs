@@ -3,8 +3,8 @@
 //! A request over which a server has died is sent again: its successor knows nothing of the first try.
 
 use crate::system::{
-    End, FileEvent, FileIds, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName, Requester, SegmentUse, System,
-    ThreadUse,
+    End, FileEvent, FileIds, FileLimits, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName, Requester,
+    SegmentUse, System, ThreadUse,
 };
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Message, tty, vfs, vm};
@@ -255,8 +255,9 @@ impl System for Native {
         }
     }
 
-    fn vfs_set_limits(&mut self, process: Endpoint, descriptors: u64, file_bytes: u64) {
-        tell(Endpoint::VFS, &vfs::SetLimits { process, descriptors, file_bytes }.message());
+    fn vfs_set_limits(&mut self, process: Endpoint, limits: FileLimits) {
+        let FileLimits { descriptors, file_bytes, message_bytes } = limits;
+        tell(Endpoint::VFS, &vfs::SetLimits { process, descriptors, file_bytes, message_bytes }.message());
     }
 
     fn vfs_set_session(&mut self, process: Endpoint, session: u32, group: u32, leader: bool) {

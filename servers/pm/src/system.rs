@@ -37,6 +37,17 @@ pub struct FileIds {
     pub real_capabilities: CapabilitySet,
 }
 
+/// The limits that vfs enforces, see `abi::vfs::SetLimits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileLimits {
+    /// RLIMIT_NOFILE.
+    pub descriptors: u64,
+    /// RLIMIT_FSIZE.
+    pub file_bytes: u64,
+    /// RLIMIT_MSGQUEUE.
+    pub message_bytes: u64,
+}
+
 /// An event of vfs, see `abi::vfs::NextEvent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileEvent {
@@ -251,7 +262,7 @@ pub trait System {
     /// `vfs::SetIds`.
     fn vfs_set_ids(&mut self, thread: Endpoint, ids: FileIds, groups: &[u32]);
     /// `vfs::SetLimits`.
-    fn vfs_set_limits(&mut self, thread: Endpoint, descriptors: u64, file_bytes: u64);
+    fn vfs_set_limits(&mut self, thread: Endpoint, limits: FileLimits);
     /// `vfs::SetSession`.
     fn vfs_set_session(&mut self, thread: Endpoint, session: u32, group: u32, leader: bool);
     /// `vfs::OpenPidFd` for the call of a thread with this number. Returns the descriptor.

@@ -3258,13 +3258,14 @@ struct skink_vfs_unmasked {
     uint64_t process;
 };
 
-/* Soft resource limits of the process of this thread have changed: RLIMIT_NOFILE and RLIMIT_FSIZE (all ones: none). A child begins with its
- * parent's. */
+/* Soft resource limits of the process of this thread have changed: RLIMIT_NOFILE, RLIMIT_FSIZE and RLIMIT_MSGQUEUE (all ones: none). A
+ * child begins with its parent's. */
 #define SKINK_VFS_SET_LIMITS 0x3000fu
 struct skink_vfs_set_limits {
     uint64_t process;
     uint64_t descriptors;
     uint64_t file_bytes;
+    uint64_t message_bytes;
 };
 
 /* procfs: copies the lines of /proc/PID/fdinfo for a descriptor into the grant. Word 0 of the reply: length. EBADF. */

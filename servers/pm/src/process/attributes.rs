@@ -4,7 +4,7 @@ use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits::{self, Limit};
-use crate::system::System;
+use crate::system::{FileLimits, System};
 use abi::registers::Registers;
 use abi::{Capability, Errno, layout};
 
@@ -127,8 +127,12 @@ impl<S: System> Programs<S> {
     pub fn tell_vfs_limits(&mut self, p: ProcessIndex) {
         let Some(main) = self.table[p].main() else { return };
         let own = &self.table[p].limits;
-        let (descriptors, file_bytes) = (own.soft(limits::NOFILE), own.soft(limits::FSIZE));
-        self.system.vfs_set_limits(self.table[main].endpoint(), descriptors, file_bytes);
+        let told = FileLimits {
+            descriptors: own.soft(limits::NOFILE),
+            file_bytes: own.soft(limits::FSIZE),
+            message_bytes: own.soft(limits::MSGQUEUE),
+        };
+        self.system.vfs_set_limits(self.table[main].endpoint(), told);
     }
 
     /// Tells vm the limits that it enforces, if they have changed. Of memory that is another process's too they are that one's, until the next
@@ -186,7 +190,7 @@ impl<S: System> Pm<S> {
             self.programs.table[target].limits.set(resource, Limit { soft, hard }, may)?;
             match resource as usize {
                 limits::CPU => self.plan_processor_check(target),
-                limits::NOFILE | limits::FSIZE => self.programs.tell_vfs_limits(target),
+                limits::NOFILE | limits::FSIZE | limits::MSGQUEUE => self.programs.tell_vfs_limits(target),
                 limits::AS | limits::DATA | limits::MEMLOCK | limits::STACK => self.programs.tell_vm_limits(target),
                 _ => {}
             }

@@ -1,5 +1,5 @@
 //! Resource limits (getrlimit(2)): the table, its defaults, and the rule for changing an entry.
-//! pm enforces NPROC, CORE, NICE, CPU (through its timers), SIGPENDING and RTPRIO, and tells vfs NOFILE and FSIZE, and vm AS, DATA, STACK and
+//! pm enforces NPROC, CORE, NICE, CPU (through its timers), SIGPENDING and RTPRIO, and tells vfs NOFILE, FSIZE and MSGQUEUE, and vm AS, DATA, STACK and
 //! MEMLOCK; the rest is kept for programs to read.
 
 use crate::system::MemoryLimits;
@@ -36,7 +36,8 @@ pub const DATA: usize = 2;
 pub const AS: usize = 9;
 /// RLIMIT_MEMLOCK: bytes of locked memory.
 pub const MEMLOCK: usize = 8;
-const MSGQUEUE: usize = 12;
+/// RLIMIT_MSGQUEUE: bytes of the POSIX message queues of one user.
+pub const MSGQUEUE: usize = 12;
 /// RLIMIT_NICE: 20 minus the best niceness that a process without rights may be given.
 pub const NICE: usize = 13;
 /// RLIMIT_RTPRIO: best real-time priority that a process without rights may take.

@@ -45,8 +45,10 @@ impl Event {
 const EVENT_STOP: u32 = 128;
 /// What `TRACESYSGOOD` adds to SIGTRAP.
 const SYSGOOD: u32 = 0x80;
-/// Records of threads that have ended, for their tracers.
+/// Records of threads that have ended, for their tracers: all, those of the tracers of one user, and those that only root gets.
 const MAX_ENDED: usize = 512;
+const MAX_ENDED_OF_USER: usize = 256;
+const RESERVED_ENDED: usize = 32;
 
 /// What a thread is stopped at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,12 +269,24 @@ impl Table {
         let p = self.process_of(t);
         let (tid, group, user) = (self[t].tid(), self[p].group(), self[p].credentials.user.real);
         let ended = Ended { tid, tracer: trace.tracer, group, user, ending };
-        let is_recorded = tid != self[p].pid() && self.ended.len() < MAX_ENDED && self.ended.try_push(ended).is_ok();
+        let is_recorded =
+            tid != self[p].pid() && self.has_ended_room(trace.tracer) && self.ended.try_push(ended).is_ok();
         if is_recorded {
             self.pids.retain(tid);
             self[trace.tracer].tracees += 1;
         }
         is_recorded.then_some(trace.tracer)
+    }
+
+    /// Whether there is a record for one more thread that has ended under this tracer. They are counted for its user.
+    fn has_ended_room(&self, tracer: ProcessIndex) -> bool {
+        let user_of = |tracer: ProcessIndex| self[tracer].credentials.user.real;
+        let user = user_of(tracer);
+        if user == 0 {
+            return self.ended.len() < MAX_ENDED;
+        }
+        let held = self.ended.iter().filter(|ended| user_of(ended.tracer) == user).count();
+        self.ended.len() < MAX_ENDED - RESERVED_ENDED && held < MAX_ENDED_OF_USER
     }
 
     /// Forgets a thread that has ended.

@@ -188,7 +188,8 @@ fn vfs_is_told_the_limits_that_it_enforces() {
         assert_eq!(set_limit(world, world.init, pid, resource, [limit, limit]), DONE);
         world.told()
     };
-    let limits = |descriptors, file_bytes| [Told::Limits { thread: child, descriptors, file_bytes }];
+    let limits =
+        |descriptors, file_bytes| [Told::Limits { thread: child, descriptors, file_bytes, message_bytes: 819_200 }];
     assert_eq!(told(&mut world, of_descriptors, 1 << 20), limits(1 << 20, u64::MAX));
     assert_eq!(told(&mut world, of_files, 100), limits(1 << 20, 100));
     assert_eq!(told(&mut world, of_stacks, u64::MAX).len(), 1, "vm is");

@@ -2,8 +2,8 @@
 //! asked for. `world` drives pm on top of it. The file is long because `System` has a method for all that pm asks of others.
 
 use crate::system::{
-    End, FileEvent, FileIds, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName, Requester, SegmentUse, System,
-    ThreadUse,
+    End, FileEvent, FileIds, FileLimits, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName, Requester,
+    SegmentUse, System, ThreadUse,
 };
 use abi::info::state;
 use abi::registers::Registers;
@@ -77,7 +77,7 @@ pub enum Told {
     Unmasked(Endpoint),
     SignalsPending(Endpoint),
     Ids { thread: Endpoint, effective: u64, real: u64, groups: Vec<u32> },
-    Limits { thread: Endpoint, descriptors: u64, file_bytes: u64 },
+    Limits { thread: Endpoint, descriptors: u64, file_bytes: u64, message_bytes: u64 },
     Session { thread: Endpoint, session: u32, group: u32, leader: bool },
     Granted { granter: Endpoint, grant: GrantId },
     Synced { unmount: bool },
@@ -491,8 +491,9 @@ impl System for Fake {
         self.file_ids.insert(thread.0, ids);
         self.tell(Told::Ids { thread, effective, real, groups: groups.to_vec() });
     }
-    fn vfs_set_limits(&mut self, thread: Endpoint, descriptors: u64, file_bytes: u64) {
-        self.tell(Told::Limits { thread, descriptors, file_bytes });
+    fn vfs_set_limits(&mut self, thread: Endpoint, limits: FileLimits) {
+        let FileLimits { descriptors, file_bytes, message_bytes } = limits;
+        self.tell(Told::Limits { thread, descriptors, file_bytes, message_bytes });
     }
     fn vfs_set_session(&mut self, thread: Endpoint, session: u32, group: u32, leader: bool) {
         self.tell(Told::Session { thread, session, group, leader });

@@ -1,6 +1,8 @@
 //! What a user may have of each kind, over all of its processes.
 
 use super::*;
+use crate::state::trace::Trace;
+use crate::state::wait::Ending;
 use abi::Endpoint;
 use abi::linux::nr;
 
@@ -107,4 +109,25 @@ fn after_two_deaths_for_want_of_memory_the_largest_user_goes() {
     assert!(world.pm.programs.system.printed.contains("memory was exhausted twice"));
     world.pm.shed_load(3);
     assert!(world.is_there(small));
+}
+
+#[test]
+fn one_user_does_not_have_all_records_of_ended_tracees() {
+    const CLONE_THREAD: u64 = 0x100 | 0x800 | 0x1_0000;
+    let mut world = World::new();
+    let tracers = [world.user(1000, 100).1, world.user(1001, 100).1, world.fork(world.init).1];
+    let (_, traced) = world.fork(world.init);
+    world.call(traced, nr::CLONE, &[CLONE_THREAD, 0, 0, 0, 0]).unwrap().unwrap();
+    let thread = world.newest();
+    let table = &mut world.pm.programs.table;
+    let t = table.find(thread).unwrap();
+    let records = tracers.map(|tracer| {
+        let tracer = table.process_of(table.find(tracer).unwrap());
+        let end = |_: &usize| {
+            table.trace(t, Trace::new(tracer, false, 0));
+            table.end_tracee(t, Ending::Exited(0)).is_some()
+        };
+        (0..1000).take_while(end).count()
+    });
+    assert_eq!(records, [256, 224, 32], "of two users, and of root");
 }

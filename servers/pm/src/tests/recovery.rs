@@ -447,7 +447,12 @@ fn vfs_is_told_ids_and_session_again_of_whom_pm_died_over() {
         let told = world.told();
         assert!(told.contains(&Told::Ids { thread: caller, effective: 0, real: 1, groups: Vec::new() }));
         assert!(told.contains(&Told::Session { thread: caller, session, group, leader }), "{told:?}");
-        assert!(told.contains(&Told::Limits { thread: caller, descriptors: 1024, file_bytes: u64::MAX }));
+        assert!(told.contains(&Told::Limits {
+            thread: caller,
+            descriptors: 1024,
+            file_bytes: u64::MAX,
+            message_bytes: 819_200
+        }));
         world.thread(caller).waits = false;
     }
 }

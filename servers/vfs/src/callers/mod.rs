@@ -15,7 +15,7 @@ use crate::{
     },
     pipes::Pipe,
 };
-use abi::{Endpoint, Errno, Message, endpoint::SLOTS, message::REPLY};
+use abi::{Endpoint, Errno, Message, endpoint::SLOTS, message::REPLY, vfs};
 use alloc::{rc::Rc, vec::Vec};
 use core::{
     cell::{Cell, RefCell},
@@ -149,10 +149,18 @@ impl Caller {
         self.record.get().file_bytes
     }
 
+    /// Bytes that the message queues of its user may have (RLIMIT_MSGQUEUE).
+    pub fn message_limit(&self) -> u64 {
+        self.record.get().message_bytes
+    }
+
     /// Changes its resource limits.
-    pub fn set_limits(&self, descriptors: u64, file_bytes: u64) {
-        let descriptors = descriptors.min(u64::from(u32::MAX)) as u32;
-        self.update(|record| (record.descriptors, record.file_bytes) = (descriptors, file_bytes));
+    pub fn set_limits(&self, limits: &vfs::SetLimits) {
+        self.update(|record| {
+            record.descriptors = limits.descriptors.min(u64::from(u32::MAX)) as u32;
+            record.file_bytes = limits.file_bytes;
+            record.message_bytes = limits.message_bytes;
+        });
     }
 
     /// Its session.

@@ -28,8 +28,6 @@ const MESSAGE_BYTES: u64 = limits::POSIX_MESSAGE_BYTES;
 /// The most that root may ask for.
 const MAX_MESSAGES: u64 = 65536;
 const MAX_MESSAGE_BYTES: u64 = 16 << 20;
-/// Bytes of all queues of a user (`RLIMIT_MSGQUEUE`).
-const USER_BYTES: u64 = 819_200;
 /// What Linux adds for each message.
 const OVERHEAD_BYTES: u64 = 96;
 const NAME_MAX: usize = 255;
@@ -94,7 +92,7 @@ fn new_queue(
         mode: (mode & 0o7777 & !process.directories()?.umask()) as u16,
         ..NO_QUEUE
     };
-    if used + cost(&record) > USER_BYTES {
+    if used + cost(&record) > process.caller.message_limit() {
         return Err(Errno::EMFILE);
     }
     Queue::new(store, record, name)

@@ -18,6 +18,8 @@ use alloc::{rc::Rc, vec::Vec};
 use sys::copy;
 use sys::fallible::{collect, copied, filled};
 
+/// RLIMIT_MSGQUEUE of the first process.
+const FIRST_MESSAGE_BYTES: u64 = 819_200;
 /// RLIMIT_NOFILE of the first program, as pm has it.
 const FIRST_DESCRIPTORS: u32 = 1024;
 
@@ -136,6 +138,7 @@ fn first_process(base: &Base, request: &vfs::Fork) -> Result<Process, Errno> {
         groups: Text::EMPTY,
         descriptors: FIRST_DESCRIPTORS,
         file_bytes: u64::MAX,
+        message_bytes: FIRST_MESSAGE_BYTES,
         program: NodeRecord::NONE,
     };
     Ok(Process::new(Caller::new(base.store(), record, Vec::new()), files, None))
@@ -265,7 +268,7 @@ fn set_limits(processes: &Processes, request: &vfs::SetLimits) -> Result<(), Err
     let pid = processes.get(request.process)?.caller.pid;
     processes.for_each(|process| {
         if process.caller.pid == pid {
-            process.caller.set_limits(request.descriptors, request.file_bytes);
+            process.caller.set_limits(request);
         }
     });
     Ok(())

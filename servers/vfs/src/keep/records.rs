@@ -45,15 +45,16 @@ pub struct ThreadRecord {
     pub capabilities: [CapabilitySet; 2],
     /// Supplementary groups, four bytes each.
     pub groups: Text,
-    /// RLIMIT_NOFILE and RLIMIT_FSIZE.
+    /// RLIMIT_NOFILE, RLIMIT_FSIZE and RLIMIT_MSGQUEUE.
     pub descriptors: u32,
     pub file_bytes: u64,
+    pub message_bytes: u64,
     /// The file that it executes.
     pub program: NodeRecord,
 }
 
 impl Record for ThreadRecord {
-    const WORDS: usize = 11;
+    const WORDS: usize = 12;
 
     fn store(&self, words: &mut [u64]) {
         words[0] = halves(self.endpoint.0, self.pid);
@@ -68,6 +69,7 @@ impl Record for ThreadRecord {
         words[8] = self.program.node;
         words[9] = self.capabilities[0].bits();
         words[10] = self.capabilities[1].bits();
+        words[11] = self.message_bytes;
     }
 
     fn load(words: &[u64]) -> Self {
@@ -87,6 +89,7 @@ impl Record for ThreadRecord {
             file_bytes: words[6],
             program: NodeRecord { mount: words[7] as u16, node: words[8] },
             capabilities: [words[9], words[10]].map(CapabilitySet::from_bits),
+            message_bytes: words[11],
         }
     }
 }

@@ -416,3 +416,18 @@ fn queues_outlive_vfs() {
     assert_eq!((kind, words[..2].to_vec()), (vfs::EVENT_MESSAGE, [1 | SIGUSR1 << 32, 5].to_vec()), "it is not lost");
     assert_eq!(world.next_event(), None);
 }
+
+#[test]
+fn queues_of_a_user_have_as_many_bytes_as_his_limit_says() {
+    let mut world = World::new();
+    let user = world.user(1000, 100);
+    let limits =
+        |message_bytes| vfs::SetLimits { process: user, descriptors: 100, file_bytes: u64::MAX, message_bytes };
+    // Each message costs 96 bytes more.
+    world.set_all_limits(limits(10 * 8288 - 1));
+    assert_eq!(make(&world, user, "one", 10, 8192), Err(Errno::EMFILE));
+    world.set_all_limits(limits(10 * 8288));
+    world.restart_vfs();
+    assert!(make(&world, user, "one", 10, 8192).is_ok());
+    assert_eq!(make(&world, user, "two", 1, 1), Err(Errno::EMFILE));
+}

@@ -314,7 +314,12 @@ impl World {
 
     /// RLIMIT_NOFILE and RLIMIT_FSIZE of a process change.
     pub fn set_limits(&self, process: Endpoint, descriptors: u64, file_bytes: u64) {
-        assert_eq!(self.call_as_pm(vfs::SetLimits { process, descriptors, file_bytes }.message()), Ok(0));
+        self.set_all_limits(vfs::SetLimits { process, descriptors, file_bytes, message_bytes: 819_200 });
+    }
+
+    /// All limits of a process change.
+    pub fn set_all_limits(&self, limits: vfs::SetLimits) {
+        assert_eq!(self.call_as_pm(limits.message()), Ok(0));
     }
 
     /// A program of an ordinary user, forked from the first one.
