@@ -1,7 +1,7 @@
-/* A thousand rounds of send and receive between two processes. */
+/* Fifty thousand rounds of send and receive between two processes. */
 #include "m3test.h"
 
-enum { ROUNDS = 1000 };
+enum { ROUNDS = 50000 };
 
 static void child(void)
 {

@@ -297,10 +297,9 @@ impl Member {
         let doing = if then == Continuation::Return { Doing::Sending(to) } else { Doing::SendingForAnswer(to) };
         let (word, number) = (peers.next_call(doing), peers.next_put());
         let desk = self.desk();
-        if then == Continuation::ReceiveAnswer {
-            // Once it has the request, the other may answer at any moment.
-            desk.set(word);
-        }
+        // Before the offer: whoever takes it says on this desk that the wait is over, before it does anything else. Otherwise it could find
+        // this process still sending when it sends in turn, and take that for a circle.
+        desk.set(word);
         let channel = peers.get(self, to, incarnation)?.channel(self.number, to);
         let Some(found) = channel.offer(number, now_ns(), message) else {
             // Only a scribble fills both places: the other end has broken its own box.
@@ -321,10 +320,7 @@ impl Member {
         if limit == Limit::NoWait {
             return failed(Error::Again);
         }
-        if matches!(offer.word.doing(), Doing::Sending(_)) {
-            self.desk().set(offer.word);
-        }
-        if channel.is_offered(offer.found) && self.closes_circle(offer.word) {
+        if self.closes_circle(offer.word) {
             return failed(Error::Locked);
         }
         let is_gone = || self.board.incarnation(offer.to) != offer.incarnation;

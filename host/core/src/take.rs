@@ -93,7 +93,7 @@ impl Member {
         self.take(peers, sender, found)
     }
 
-    /// Takes a message. Who sent it with `sendrec` waits for the answer from now on.
+    /// Takes a message, and says on its sender's desk that it was taken.
     fn take(&self, peers: &mut Peers, sender: Number, found: Found) -> Option<Message> {
         let mut message = peers.last_mapped(sender)?.channel(sender, self.number).take(found)?;
         // Who sent it is known by the box it was in.
@@ -101,21 +101,21 @@ impl Member {
         peers.last = Some(sender);
         let desk = self.desks.desk(sender);
         let word = desk.word_to_replace();
-        if word.doing() == Doing::SendingForAnswer(self.number) {
-            desk.replace(word, word.with(Doing::AwaitingAnswer(self.number)));
+        let next = match word.doing() {
+            Doing::Sending(to) if to == self.number => Some(Doing::Running),
+            Doing::SendingForAnswer(to) if to == self.number => Some(Doing::AwaitingAnswer(to)),
+            _ => None,
+        };
+        if let Some(next) = next {
+            desk.replace(word, word.with(next));
         }
         Some(message)
     }
 
-    /// Takes a message that this process was not claimed for, and lets its sender go on, who waits.
+    /// Takes a message that this process was not claimed for, and wakes its sender, who waits.
     fn take_message(&self, peers: &mut Peers, sender: Number, found: Found) -> Option<Message> {
         let message = self.take(peers, sender, found)?;
-        let desk = self.desks.desk(sender);
-        let word = desk.word();
-        if word.doing() == Doing::Sending(self.number) {
-            desk.replace(word, word.with(Doing::Running));
-        }
-        ring(desk);
+        ring(self.desks.desk(sender));
         Some(message)
     }
 
