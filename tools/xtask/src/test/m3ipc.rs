@@ -1,4 +1,4 @@
-//! Conformance of M3-IPC: tests/m3ipc/test_NAME.c is a behaviour, test_NAME.expect what the program prints on every back end.
+//! Conformance of M3-IPC: a program of tests/m3ipc is a behaviour, the .expect file beside it what it prints on every back end.
 //!
 //! Each program is compiled once, as one static binary with the library, and the same binary runs in Linux over shared memory, with a broker of
 //! its own in a folder of its own, and twice in one guest with Skink, which tells its hash: the second time the server is killed meanwhile. `SKINK_M3IPC_RECORD` in the environment writes the .expect
