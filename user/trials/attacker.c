@@ -13,6 +13,7 @@
 #include <linux/futex.h>
 #include <mqueue.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
@@ -487,6 +489,49 @@ static void futexes(void)
         syscall(SYS_futex, word, FUTEX_WAKE, 1000000, NULL, NULL, 0);
 }
 
+static int idle(void *unused)
+{
+    (void)unused;
+    rest();
+    return 0;
+}
+
+/* Traces the threads of children that are killed, stopped or let go, and waits for none of them. */
+static void trace_threads(void)
+{
+    enum { THREADS = 32, STACK = 4096 };
+    static char stacks[THREADS][STACK] __attribute__((aligned(16)));
+    const struct timespec while_they_begin = { 0, 5000000 };
+    for (int round = 0; round < 20; round++) {
+        pid_t child = fork();
+        if (child < 0)
+            break;
+        if (child == 0) {
+            for (int at = 0; at < THREADS; at++)
+                clone(idle, stacks[at] + STACK, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD, NULL);
+            rest();
+        }
+        nanosleep(&while_they_begin, NULL);
+        long options = random_below(1 << 8) | (random_below(2) ? PTRACE_O_EXITKILL : 0);
+        for (pid_t tid = child; tid <= child + THREADS; tid++)
+            ptrace(PTRACE_SEIZE, tid, 0, options);
+        switch (random_below(3)) {
+        case 0:
+            kill(child, SIGKILL);
+            break;
+        case 1:
+            for (pid_t tid = child; tid <= child + THREADS; tid++)
+                ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+            break;
+        default:
+            ptrace(PTRACE_DETACH, child, 0, 0);
+        }
+    }
+    rest();
+}
+
+static void tracees(void) { crowd(trace_threads); }
+
 static struct timespec moment;
 
 static void sleep_until_moment(void)
@@ -568,7 +613,7 @@ static const struct attack {
     { "watches", watches },     { "lives", lives },
     { "listeners", listeners }, { "epolls", epolls },   { "leases", leases },       { "letters", letters },
     { "areas", areas },         { "splices", splices },
-    { "rights", rights },         { "terminals", terminals },
+    { "rights", rights },         { "terminals", terminals }, { "tracees", tracees },
 };
 enum { ATTACKS = sizeof attacks / sizeof *attacks };
 

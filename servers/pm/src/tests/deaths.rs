@@ -275,6 +275,59 @@ fn a_child_that_shares_memory_lets_its_parent_go_when_it_execs() {
 }
 
 #[test]
+fn a_tracee_stops_goes_on_and_its_end_is_told_once() {
+    const SIGSTOP: u64 = 19;
+    const CONT: u64 = 7;
+    const WALL: u64 = 0x4000_0000;
+    at_every_step(|m| {
+        let init = m.world.init;
+        let (pid, child) = m.fork(init);
+        assert_eq!(m.call(child, nr::PTRACE, &[0, 0, 0, 0]), Some(Ok(0)));
+        m.call(child, nr::KILL, &[pid, SIGSTOP]);
+        // A kill over which pm dies may send the signal twice: then it stops once more.
+        let mut stops = 0;
+        while m.thread(child).interrupted {
+            m.report_interrupted(child);
+            assert_eq!(m.call(init, nr::WAIT4, &[pid, BUFFER, WALL, 0]), Some(Ok(pid)));
+            assert_eq!(m.world.read(init, BUFFER) as u32, (SIGSTOP << 8 | 0x7f) as u32);
+            assert_eq!(m.call(init, nr::WAIT4, &[pid, BUFFER, WALL | 1, 0]), Some(Ok(0)), "a stop is told once");
+            assert_eq!(m.call(init, nr::PTRACE, &[CONT, pid, 0, 0]), Some(Ok(0)));
+            stops += 1;
+        }
+        assert!((1..=2).contains(&stops), "{stops}");
+        assert_eq!(m.call(child, nr::EXIT_GROUP, &[3]), None);
+        assert_eq!(m.call(init, nr::WAIT4, &[pid, BUFFER, WALL, 0]), Some(Ok(pid)));
+        assert_eq!(m.world.read(init, BUFFER) as u32, 0x300);
+        assert_eq!(m.call(init, nr::WAIT4, &[pid, BUFFER, WALL, 0]), Some(Err(Errno::ECHILD)));
+        assert_eq!(m.world.pm.programs.system.threads.len(), 1);
+    });
+}
+
+#[test]
+fn tracees_of_a_tracer_that_ends_go_on_or_die_as_it_has_wished() {
+    const SEIZE: u64 = 0x4206;
+    const EXITKILL: u64 = 1 << 20;
+    for (options, lives) in [(0, true), (EXITKILL, false)] {
+        at_every_step(|m| {
+            let init = m.world.init;
+            let (_, tracer) = m.fork(init);
+            let (pid, child) = m.fork(init);
+            assert_eq!(m.call(tracer, nr::PTRACE, &[SEIZE, pid, 0, options]), Some(Ok(0)));
+            assert_eq!(m.call(tracer, nr::EXIT_GROUP, &[0]), None);
+            m.report_interrupted(child);
+            assert_eq!(m.world.is_there(child), lives);
+            if lives {
+                assert_eq!(m.call(child, nr::EXIT_GROUP, &[0]), None);
+            }
+            for _ in 0..2 {
+                assert!(matches!(m.call(init, nr::WAIT4, &[u64::MAX, BUFFER, 0, 0]), Some(Ok(_))));
+            }
+            assert_eq!(m.call(init, nr::WAIT4, &[u64::MAX, BUFFER, 0, 0]), Some(Err(Errno::ECHILD)));
+        });
+    }
+}
+
+#[test]
 fn a_signal_ends_its_target_once() {
     at_every_step(|m| {
         let init = m.world.init;
