@@ -1,6 +1,7 @@
 """Runs tests of Python's test suite by the names of modules, without those below; prints a line for each: its name and verdict.
-MODULE:PATTERN means the tests of a module that have the pattern in their names."""
-import io, os, re, socket, sys, unittest, warnings
+MODULE:PATTERN means the tests of a module that have the pattern in their names. After --local, sockets of networks are refused, and tests that
+ask for one have the verdict "network", on Linux too."""
+import errno, io, os, re, socket, sys, unittest, warnings
 from test import support
 
 LEFT_OUT = [
@@ -10,6 +11,8 @@ LEFT_OUT = [
     r"test_os\.TestSendfile",
     # Listen on addresses, which need a network.
     r"test_signal\.WakeupFDTests\.(test_invalid_socket|test_set_wakeup_fd_socket_result)",
+    # Looks for a service in /etc/services, which is netbase's.
+    r"test_create_connection_service_name",
     # Opens descriptors up to the limit, if that is low.
     r"test_no_leaking",
     # Says whether the output is a terminal, which is so here.
@@ -21,8 +24,12 @@ class Verdicts(unittest.TestResult):
         super().__init__(*args)
         self.lines = []
 
+    def startTest(self, test):
+        super().startTest(test)
+        Local.asked = False
+
     def note(self, verdict, test):
-        self.lines.append(f'{test.id()} {verdict}')
+        self.lines.append(f'{test.id()} {"network" if Local.asked else verdict}')
 
     def addSuccess(self, test):
         self.note('ok', test)
@@ -50,6 +57,16 @@ def flat(suite, wanted):
         elif re.search(wanted, test.id()) and not any(re.search(pattern, test.id()) for pattern in LEFT_OUT):
             yield test
 
+class Local(socket.socket):
+    """A socket of this machine alone."""
+    asked = False
+
+    def __init__(self, family=-1, type=-1, proto=-1, fileno=None):
+        if fileno is None and family != socket.AF_UNIX:
+            Local.asked = True
+            raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
+        super().__init__(family, type, proto, fileno)
+
 def without_network(tests):
     """Has test_epoll use pairs of local sockets where it would connect to itself by an address."""
     def set_up(self):
@@ -69,7 +86,11 @@ warnings.simplefilter('ignore')
 # Children of tests print too.
 lines = os.fdopen(os.dup(1), 'w')
 os.dup2(2, 1)
-for argument in sys.argv[1:]:
+arguments = sys.argv[1:]
+if arguments[0] == '--local':
+    socket.socket = Local
+    arguments.pop(0)
+for argument in arguments:
     name, _, wanted = argument.partition(':')
     result = Verdicts()
     if name == 'test_epoll':
