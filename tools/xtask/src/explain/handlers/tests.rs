@@ -3,8 +3,8 @@
 use super::*;
 use abi::linux;
 
-/// mrt has one call, which needs no `match`; pm refuses rseq as it refuses what it does not know.
-const WITHOUT_ARM: [&str; 2] = ["skink_mrt", "rseq"];
+/// mrt and m3ipc have one call each, which needs no `match`; pm refuses rseq as it refuses what it does not know.
+const WITHOUT_ARM: [&str; 3] = ["skink_mrt", "skink_m3ipc", "rseq"];
 
 fn handlers() -> Handlers {
     let workspace = Workspace::from_environment().expect("is a checkout");
