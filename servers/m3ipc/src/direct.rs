@@ -75,7 +75,7 @@ impl<S: System> M3ipc<S> {
             return Err(error);
         }
         if call == Call::SendReceive as u64 {
-            if let Some(step) = self.undelivered(caller, place, address)? {
+            if let Some(step) = self.undelivered(caller, place, name, address)? {
                 return Ok(step);
             }
             // Its request was received while the primitives were ours.

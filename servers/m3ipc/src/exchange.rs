@@ -47,10 +47,10 @@ impl<S: System> M3ipc<S> {
     /// `receive`.
     pub fn receive(&mut self, caller: &Caller, from: i32, address: u64, limit_ms: i64) -> Handled {
         let place = self.begin_exchange(caller)?;
-        if let Some(step) = self.undelivered(caller, place, address)? {
+        let (name, may_wait) = (Name::from_raw(from), may_wait(limit_ms));
+        if let Some(step) = self.undelivered(caller, place, name, address)? {
             return Ok(step);
         }
-        let (name, may_wait) = (Name::from_raw(from), may_wait(limit_ms));
         let turn =
             self.with(place.container, |machine, finish| machine.receive(place.number, name, may_wait, finish))?;
         self.settle(caller, turn, address, limit_ms)
@@ -59,7 +59,7 @@ impl<S: System> M3ipc<S> {
     /// `rcvrqst`.
     pub fn receive_request(&mut self, caller: &Caller, address: u64, limit_ms: i64) -> Handled {
         let place = self.begin_exchange(caller)?;
-        if let Some(step) = self.undelivered(caller, place, address)? {
+        if let Some(step) = self.undelivered(caller, place, Name::ANY, address)? {
             return Ok(step);
         }
         let may_wait = may_wait(limit_ms);
@@ -68,10 +68,17 @@ impl<S: System> M3ipc<S> {
         self.settle(caller, turn, address, limit_ms)
     }
 
-    /// What a member was to receive when its call had ended already.
-    pub fn undelivered(&mut self, caller: &Caller, place: Place, address: u64) -> Result<Option<Step>, Error> {
+    /// What a member was to receive when its call had ended already, if it is of `from`.
+    pub fn undelivered(
+        &mut self,
+        caller: &Caller,
+        place: Place,
+        from: Name,
+        address: u64,
+    ) -> Result<Option<Step>, Error> {
         use m3ipc::rendezvous::{End, Received};
-        let Some(packet) = self.member(place)?.undelivered.take() else { return Ok(None) };
+        let is_meant = |packet: &mut Packet| from == Name::ANY || packet.source == from.raw();
+        let Some(packet) = self.member(place)?.undelivered.take_if(is_meant) else { return Ok(None) };
         let source = Name::from_raw(packet.source);
         let turn = Turn::Ended(End::Received(Received::Message(source, packet)));
         self.settle(caller, turn, address, 0).map(Some)

@@ -61,9 +61,9 @@ pub struct Thread {
     pub place: Option<Place>,
     /// The containers that it has been in, a bit each.
     pub was_in: u32,
-    /// Number of its last call.
+    /// Number of its last call, by the kernel's count of its Linux calls.
     pub serial: u64,
-    /// Number of the M3-IPC call, which the last one makes.
+    /// How far that came.
     pub doing: Doing,
     /// When its wait ends at the latest; 0: never.
     pub deadline_ns: u64,

@@ -187,6 +187,9 @@ fn a_member_that_receives_by_a_primitive_is_ready_for_one_that_does_not_wait() {
         world.server.system.program(two).state = Native::Receiving(one);
         assert_eq!(world.call(one, call, &arguments), Some(0));
         assert!(world.call(one, call, &arguments) < Some(0), "one message at a time");
+        let other = world.program(0);
+        let other_name = world.bind(other, 70);
+        assert_eq!(world.own_call(two, own::FETCH, &[other_name, PACKET as i64, 0]), World::fails(Error::Again));
         assert_eq!(world.own_call(two, own::FETCH, &[ANY, PACKET as i64, 0]), Some(0));
         assert_eq!(world.received(two), (one_name, 31));
     }
