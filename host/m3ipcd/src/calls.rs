@@ -8,11 +8,12 @@ use m3core::memory::{self, Block};
 use m3core::process;
 use m3core::wire::{Request, internal};
 use m3ipc::call::Call;
-use m3ipc::descriptor::{CONTAINER_RUNNING, ContainerInfo, DrvsInfo, NodeInfo, Privileges, node};
+use m3ipc::descriptor::{ContainerInfo, DrvsInfo, NodeInfo, Privileges, node};
 use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
-use m3ipc::limits::{CONTAINERS, MAX_COPY, NODES, PROCESSES, SYSTEM_PROCESSES, TASKS, VERSION};
+use m3ipc::limits::MAX_COPY;
 use m3ipc::rights::Rights;
+use m3ipc::settings::OWN_NODE;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -36,20 +37,6 @@ pub fn int(argument: i64) -> Result<i32, Error> {
 
 fn endpoint(argument: i64) -> Result<Endpoint, Error> {
     int(argument).map(Endpoint::from_raw)
-}
-
-fn limits() -> DrvsInfo {
-    DrvsInfo {
-        containers: CONTAINERS as i32,
-        nodes: NODES as i32,
-        processes: PROCESSES as i32,
-        tasks: TASKS as i32,
-        system_processes: SYSTEM_PROCESSES as i32,
-        max_copy_buffer: MAX_COPY as i32,
-        max_copy: MAX_COPY as i32,
-        debug_level: 0,
-        version: VERSION,
-    }
 }
 
 impl Broker {
@@ -189,31 +176,19 @@ impl Broker {
             Some(_) => return Err(Error::AlreadyInitialised),
             None => {}
         }
-        let most = limits();
         let asked = match bytes {
-            [] => most,
+            [] => DrvsInfo::LARGEST,
             bytes => DrvsInfo::read_from_bytes(bytes).map_err(|_| Error::Invalid)?,
         };
-        let fits = |asked: i32, most: i32| (1..=most).contains(&asked);
-        let is_right = fits(asked.containers, most.containers)
-            && fits(asked.nodes, most.nodes)
-            && fits(asked.processes, most.processes)
-            && fits(asked.tasks, most.tasks)
-            && fits(asked.system_processes, most.system_processes.min(asked.processes))
-            && fits(asked.max_copy_buffer, most.max_copy_buffer)
-            && fits(asked.max_copy, most.max_copy)
-            && (0..asked.nodes).contains(&number);
-        if !is_right {
-            return Err(Error::Range);
-        }
+        let limits = asked.accepted(number)?;
         let none = Endpoint::NONE.raw();
-        let nodes = (0..asked.nodes).map(|other| {
+        let nodes = (0..limits.nodes).map(|other| {
             let is_own = other == number;
-            let name = if is_own { *b"local\0\0\0\0\0\0\0\0\0\0\0" } else { [0; 16] };
+            let name = if is_own { OWN_NODE } else { [0; 16] };
             let flags = if is_own { node::ATTACHED } else { 0 };
             NodeInfo { number: other, flags, proxies: none, name, ..NodeInfo::default() }
         });
-        self.node = Some(Node { number, limits: DrvsInfo { version: VERSION, ..asked }, nodes: nodes.collect() });
+        self.node = Some(Node { number, limits, nodes: nodes.collect() });
         self.keep_node()?;
         ended(number)
     }
@@ -233,37 +208,11 @@ impl Broker {
 
     fn init_container(&mut self, bytes: &[u8], is_repeated: bool) -> Result<Turn, Error> {
         let node = self.node.as_ref().ok_or(Error::NotInitialised)?;
-        let mut info = ContainerInfo::read_from_bytes(bytes).map_err(|_| Error::Invalid)?;
-        if !(0..node.limits.containers).contains(&info.number) {
-            return Err(Error::Range);
-        }
+        let asked = ContainerInfo::read_from_bytes(bytes).map_err(|_| Error::Invalid)?;
+        let info = asked.accepted(&node.limits, node.number as u8)?;
         if self.containers.contains_key(&info.number) {
             return if is_repeated { ended(0) } else { Err(Error::ContainerRunning) };
         }
-        let most = node.limits;
-        let counts = [
-            (&mut info.processes, most.processes),
-            (&mut info.tasks, most.tasks),
-            (&mut info.system_processes, most.system_processes),
-        ];
-        for (asked, most) in counts {
-            if *asked == 0 {
-                *asked = most;
-            }
-            if !(1..=most).contains(asked) {
-                return Err(Error::Range);
-            }
-        }
-        let name = info.name.split(|byte| *byte == 0).next().unwrap_or_default();
-        info.name = m3ipc::descriptor::name(name)?;
-        let known_nodes = (1u64 << most.nodes) - 1;
-        if u64::from(info.nodes) & !known_nodes != 0 {
-            return Err(Error::BadNode);
-        }
-        info.nodes |= 1 << node.number;
-        info.node_count = info.nodes.count_ones() as i32;
-        info.flags = CONTAINER_RUNNING;
-        info.bound = 0;
         let container = Container::new(info, node.number, &self.supervisor())?;
         self.containers.insert(info.number, container);
         ended(0)

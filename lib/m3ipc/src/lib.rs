@@ -14,6 +14,7 @@
 //! | [`descriptor`] | what calls tell and are told of nodes, containers and processes |
 //! | [`call`] | the calls, with their numbers and prototypes in C |
 //! | [`rights`] | what a process may call, and whom it may send to |
+//! | [`settings`] | what a node and a container may ask for |
 //! | [`rendezvous`] | who waits for whom, and what ends the wait |
 //!
 //! Names and numbers are those of M3-IPC as published (Pessolani and others, CoNaIISI and WICC 2011 to 2015); where its description leaves a
@@ -29,3 +30,4 @@ pub mod limits;
 pub mod message;
 pub mod rendezvous;
 pub mod rights;
+pub mod settings;

@@ -3,11 +3,12 @@
 use crate::container::Container;
 use crate::server::{Caller, Handled, M3ipc, Step};
 use crate::system::System;
-use m3ipc::descriptor::{CONTAINER_RUNNING, ContainerInfo, DrvsInfo, NodeInfo, node};
+use m3ipc::descriptor::{ContainerInfo, DrvsInfo, NodeInfo, node};
 use m3ipc::endpoint::Endpoint as Name;
 use m3ipc::error::Error;
-use m3ipc::limits::{CONTAINERS, MAX_COPY, NODES, PROCESSES, SYSTEM_PROCESSES, TASKS, VERSION};
+use m3ipc::limits::{CONTAINERS, NODES};
 use m3ipc::rendezvous::Place;
+use m3ipc::settings::OWN_NODE;
 use sys::fallible::TryVec;
 use zerocopy::IntoBytes;
 
@@ -26,7 +27,7 @@ pub struct Node {
 impl Node {
     /// A node that has not been initialised.
     pub const fn new() -> Node {
-        Node { id: None, limits: largest(), alarm_ns: 0 }
+        Node { id: None, limits: DrvsInfo::LARGEST, alarm_ns: 0 }
     }
 
     /// # Errors
@@ -41,21 +42,6 @@ impl Node {
     }
 }
 
-/// The limits of a node that was told none.
-const fn largest() -> DrvsInfo {
-    DrvsInfo {
-        containers: CONTAINERS as i32,
-        nodes: NODES as i32,
-        processes: PROCESSES as i32,
-        tasks: TASKS as i32,
-        system_processes: SYSTEM_PROCESSES as i32,
-        max_copy_buffer: MAX_COPY as i32,
-        max_copy: MAX_COPY as i32,
-        debug_level: 0,
-        version: VERSION,
-    }
-}
-
 /// # Errors
 /// `BadContainer`.
 pub fn container_number(number: i32) -> Result<u8, Error> {
@@ -66,39 +52,20 @@ pub fn node_number(number: i32) -> Result<u8, Error> {
     u8::try_from(number).ok().filter(|&number| usize::from(number) < NODES).ok_or(Error::BadNode)
 }
 
-/// Checks a number that may not be beyond a limit.
-fn within(value: i32, limit: i32) -> Result<(), Error> {
-    if (1..=limit).contains(&value) { Ok(()) } else { Err(Error::Range) }
-}
-
 impl<S: System> M3ipc<S> {
     /// `drvs_init`.
     pub fn init_node(&mut self, caller: &Caller, id: i32, address: u64) -> Handled {
         self.identity(caller.thread)?.check_root()?;
-        let id = node_number(id).map_err(|_| Error::Range)?;
         if self.node.id.is_some() {
             return Err(Error::AlreadyInitialised);
         }
+        let asked = if address == 0 { DrvsInfo::LARGEST } else { self.read(caller, address)? };
+        let limits = asked.accepted(id)?;
         if address != 0 {
-            let wanted: DrvsInfo = self.read(caller, address)?;
-            let largest = largest();
-            for (value, limit) in [
-                (wanted.containers, largest.containers),
-                (wanted.nodes, largest.nodes),
-                (wanted.processes, largest.processes),
-                (wanted.tasks, largest.tasks),
-                (wanted.system_processes, largest.system_processes),
-                (wanted.max_copy_buffer, largest.max_copy_buffer),
-                (wanted.max_copy, largest.max_copy),
-            ] {
-                within(value, limit)?;
-            }
-            let limits = DrvsInfo { version: VERSION, ..wanted };
             self.system.write(caller.thread, address, limits.as_bytes())?;
-            self.node.limits = limits;
         }
-        within(i32::from(id) + 1, self.node.limits.nodes)?;
-        self.node.id = Some(id);
+        self.node.limits = limits;
+        self.node.id = Some(id as u8);
         Ok(Step::Done(id.into()))
     }
 
@@ -126,34 +93,12 @@ impl<S: System> M3ipc<S> {
     pub fn init_container(&mut self, caller: &Caller, address: u64) -> Handled {
         self.identity(caller.thread)?.check_root()?;
         let id = self.node.id()?;
-        let mut info: ContainerInfo = self.read(caller, address)?;
-        let number = container_number(info.number).map_err(|_| Error::Range)?;
-        if i32::from(number) >= self.node.limits.containers {
-            return Err(Error::Range);
-        }
+        let asked: ContainerInfo = self.read(caller, address)?;
+        let info = asked.accepted(&self.node.limits, id)?;
+        let number = container_number(info.number)?;
         if self.containers.iter().any(|container| container.number == number) {
             return Err(Error::ContainerRunning);
         }
-        let limits = self.node.limits;
-        for (value, limit) in [
-            (&mut info.processes, limits.processes),
-            (&mut info.tasks, limits.tasks),
-            (&mut info.system_processes, limits.system_processes),
-        ] {
-            if *value == 0 {
-                *value = limit;
-            }
-            within(*value, limit)?;
-        }
-        match info.name {
-            [0, ..] => return Err(Error::Invalid),
-            [.., 0] => {}
-            _ => return Err(Error::Range),
-        }
-        info.flags = CONTAINER_RUNNING;
-        info.nodes |= 1 << id;
-        info.node_count = info.nodes.count_ones() as i32;
-        info.bound = 0;
         self.containers.try_push(Container::new(number, info)?).map_err(|_| Error::NoMemory)?;
         Ok(Step::Done(0))
     }
@@ -213,7 +158,7 @@ impl<S: System> M3ipc<S> {
             flags: if id == own { node::ATTACHED } else { 0 },
             proxies: Name::NONE.raw(),
             containers,
-            name: if id == own { *b"local\0\0\0\0\0\0\0\0\0\0\0" } else { [0; 16] },
+            name: if id == own { OWN_NODE } else { [0; 16] },
             ..NodeInfo::default()
         };
         self.system.write(caller.thread, address, info.as_bytes())?;

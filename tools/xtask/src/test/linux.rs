@@ -59,7 +59,7 @@ fn folder(setting: &Setting) -> PathBuf {
 }
 
 /// The names of the programs in `folder`, sorted.
-fn sources(folder: &Path) -> Result<Vec<String>> {
+pub fn sources(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();

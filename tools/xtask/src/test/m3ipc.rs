@@ -4,7 +4,7 @@
 //! its own in a folder of its own, and twice in one guest with Skink, which tells its hash: the second time the server is killed meanwhile. `SKINK_M3IPC_RECORD` in the environment writes the .expect
 //! files anew.
 
-use super::{Setting, Test, Verdict};
+use super::{Setting, Test, Verdict, linux};
 use crate::cli::DEFAULT_SYSTEM;
 use crate::guest::{Guest, Job};
 use crate::process::{self, tail};
@@ -88,16 +88,8 @@ fn folder(setting: &Setting) -> PathBuf {
 
 /// The names of the programs, sorted.
 fn names(setting: &Setting) -> Result<Vec<String>> {
-    let folder = folder(setting);
-    let mut names = Vec::new();
-    for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if stem.starts_with("test_") && path.extension().is_some_and(|own| own == "c") {
-            names.push(stem);
-        }
-    }
-    names.sort();
+    let mut names = linux::sources(&folder(setting))?;
+    names.retain(|name| name != END_NODE);
     Ok(names)
 }
 
