@@ -19,6 +19,14 @@ use abi::info::state;
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, Word};
 
+/// How a program waits for a message of M3-IPC.
+enum MessageWait {
+    /// In a primitive of the kernel.
+    Primitive,
+    /// In a call of m3ipc.
+    Call,
+}
+
 impl<S: System> Programs<S> {
     fn is_discarded(&self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) -> bool {
         let process = &self.table[p];
@@ -49,18 +57,35 @@ impl<S: System> Programs<S> {
 
     /// [`Programs::interrupt`] with another result for the call.
     pub fn interrupt_with(&mut self, t: ThreadIndex, error: Errno) {
+        match self.interrupt_call(t, error) {
+            Some(MessageWait::Primitive) => self.end_message_wait(t),
+            Some(MessageWait::Call) => {
+                self.end_message_wait(t);
+                self.tell_m3ipc();
+            }
+            None => {}
+        }
+    }
+
+    /// Makes a thread that is to stop report before it runs again. A wait for a message goes on meanwhile.
+    fn interrupt_to_stop(&mut self, t: ThreadIndex) {
+        self.interrupt_call(t, Errno::ERESTARTSYS);
+    }
+
+    /// As [`Programs::interrupt_with`], but for a wait for a message of M3-IPC, which is returned.
+    fn interrupt_call(&mut self, t: ThreadIndex, error: Errno) -> Option<MessageWait> {
         let endpoint = self.table[t].endpoint();
-        let Ok(peer) = self.system.interrupt(endpoint) else { return };
+        let peer = self.system.interrupt(endpoint).ok()?;
         if peer.slot() == slot::VFS {
             if self.system.vfs_cancel(endpoint, error) == Err(Errno::ENOENT) {
                 self.withdraw_call(t);
             }
-        } else if peer == Endpoint::ANY || peer.is_application() {
-            self.end_message_wait(t);
-        } else if self.m3ipc.is_some_and(|m3ipc| peer.slot() == m3ipc.slot()) {
-            self.end_message_wait(t);
-            self.tell_m3ipc();
+            return None;
         }
+        if peer == Endpoint::ANY || peer.is_application() {
+            return Some(MessageWait::Primitive);
+        }
+        self.m3ipc.filter(|m3ipc| peer.slot() == m3ipc.slot()).map(|_| MessageWait::Call)
     }
 
     /// Ends a wait for a message of M3-IPC, in a primitive of the kernel or in a call of m3ipc, with `EINTR`: it is never begun again, since
@@ -228,7 +253,7 @@ impl<S: System> Pm<S> {
             if self.programs.table.is_traced(t) {
                 self.stop_with_group(t);
             } else if matches!(self.programs.table[t].doing, Doing::Running) {
-                self.programs.interrupt(t);
+                self.programs.interrupt_to_stop(t);
             }
         }
         self.tell_parent_of_change(p, Event::Stopped(signal));

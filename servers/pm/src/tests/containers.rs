@@ -71,3 +71,18 @@ fn a_signal_ends_a_wait_for_a_message() {
         assert_eq!(notified(&world), told);
     }
 }
+
+#[test]
+fn a_wait_for_a_message_goes_on_while_its_process_is_stopped() {
+    for peer in [Endpoint::ANY, M3IPC] {
+        let mut world = world();
+        let (pid, child) = world.fork(world.init);
+        world.thread(child).blocked_on = peer;
+        let before = world.thread(child).registers.rax;
+        for signal in [19, 18] {
+            world.call(world.init, nr::KILL, &[pid, signal]);
+            assert_eq!(world.thread(child).registers.rax, before, "{peer:?}");
+        }
+        assert_eq!(notified(&world), 0);
+    }
+}
