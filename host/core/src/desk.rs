@@ -2,10 +2,11 @@
 //!
 //! The owner of a desk changes its word when a call begins and ends. Others change it in these ways only, each by one compare-and-exchange:
 //! a sender *claims* a receiver that would take its message (`Receiving` becomes `Got`); a receiver that has taken a message lets its sender
-//! go on that waits (`Sending` becomes `Running`, `SendingForAnswer` becomes `AwaitingAnswer`); whoever offers something to a process that just looks for messages makes it look once more
-//! (`Looking` becomes `LookingAgain`).
+//! go on (`Sending` becomes `Running`, `SendingForAnswer` becomes `AwaitingAnswer`); whoever offers something to a process that just looks
+//! for messages makes it look once more (`Looking` becomes `LookingAgain`).
 //!
-//! Every word has a number that its owner counts up at each call, so that a late compare-and-exchange fails.
+//! Every word has a number that its owner counts up at each call, so that a late compare-and-exchange fails. A message carries the number of
+//! the call that sent it: a claimed receiver may take it when its sender has long begun the next call.
 
 use m3ipc::endpoint::Number;
 use m3ipc::limits::SLOTS;
@@ -167,6 +168,11 @@ impl Word {
         doing.unwrap_or(Doing::Running)
     }
 
+    /// Returns the number of the call, as messages carry it.
+    pub fn call(self) -> u32 {
+        (self.0 >> (KIND_BITS + PEER_BITS)) as u32
+    }
+
     /// Returns the word for something else in the same call.
     pub fn with(self, doing: Doing) -> Word {
         Word::new(doing, self.0 >> (KIND_BITS + PEER_BITS))
@@ -229,6 +235,7 @@ mod tests {
             let word = Word::new(doing, 77);
             assert_eq!((word.doing(), word.with(Doing::Running)), (doing, Word::new(Doing::Running, 77)));
             assert_ne!(word, Word::new(doing, 78));
+            assert_eq!(word.call(), 77);
         }
     }
 

@@ -295,13 +295,13 @@ impl Member {
         peers.get(self, to, incarnation)?;
         self.wait_for_attachment(peers, to, incarnation);
         let doing = if then == Continuation::Return { Doing::Sending(to) } else { Doing::SendingForAnswer(to) };
-        let (word, number) = (peers.next_call(doing), peers.next_put());
+        let word = peers.next_call(doing);
         let desk = self.desk();
         // Before the offer: whoever takes it says on this desk that the wait is over, before it does anything else. Otherwise it could find
         // this process still sending when it sends in turn, and take that for a circle.
         desk.set(word);
         let channel = peers.get(self, to, incarnation)?.channel(self.number, to);
-        let Some(found) = channel.offer(number, now_ns(), message) else {
+        let Some(found) = channel.offer(word.call(), now_ns(), message) else {
             // Only a scribble fills both places: the other end has broken its own box.
             return Err(Error::Busy);
         };

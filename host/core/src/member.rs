@@ -36,10 +36,8 @@ pub struct Peers {
     known: Vec<Number>,
     /// The slots that had one on the board when this process looked last.
     seen: SlotSet,
-    /// Number of its last call.
-    call: u64,
-    /// Number of what it has last put into a box. It begins at random, so that a successor's numbers are others.
-    put: u32,
+    /// Number of its last call, or of what it has last put into a box. It begins at random, so that a successor's numbers are others.
+    count: u64,
     /// Whom it has last heard of.
     pub last: Option<Number>,
 }
@@ -59,9 +57,9 @@ impl Member {
         let board = Mapping::<Board>::map(board, Access::Read).map_err(|_| Error::NoMemory)?;
         let desks = Mapping::map(desks, Access::Write).map_err(|_| Error::NoMemory)?;
         let occupant = board.occupant(number).ok_or(Error::NotBound)?;
-        let put = crate::wait::now_ns() as u32 | 1;
+        let count = crate::wait::now_ns();
         let boxes = (0..SLOTS).map(|_| None).collect();
-        let peers = Mutex::new(Peers { boxes, known: Vec::new(), seen: SlotSet::NONE, call: 0, put, last: None });
+        let peers = Mutex::new(Peers { boxes, known: Vec::new(), seen: SlotSet::NONE, count, last: None });
         Ok(Member { number, endpoint: occupant.endpoint, incarnation: occupant.incarnation, board, desks, peers })
     }
 
@@ -128,14 +126,18 @@ impl Member {
 impl Peers {
     /// Returns the word of a desk for a new call.
     pub fn next_call(&mut self, doing: Doing) -> Word {
-        self.call += 1;
-        Word::new(doing, self.call)
+        Word::new(doing, self.next_count())
     }
 
-    /// Returns a number for what is put into a box; never 0.
+    /// Returns a number for what is put into a box without a call that waits for it to be taken; never 0.
     pub fn next_put(&mut self) -> u32 {
-        self.put = self.put.wrapping_add(1).max(1);
-        self.put
+        self.next_count() as u32
+    }
+
+    /// Calls and what they put into boxes are counted together: a message that is waited for has the number of the call.
+    fn next_count(&mut self) -> u64 {
+        self.count += if self.count as u32 == u32::MAX { 2 } else { 1 };
+        self.count
     }
 
     /// Returns the box in common with the process of this incarnation in a slot, if it is mapped.

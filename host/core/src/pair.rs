@@ -43,6 +43,13 @@ pub struct Found {
     number: u32,
 }
 
+impl Found {
+    /// Returns the number that its sender gave it.
+    pub fn number(self) -> u32 {
+        self.number
+    }
+}
+
 impl Box {
     /// Returns what `from` sends to `to`.
     pub fn channel(&self, from: Number, to: Number) -> &Channel {
@@ -224,24 +231,27 @@ mod tests {
     fn messages_arrive_whole_and_in_order_between_threads() {
         let (shared, (low, high)) = (shared(), ends());
         let channel = shared.channel(low, high);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                for number in 1..20_000 {
-                    while channel.offer(number, 0, &message(number as i32)).is_none() {
+        // As the desk's `GotMessage` does: the receiver looks for a message that lies there, while the sender offers the next one.
+        let claimed = AtomicU32::new(0);
+        let all_in_order = std::thread::scope(|scope| {
+            let taker = scope.spawn(|| {
+                (1..20_000).all(|number| {
+                    while claimed.load(SeqCst) < number {
                         std::thread::yield_now();
                     }
-                }
+                    let taken = channel.first_to_take().and_then(|found| channel.take(found));
+                    taken == Some(Message { source: 0, ..message(number.cast_signed()) })
+                })
             });
             for number in 1..20_000 {
-                let taken = loop {
-                    match channel.first_to_take().and_then(|found| channel.take(found)) {
-                        Some(taken) => break taken,
-                        None => std::thread::yield_now(),
-                    }
-                };
-                assert_eq!(taken, Message { source: 0, ..message(number) });
+                while channel.offer(number, 0, &message(number.cast_signed())).is_none() && !taker.is_finished() {
+                    std::thread::yield_now();
+                }
+                claimed.store(number, SeqCst);
             }
+            taker.join().expect("the taker does not panic")
         });
+        assert!(all_in_order);
     }
 
     #[test]

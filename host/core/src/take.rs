@@ -101,7 +101,9 @@ impl Member {
         peers.last = Some(sender);
         let desk = self.desks.desk(sender);
         let word = desk.word_to_replace();
+        // By now the sender may wait in its next call, whose message lies in the other place.
         let next = match word.doing() {
+            _ if word.call() != found.number() => None,
             Doing::Sending(to) if to == self.number => Some(Doing::Running),
             Doing::SendingForAnswer(to) if to == self.number => Some(Doing::AwaitingAnswer(to)),
             _ => None,
