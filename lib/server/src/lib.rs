@@ -37,7 +37,7 @@ pub use runtime::oneshot::{self, Reply, Waiting};
 pub use runtime::peer::{OWN_TAG, Peer, Repeat, Request};
 pub use runtime::progress::STALL_PERIODS;
 pub use runtime::wait::WaitList;
-pub use runtime::{Runtime, timers::Sleep};
+pub use runtime::{Handlers, Runtime, timers::Sleep};
 pub use service::{Service, run, run_from};
 pub use step::{Step, SyncStep, Task};
 

@@ -166,8 +166,7 @@ impl Keep {
     /// If it is outside the memory.
     #[inline]
     pub fn read_word(&self, index: usize) -> u64 {
-        // SAFETY: as in `read`; aligned, since the start of the memory is.
-        unsafe { self.word(index).read_volatile() }
+        self.words(index, 1).read(0)
     }
 
     /// Writes word number `index` atomically: a crash leaves either the old or the new value.
@@ -176,19 +175,21 @@ impl Keep {
     /// If it is outside the memory.
     #[inline]
     pub fn write_word(&self, index: usize, value: u64) {
-        let word = self.word(index);
-        self.count_write();
-        compiler_fence(Ordering::SeqCst);
-        // SAFETY: as in `write`; aligned, since the start of the memory is.
-        unsafe { word.write_volatile(value) };
-        compiler_fence(Ordering::SeqCst);
+        self.words(index, 1).write(0, value);
     }
 
+    /// Returns `count` words from number `first` on, whose bounds are checked once.
+    ///
+    /// # Panics
+    /// If they are outside the memory.
     #[inline]
-    fn word(&self, index: usize) -> *mut u64 {
-        assert!(index < self.words, "there is no preserved word {index}, only {}", self.words);
+    pub fn words(&self, first: usize, count: usize) -> Words<'_> {
+        let within = first.checked_add(count).is_some_and(|end| end <= self.words);
+        if !within {
+            outside(first, count, self.words);
+        }
         // SAFETY: within the memory.
-        unsafe { self.start.cast::<u64>().add(index) }
+        Words { keep: self, start: unsafe { self.start.cast::<u64>().add(first) }, count }
     }
 
     #[inline]
@@ -207,4 +208,55 @@ impl Keep {
         assert!(left > 0, "killed here");
         self.writes_left.set(left - 1);
     }
+}
+
+/// Words of preserved memory that lie one after another.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'a> {
+    keep: &'a Keep,
+    /// Invariant: `count` words from here on are within the memory.
+    start: *mut u64,
+    count: usize,
+}
+
+impl Words<'_> {
+    /// Reads word number `index` of these.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub fn read(&self, index: usize) -> u64 {
+        // SAFETY: as in `Keep::read`; aligned, since the start of the memory is.
+        unsafe { self.word(index).read_volatile() }
+    }
+
+    /// Writes word number `index` of these atomically: a crash leaves either the old or the new value.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub fn write(&self, index: usize, value: u64) {
+        let word = self.word(index);
+        self.keep.count_write();
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: as in `Keep::write`; aligned, since the start of the memory is.
+        unsafe { word.write_volatile(value) };
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    #[inline]
+    fn word(&self, index: usize) -> *mut u64 {
+        if index >= self.count {
+            outside(index, 1, self.count);
+        }
+        // SAFETY: within the memory, by the invariant.
+        unsafe { self.start.add(index) }
+    }
+}
+
+/// Takes its arguments by value: a message that refers to them would have every access store them.
+#[cold]
+#[inline(never)]
+fn outside(first: usize, count: usize, end: usize) -> ! {
+    panic!("{count} preserved words at {first} are beyond {end}")
 }

@@ -35,6 +35,7 @@ mod waiting;
 mod world;
 
 use abi::endpoint::slot;
+use abi::kernel::Notify;
 use abi::{Endpoint, Errno, GrantId, Message, Name, chardev, tty};
 use alloc::{collections::VecDeque, rc::Rc, vec::Vec};
 use core::cell::RefCell;
@@ -46,7 +47,7 @@ use pty::Pty;
 use ptys::Ptys;
 use recover::snapshot::{Reader, Snapshots, Writer};
 use saved::{Dirty, PTYS, SHARED};
-use server::{Peer, Runtime, Service, Step};
+use server::{Handlers, Peer, Runtime, Service, Step};
 use sys::fallible::{self, TryQueue};
 use terminal::{Lower, Terminal, World};
 
@@ -68,31 +69,44 @@ fn main(_: sys::Start) {
         line::start(&tty, index);
     }
     tty.tell_pm();
-    let preserving = tty.clone();
-    runtime.before_sending(move |_| preserving.preserve());
     // Every mount shows the same directory, which is there already.
-    let mount = |_: &MountRequest, _: Option<VolumeMemory>| Err(Errno::ENODEV);
+    let mount: Mount = |_, _| Err(Errno::ENODEV);
     let directory = RefCell::new(Server::mounted([DevPts::new(tty.clone(), sys::time::real_ns())], mount));
-    let trimming = tty.clone();
-    let handle = |message: &Message| {
+    tty.clone().runtime.serve(Serving { tty, directory })
+}
+
+type Mount = fn(&MountRequest, Option<VolumeMemory>) -> Result<DevPts, Errno>;
+
+/// What messages are for: the terminals, or the directory of pseudo-terminals.
+struct Serving {
+    tty: Rc<Tty>,
+    directory: RefCell<Server<DevPts, Mount>>,
+}
+
+impl Handlers for Serving {
+    type Outcome = Message;
+
+    fn request(&self, message: &Message) -> Step<Message> {
         if abi::fs::Request::decode(message).is_some() {
-            if let Some(reply) = directory.borrow_mut().request(message).done() {
-                tty.runtime.reply(message, &reply);
-            }
-        } else {
-            tty.request(message);
+            return self.directory.borrow_mut().request(message).done().into();
         }
+        self.tty.request(message);
         Step::Later
-    };
-    runtime.serve(
-        handle,
-        |answer| answer,
-        |from, _| {
-            if from.slot() == slot::RS {
-                trimming.trim();
-            }
-        },
-    );
+    }
+
+    fn reply(&self, reply: Message) -> Message {
+        reply
+    }
+
+    fn notified(&self, from: Endpoint, _: Notify) {
+        if from.slot() == slot::RS {
+            self.tty.trim();
+        }
+    }
+
+    fn before_sending(&self, _: impl Iterator<Item = (Endpoint, u64)>) {
+        self.tty.preserve();
+    }
 }
 
 /// All terminals.

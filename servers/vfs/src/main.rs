@@ -61,13 +61,14 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use abi::{Endpoint, Errno, Message, endpoint::slot, message::LINUX_LABELS, vm};
+use abi::{Endpoint, Errno, Message, endpoint::slot, kernel::Notify, message::LINUX_LABELS, vm};
 use alloc::{boxed::Box, vec::Vec};
 use base::Flow;
 use calls::{linux_call, mmap::serve_vm, services::service_request};
 use devices::Devices;
 use keep::{KEEP_BYTES, Sizes, Store};
 use recover::records::Found;
+use server::Handlers;
 use state::Vfs;
 use sys::{ipc, keep::Keep, start::StartKind};
 
@@ -78,7 +79,6 @@ fn main(start: sys::Start) {
     let (store, found) = Store::open(keep, sizes());
     let vfs: &'static Vfs =
         Box::leak(Box::new(Vfs::new(store, start.endpoint.generation(), Devices::new(start.arguments))));
-    vfs.base().runtime().before_sending(|answers| vfs.base().store().end_turn(answers));
     let terminals = match found {
         Found::State | Found::Undone => recovery::restore(vfs),
         Found::Nothing if start.kind == StartKind::Fresh => Vec::new(),
@@ -98,11 +98,31 @@ fn main(start: sys::Start) {
     vfs.base().runtime().spawn(vfs.base().peers().watch());
     vfs.base().runtime().spawn(vfs.in_flight().serve(vfs.base()));
     vfs.base().runtime().spawn(vfs.base().drop_unread());
-    vfs.base().runtime().serve(
-        |message| handle(vfs, message),
-        |result| answer(vfs, result),
-        |from, _| notified(vfs, from),
-    )
+    vfs.base().runtime().serve(vfs)
+}
+
+impl Handlers for &'static Vfs {
+    type Outcome = Result<u64, Errno>;
+
+    #[inline(always)]
+    fn request(&self, message: &Message) -> Flow {
+        handle(self, message)
+    }
+
+    #[inline]
+    fn reply(&self, outcome: Result<u64, Errno>) -> Message {
+        self.base().sweep();
+        base::answer(outcome)
+    }
+
+    fn notified(&self, from: Endpoint, _: Notify) {
+        notified(self, from);
+    }
+
+    #[inline]
+    fn before_sending(&self, results: impl Iterator<Item = (Endpoint, u64)>) {
+        self.base().store().end_turn(results);
+    }
 }
 
 /// How much of the tables is used, by the machine's memory.
@@ -153,12 +173,6 @@ fn handle_recovered(vfs: &'static Vfs, message: Message) {
             vfs.base().answer(message.source, result);
         }
     });
-}
-
-/// Makes the reply to a call that has ended.
-fn answer(vfs: &Vfs, result: Result<u64, Errno>) -> Message {
-    vfs.base().sweep();
-    base::answer(result)
 }
 
 fn notified(vfs: &'static Vfs, from: Endpoint) {

@@ -226,16 +226,38 @@ impl Recover {
     /// When the change has more words than the log has room for.
     #[inline]
     fn change(&self, at: usize, value: u64) {
-        let old = self.word(at);
-        if old == value {
+        self.change_all(at, &[value]);
+    }
+
+    /// Changes words of the state that lie one after another, from `first` on. All old values are in the log before the first new one is
+    /// written, so that one store makes them count. Inlined, because the number of words is known where it is called.
+    ///
+    /// # Panics
+    /// As [`Recover::change`], unchanged words included.
+    #[inline(always)]
+    fn change_all(&self, first: usize, values: &[u64]) {
+        let used = self.used.get();
+        let free = self.log_words - used;
+        assert!(2 * values.len() <= free, "a change of the preserved state is larger than its undo log");
+        let words = self.keep.words(first, values.len());
+        let log = self.keep.words(LOG + used, free);
+        let mut logged = 0;
+        for (index, value) in values.iter().enumerate() {
+            let old = words.read(index);
+            if old != *value {
+                log.write(logged, (first + index) as u64);
+                log.write(logged + 1, old);
+                logged += 2;
+            }
+        }
+        if logged == 0 {
             return;
         }
-        let used = self.used.get();
-        assert!(used < self.log_words, "a change of the preserved state is larger than its undo log");
-        self.put(LOG + used, at as u64);
-        self.put(LOG + used + 1, old);
-        self.used.set(used + 2);
-        self.put_used(used + 2);
-        self.put(at, value);
+        self.used.set(used + logged);
+        self.put_used(used + logged);
+        // The first one last: it is a record's check word, without which the place is empty.
+        for (index, value) in values.iter().enumerate().rev() {
+            words.write(index, *value);
+        }
     }
 }

@@ -72,14 +72,15 @@ impl<R: Record> Table<R> {
     /// When there is no such place.
     pub fn get(&self, recover: &Recover, index: usize) -> Entry<R> {
         let at = self.place(index);
-        let check_word = recover.word(at);
+        let stored = recover.keep.words(at, R::WORDS + 1);
+        let check_word = stored.read(0);
         if check_word == 0 {
             return Entry::Empty;
         }
         let mut words = [0; MAX_WORDS];
         let words = &mut words[..R::WORDS];
         for (offset, word) in words.iter_mut().enumerate() {
-            *word = recover.word(at + 1 + offset);
+            *word = stored.read(1 + offset);
         }
         if check(at, words) == check_word { Entry::Some(R::load(words)) } else { Entry::Damaged }
     }
@@ -91,12 +92,7 @@ impl<R: Record> Table<R> {
     #[inline]
     pub fn set(&self, recover: &Recover, index: usize, record: &R) {
         let at = self.place(index);
-        with_words(record, |words| {
-            for (offset, &word) in words.iter().enumerate() {
-                recover.change(at + 1 + offset, word);
-            }
-            recover.change(at, check(at, words));
-        });
+        with_words(at, record, |words| recover.change_all(at, words));
     }
 
     /// Puts a record into a place that the state of the last commit does not refer to: nothing has to be undone there, so it
@@ -107,11 +103,11 @@ impl<R: Record> Table<R> {
     #[inline]
     pub fn put_unreferenced(&self, recover: &Recover, index: usize, record: &R) {
         let at = self.place(index);
-        with_words(record, |words| {
+        let place = recover.keep.words(at, R::WORDS + 1);
+        with_words(at, record, |words| {
             for (offset, &word) in words.iter().enumerate() {
-                recover.put(at + 1 + offset, word);
+                place.write(offset, word);
             }
-            recover.put(at, check(at, words));
         });
     }
 
@@ -154,20 +150,22 @@ impl<R: Record> Table<R> {
     }
 }
 
-/// The words of a record, in an array that is not much larger than needed: clearing 32 words costs more than most records.
+/// The words of a record for the place `at`, behind their check word, in an array that is not much larger than needed: clearing 32 words
+/// costs more than most records.
 #[inline(always)]
-fn with_words<R: Record>(record: &R, act: impl FnOnce(&[u64])) {
+fn with_words<R: Record>(at: usize, record: &R, act: impl FnOnce(&[u64])) {
     #[inline(always)]
-    fn fill<const N: usize, R: Record>(record: &R, act: impl FnOnce(&[u64])) {
+    fn fill<const N: usize, R: Record>(at: usize, record: &R, act: impl FnOnce(&[u64])) {
         let mut words = [0; N];
-        record.store(&mut words[..R::WORDS]);
-        act(&words[..R::WORDS]);
+        record.store(&mut words[1..=R::WORDS]);
+        words[0] = check(at, &words[1..=R::WORDS]);
+        act(&words[..=R::WORDS]);
     }
     match R::WORDS {
-        0..=2 => fill::<2, R>(record, act),
-        3..=4 => fill::<4, R>(record, act),
-        5..=8 => fill::<8, R>(record, act),
-        _ => fill::<MAX_WORDS, R>(record, act),
+        0..=1 => fill::<2, R>(at, record, act),
+        2..=3 => fill::<4, R>(at, record, act),
+        4..=7 => fill::<8, R>(at, record, act),
+        _ => fill::<{ MAX_WORDS + 1 }, R>(at, record, act),
     }
 }
 

@@ -4,9 +4,9 @@
 //! own turn is answered by the `REPLYREC` that receives the next message. Replies to asynchronous clients that are not waiting
 //! are kept in the [`outbox`], since such a server never waits for any process but vm, ds and rs.
 //!
-//! The time from one message to the next is a *turn*. Replies and requests to peers are sent at its end, after the hook of
-//! [`Runtime::before_sending`]: a server with preserved state commits the changes of the turn there, so that no process sees a
-//! result that a crash could undo.
+//! The time from one message to the next is a *turn*. Replies and requests to peers are sent at its end, after
+//! [`Handlers::before_sending`]: a server with preserved state commits the changes of the turn there, so that no process sees a
+//! result that a crash could undo. Most turns leave one reply and nothing else to do: they take the fast path ([`Server::turn`]).
 
 pub mod channel;
 pub mod lock;
@@ -27,7 +27,7 @@ use abi::{Endpoint, Errno, Message};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use core::cell::{Cell, OnceCell, RefCell};
+use core::cell::{Cell, RefCell};
 use core::future::Future;
 use outbox::Outbox;
 use peer::{PeerCore, Waiting};
@@ -35,8 +35,27 @@ use sys::{ipc, time};
 use tasks::Tasks;
 use timers::{Sleep, Timers};
 
-/// Hook at the end of a turn, before its replies are sent.
-type BeforeSending = Box<dyn Fn(&[(Endpoint, Message)])>;
+/// What a server with a runtime does for each message. None of it may wait but the tasks.
+pub trait Handlers {
+    /// Outcome of a request.
+    type Outcome;
+
+    /// Handles a request.
+    fn request(&self, message: &Message) -> Step<Self::Outcome>;
+
+    /// Makes the reply to a request of its outcome.
+    fn reply(&self, outcome: Self::Outcome) -> Message;
+
+    /// Handles a notification of another service, or, with its hooks, of HARDWARE.
+    fn notified(&self, from: Endpoint, notify: Notify) {
+        let _ = (from, notify);
+    }
+
+    /// Ends a turn: replies with these results, each their first word, are about to be sent.
+    fn before_sending(&self, results: impl Iterator<Item = (Endpoint, u64)>) {
+        let _ = results;
+    }
+}
 
 struct Inner {
     timers: RefCell<Timers>,
@@ -46,7 +65,6 @@ struct Inner {
     waiting: Rc<Cell<Waiting>>,
     /// Replies of this turn.
     answers: RefCell<Vec<(Endpoint, Message)>>,
-    before_sending: OnceCell<BeforeSending>,
 }
 
 /// The executor. Clones share it.
@@ -71,7 +89,6 @@ impl Runtime {
             peers: RefCell::default(),
             waiting: Rc::default(),
             answers: RefCell::default(),
-            before_sending: OnceCell::new(),
         };
         Runtime { inner: Rc::new(inner) }
     }
@@ -97,15 +114,6 @@ impl Runtime {
         self.answer(request.source, *reply);
     }
 
-    /// Sets the hook that is called at the end of each turn with the replies about to be sent. It must not wait.
-    ///
-    /// # Panics
-    /// If there is one already.
-    pub fn before_sending(&self, hook: impl Fn(&[(Endpoint, Message)]) + 'static) {
-        let is_first = self.inner.before_sending.set(Box::new(hook)).is_ok();
-        assert!(is_first, "there is one hook");
-    }
-
     /// Sends a reply at the end of the turn. Inlined, because a call that copies the message costs every request 50 ticks.
     #[inline(always)]
     #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
@@ -115,11 +123,9 @@ impl Runtime {
 
     /// Ends a turn: sends everything but one message, which `REPLYREC` may send while it receives the next one: the last reply, or a request
     /// if there is none.
-    fn send_all(&self) {
+    fn send_all(&self, handlers: &impl Handlers) {
         let inner = &*self.inner;
-        if let Some(hook) = inner.before_sending.get() {
-            hook(&inner.answers.borrow());
-        }
+        handlers.before_sending(inner.answers.borrow().iter().map(|(to, reply)| (*to, reply.words[0])));
         let mut answers = inner.answers.borrow_mut();
         if !answers.is_empty() && inner.waiting.get() != Waiting::None {
             inner.reply_to_peers(&mut answers);
@@ -142,21 +148,13 @@ impl Runtime {
         received
     }
 
-    /// Reports to rs that the server is ready, then serves forever: `handle` gets each request, `answer` makes the reply of its result,
-    /// `notified` gets the notifications of other services and, with its hooks, of HARDWARE; it must not wait.
-    pub fn serve<R>(
-        &self,
-        handle: impl Fn(&Message) -> Step<R>,
-        answer: impl Fn(R) -> Message,
-        notified: impl Fn(Endpoint, Notify),
-    ) -> ! {
+    /// Reports to rs that the server is ready, then serves forever.
+    pub fn serve(&self, handlers: impl Handlers) -> ! {
         crate::ready();
-        let mut server = Server::new(self, handle, answer, notified);
-        // None at first.
-        let mut incoming = Err(Errno::EAGAIN);
+        let mut server = Server::new(self, handlers);
+        let mut incoming = server.end_turn(None);
         loop {
-            server.turn(incoming.as_ref().ok());
-            incoming = self.next_message();
+            server.turn(&mut incoming);
         }
     }
 
@@ -233,6 +231,15 @@ impl Runtime {
 }
 
 impl Inner {
+    /// Whether a turn has left nothing to do but what its handler returned; the tasks know themselves.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        self.answers.borrow().is_empty()
+            && self.waiting.get() == Waiting::None
+            && self.spawned.borrow().is_empty()
+            && !self.timers.borrow().is_stale()
+    }
+
     /// Sends the replies to services that wait for them, before requests to the same ones: a service that waits for a reply takes whatever
     /// comes from its server.
     fn reply_to_peers(&self, answers: &mut Vec<(Endpoint, Message)>) {
@@ -270,42 +277,60 @@ fn is_tagged(to: Endpoint, message: &Message) -> bool {
 }
 
 /// The loop of [`Runtime::serve`], one turn at a time.
-struct Server<'a, H, A, N, R> {
+struct Server<'a, H: Handlers> {
     runtime: &'a Runtime,
-    handle: H,
-    answer: A,
-    notified: N,
-    tasks: Tasks<R>,
+    handlers: H,
+    tasks: Tasks<H::Outcome>,
 }
 
-impl<'a, H, A, N, R> Server<'a, H, A, N, R>
-where
-    H: Fn(&Message) -> Step<R>,
-    A: Fn(R) -> Message,
-    N: Fn(Endpoint, Notify),
-{
-    fn new(runtime: &'a Runtime, handle: H, answer: A, notified: N) -> Self {
-        Server { runtime, handle, answer, notified, tasks: Tasks::new() }
+impl<'a, H: Handlers> Server<'a, H> {
+    fn new(runtime: &'a Runtime, handlers: H) -> Self {
+        Server { runtime, handlers, tasks: Tasks::new() }
     }
 
-    /// Handles a message, runs all ready tasks, and sends their messages.
-    #[inline]
-    fn turn(&mut self, incoming: Option<&Message>) {
-        if let Some(message) = incoming {
-            self.take_in(message);
+    /// Handles a message, if one was received, and receives the next one into its place: so no message is moved. If a reply is all that
+    /// the turn has left to do, it is sent at once.
+    #[inline(always)]
+    fn turn(&mut self, incoming: &mut sys::Result<Message>) {
+        let Ok(message) = incoming else {
+            *incoming = self.end_turn(None);
+            return;
+        };
+        let to = message.source;
+        let reply = self.take_in(message).map(|outcome| self.handlers.reply(outcome));
+        match reply {
+            Some(reply) if !self.tasks.is_any_ready() && self.runtime.inner.is_quiet() && !is_tagged(to, &reply) => {
+                self.handlers.before_sending(core::iter::once((to, reply.words[0])));
+                *incoming = ipc::reply_receive(to, &reply, Endpoint::ANY);
+            }
+            reply => *incoming = self.end_turn(reply.map(|reply| (to, reply))),
+        }
+    }
+
+    /// Runs all ready tasks, sends what has come of the turn, and receives the next message.
+    #[inline(never)]
+    fn end_turn(&mut self, reply: Option<(Endpoint, Message)>) -> sys::Result<Message> {
+        self.leave(reply);
+        self.runtime.next_message()
+    }
+
+    /// Runs all ready tasks, and sends what has come of the turn but for one message.
+    fn leave(&mut self, reply: Option<(Endpoint, Message)>) {
+        if let Some((to, reply)) = reply {
+            self.runtime.answer(to, reply);
         }
         self.run_ready();
         self.runtime.arm();
-        self.runtime.send_all();
+        self.runtime.send_all(&self.handlers);
     }
 
-    /// Inlined: a call costs every request 10 ticks.
+    /// Handles a message. Returns the outcome of a request that is done. Inlined: a call costs every request 10 ticks.
     #[inline(always)]
-    fn take_in(&mut self, message: &Message) {
+    fn take_in(&mut self, message: &Message) -> Option<H::Outcome> {
         if message.label == Notify::LABEL {
             let notify = Notify::from_message(message);
             self.runtime.notified(message.source, notify);
-            (self.notified)(message.source, notify);
+            self.handlers.notified(message.source, notify);
         } else if !(message.is_reply() && self.runtime.answered(message)) {
             recent::note(message);
             if update::is_announced(message) {
@@ -313,20 +338,21 @@ where
             }
             match admission::refuse(message, admission::is_exempt).or_else(|| admission::obey(message)) {
                 Some(reply) => self.runtime.reply(message, &reply),
-                None => self.begin(message),
+                None => return self.begin(message),
             }
         }
+        None
     }
 
-    fn begin(&mut self, message: &Message) {
-        match (self.handle)(message) {
-            Step::Done(result) => self.finish(message.source, result),
-            Step::Later => {}
-            Step::Task(task) => match self.tasks.begin(message.source, task) {
-                Ok(Some(result)) => self.finish(message.source, result),
-                Ok(None) => {}
-                Err(tasks::Full) => self.runtime.reply(message, &message.reply(Err(Errno::EAGAIN))),
-            },
+    #[inline(always)]
+    fn begin(&mut self, message: &Message) -> Option<H::Outcome> {
+        match self.handlers.request(message) {
+            Step::Done(outcome) => Some(outcome),
+            Step::Later => None,
+            Step::Task(task) => self.tasks.begin(message.source, task).unwrap_or_else(|tasks::Full| {
+                self.runtime.reply(message, &message.reply(Err(Errno::EAGAIN)));
+                None
+            }),
         }
     }
 
@@ -337,7 +363,7 @@ where
                 self.begin_spawned();
             }
             match self.tasks.run_next() {
-                Some(tasks::Ran::Finished(to, result)) => self.finish(to, result),
+                Some(tasks::Ran::Finished(to, outcome)) => self.runtime.answer(to, self.handlers.reply(outcome)),
                 Some(tasks::Ran::Waits) => {}
                 None if inner.spawned.borrow().is_empty() || self.tasks.room() == 0 => return,
                 None => {}
@@ -351,11 +377,6 @@ where
         let mut spawned = self.runtime.inner.spawned.borrow_mut();
         let count = spawned.len().min(self.tasks.room());
         spawned.drain(..count).for_each(|task| self.tasks.begin_background(task));
-    }
-
-    #[inline]
-    fn finish(&self, to: Endpoint, result: R) {
-        self.runtime.answer(to, (self.answer)(result));
     }
 }
 

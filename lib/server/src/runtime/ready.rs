@@ -20,6 +20,12 @@ impl ReadySet {
         ReadySet { summary: AtomicU64::new(0), words: [const { AtomicU64::new(0) }; 64] }
     }
 
+    /// Returns whether no task is ready.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.summary.load(Relaxed) == 0
+    }
+
     /// Adds a task.
     pub fn insert(&self, task: usize) {
         self.words[task / 64].fetch_or(1 << (task % 64), Relaxed);

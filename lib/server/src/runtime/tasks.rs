@@ -91,6 +91,12 @@ impl<R> Tasks<R> {
         self.ready.insert(at);
     }
 
+    /// Returns whether a task has been woken and not run since.
+    #[inline]
+    pub fn is_any_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// Runs the next task that has been woken; `None` when all wait.
     #[inline]
     pub fn run_next(&mut self) -> Option<Ran<R>> {

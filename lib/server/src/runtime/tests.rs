@@ -8,7 +8,6 @@ use crate::{Lock, Peer, WaitList, channel, oneshot};
 use abi::call::{self, KernelCall};
 use abi::{Name, ds};
 use core::cell::Cell;
-use core::convert::identity;
 use core::task::{Context, Poll, Waker};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::vec;
@@ -81,9 +80,11 @@ impl Kernel for Played {
                 world.notified.push(to);
                 Ok(Message::default())
             }
+            // What is received is the reply itself, for `step`.
+            call::REPLYREC if message.is_reply() => Ok(Message { source: to, ..*message }),
+            call::RECEIVE => Ok(Message::default()),
             call::SENDNB | call::REPLYREC if world.dead.contains(&to) => Err(Errno::EDEADSRCDST),
             call::SENDNB | call::REPLYREC if world.busy.contains(&to) => Err(Errno::ENOTREADY),
-            // What `REPLYREC` receives is thrown away by `step`.
             call::SENDNB | call::REPLYREC => {
                 world.sent.push((to, *message));
                 Ok(Message::default())
@@ -117,21 +118,52 @@ impl Kernel for Played {
     }
 }
 
-impl<H, A, N> Server<'_, H, A, N, Message>
-where
-    H: Fn(&Message) -> Step<Message>,
-    A: Fn(Message) -> Message,
-    N: Fn(Endpoint, Notify),
-{
+/// Handlers of requests alone.
+struct Handle<F: Fn(&Message) -> Step<Message>>(F);
+
+impl<F: Fn(&Message) -> Step<Message>> Handlers for Handle<F> {
+    type Outcome = Message;
+
+    fn request(&self, message: &Message) -> Step<Message> {
+        (self.0)(message)
+    }
+
+    fn reply(&self, outcome: Message) -> Message {
+        outcome
+    }
+}
+
+/// Handlers that remember which replies were about to be sent.
+struct Committing<F: Fn(&Message) -> Step<Message>> {
+    handle: F,
+    played: Played,
+    seen: Rc<RefCell<Vec<(Endpoint, u64)>>>,
+}
+
+impl<F: Fn(&Message) -> Step<Message>> Handlers for Committing<F> {
+    type Outcome = Message;
+
+    fn request(&self, message: &Message) -> Step<Message> {
+        (self.handle)(message)
+    }
+
+    fn reply(&self, outcome: Message) -> Message {
+        outcome
+    }
+
+    fn before_sending(&self, results: impl Iterator<Item = (Endpoint, u64)>) {
+        assert!(self.played.0.borrow().sent.is_empty(), "something has left already");
+        self.seen.borrow_mut().extend(results);
+    }
+}
+
+impl<H: Handlers> Server<'_, H> {
     /// Runs a turn. Returns the reply that is sent by the `REPLYREC` that receives the next message.
     fn step(&mut self, incoming: Option<Message>) -> Option<(Endpoint, Message)> {
-        self.turn(incoming.as_ref());
-        let mut left = core::mem::take(&mut *self.runtime.inner.answers.borrow_mut());
-        assert!(left.len() <= 1);
-        if left.is_empty() {
-            self.runtime.ask_and_receive();
-        }
-        left.pop()
+        let mut received = incoming.ok_or(Errno::EAGAIN);
+        self.turn(&mut received);
+        let played = received.expect("there is always a next message");
+        (played.source != Endpoint::NONE).then_some((played.source, played))
     }
 }
 
@@ -166,7 +198,7 @@ macro_rules! disk_server {
             })
         };
         #[allow(unused_mut)]
-        let mut $server = Server::new(&$runtime, handle, identity, |_, _| {});
+        let mut $server = Server::new(&$runtime, Handle(handle));
     };
 }
 
@@ -180,7 +212,7 @@ fn with_disk() -> Played {
 fn a_handler_that_never_waits_is_answered_in_the_same_turn() {
     Played::install();
     let runtime = Runtime::new();
-    let mut server = Server::new(&runtime, |message| Step::Done(message.reply(Ok(5))), identity, |_, _| {});
+    let mut server = Server::new(&runtime, Handle(|message| Step::Done(message.reply(Ok(5)))));
     let (to, answer) = server.step(Some(request_from(PROGRAM, 0))).expect("is answered");
     assert_eq!((to, answer.result()), (PROGRAM, Ok(5)));
     assert!(server.step(None).is_none());
@@ -333,7 +365,7 @@ fn the_answer_to_a_dropped_request_is_ignored_and_its_place_used_again() {
     let played = with_disk();
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
-    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
+    let mut server = Server::new(&runtime, Handle(|_| Step::Later));
     let request = peer.request(Message::new(READ), Repeat::Yes);
     server.step(None);
     drop(request);
@@ -355,7 +387,7 @@ fn a_cancellation_follows_the_request_and_has_no_answer() {
     let waiting = peer.request(Message::new(READ), Repeat::Yes);
     peer.cancel(waiting.tag(), abi::chardev::Cancel { tag: waiting.tag(), minor: 0 }.message());
     assert!(played.sent().is_empty(), "nothing leaves before the end of the turn");
-    Server::new(&runtime, |_| Step::Later, identity, |_, _| {}).step(None);
+    Server::new(&runtime, Handle(|_| Step::Later)).step(None);
     let sent = played.sent_to(DISK);
     assert_eq!((sent[1].words[0], sent[1].tag()), (sent[0].tag(), 0));
 }
@@ -365,7 +397,7 @@ fn a_cancellation_that_died_with_the_peer_follows_the_repeated_request() {
     let played = with_disk();
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 8).expect("the system has a disk");
-    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
+    let mut server = Server::new(&runtime, Handle(|_| Step::Later));
     let waiting = peer.request(Message::new(READ), Repeat::Yes);
     server.step(None);
     peer.cancel(waiting.tag(), abi::chardev::Cancel { tag: waiting.tag(), minor: 0 }.message());
@@ -385,7 +417,7 @@ fn an_asynchronous_asker_gets_its_answer_when_it_waits() {
     let requester = Endpoint::new(8, 1);
     let runtime = Runtime::new();
     let handle = |message: &Message| Step::Done(message.reply(Ok(message.tag())));
-    let mut server = Server::new(&runtime, handle, identity, |_, _| {});
+    let mut server = Server::new(&runtime, Handle(handle));
     played.0.borrow_mut().busy.insert(requester);
     for tag in [1, 2] {
         assert!(server.step(Some(request_from(requester, tag))).is_none());
@@ -401,7 +433,7 @@ fn an_asynchronous_asker_gets_its_answer_when_it_waits() {
 fn a_program_that_does_not_wait_loses_its_answer() {
     let played = Played::install();
     let runtime = Runtime::new();
-    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
+    let mut server = Server::new(&runtime, Handle(|_| Step::Later));
     played.0.borrow_mut().busy.insert(PROGRAM);
     let (lost, last) = (request_from(PROGRAM, 0), request_from(OTHER, 0));
     runtime.reply(&lost, &lost.reply(Ok(1)));
@@ -419,21 +451,49 @@ fn what_a_turn_has_done_is_made_last_before_anybody_hears_of_it() {
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
     let seen = Rc::new(RefCell::new(Vec::new()));
-    let (log, kernel) = (seen.clone(), played.clone());
-    runtime.before_sending(move |answers| {
-        assert!(kernel.0.borrow().sent.is_empty(), "something has left already");
-        log.borrow_mut().extend(answers.iter().map(|(to, message)| (*to, message.result())));
-    });
     let handle = |message: &Message| {
         runtime.reply(&request_from(OTHER, 0), &message.reply(Ok(3)));
         drop(peer.request(Message::new(READ), Repeat::Yes));
         peer.cast(Message::new(READ));
         Step::Done(message.reply(Ok(5)))
     };
-    let mut server = Server::new(&runtime, handle, identity, |_, _| {});
+    let mut server = Server::new(&runtime, Committing { handle, played: played.clone(), seen: seen.clone() });
     server.step(Some(request_from(PROGRAM, 0)));
-    assert_eq!(*seen.borrow(), [(OTHER, Ok(3)), (PROGRAM, Ok(5))]);
+    assert_eq!(*seen.borrow(), [(OTHER, 3), (PROGRAM, 5)]);
     assert_eq!(played.sent().len(), 2);
+}
+
+#[test]
+fn a_reply_on_the_fast_path_leaves_after_the_commit_and_none_of_a_service_that_may_not_wait() {
+    let played = Played::install();
+    let runtime = Runtime::new();
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let handle = |message: &Message| Step::Done(message.reply(Ok(5)));
+    let mut server = Server::new(&runtime, Committing { handle, played: played.clone(), seen: seen.clone() });
+    assert!(server.step(Some(request_from(PROGRAM, 0))).is_some());
+    assert_eq!(seen.take(), [(PROGRAM, 5)]);
+    assert!(server.step(Some(request_from(DISK, 9))).is_none(), "REPLYREC would lose it");
+    assert_eq!((seen.take(), played.sent_to(DISK).len()), (vec![(DISK, 5)], 1));
+}
+
+#[test]
+fn tasks_that_a_request_wakes_run_before_its_reply_leaves() {
+    Played::install();
+    let runtime = Runtime::new();
+    let (gate, ran) = (Rc::new(WaitList::default()), Rc::new(Cell::new(false)));
+    let (waiting, set) = (gate.clone(), ran.clone());
+    runtime.spawn(async move {
+        waiting.wait().await;
+        set.set(true);
+    });
+    let handle = |message: &Message| {
+        gate.wake_all();
+        Step::Done(message.reply(Ok(u64::from(ran.get()))))
+    };
+    let mut server = Server::new(&runtime, Handle(handle));
+    server.step(None);
+    assert!(server.step(Some(request_from(PROGRAM, 0))).is_some());
+    assert!(ran.get());
 }
 
 #[test]
@@ -441,7 +501,7 @@ fn a_tag_of_the_callers_names_its_request_in_every_incarnation() {
     let played = with_disk();
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 2).expect("the system has a disk");
-    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
+    let mut server = Server::new(&runtime, Handle(|_| Step::Later));
     let tag = crate::OWN_TAG | 77;
     let (other, own) =
         (peer.request(Message::new(READ), Repeat::Yes), peer.request_tagged(Message::new(READ), Repeat::Yes, tag));
@@ -468,7 +528,7 @@ fn sleepers_wake_in_the_order_of_their_deadlines() {
             woken.borrow_mut().push(deadline_ns);
         });
     }
-    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
+    let mut server = Server::new(&runtime, Handle(|_| Step::Later));
     server.step(None);
     assert_eq!(played.0.borrow().alarms, [100]);
     server.step(Some(notification(Endpoint::CLOCK, 250)));
@@ -492,7 +552,7 @@ fn a_lock_is_handed_on_in_the_order_of_coming() {
             order.push(number);
         });
     }
-    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
+    let mut server = Server::new(&runtime, Handle(|_| Step::Later));
     for _ in 0..3 {
         server.step(None);
         gate.wake_all();
@@ -530,7 +590,7 @@ fn values_pass_between_tasks() {
         sender.send(1);
         give.give(2);
     });
-    Server::new(&runtime, |_| Step::Later, identity, |_, _| {}).step(None);
+    Server::new(&runtime, Handle(|_| Step::Later)).step(None);
     assert_eq!(total.get(), 3);
 }
 
@@ -538,7 +598,7 @@ fn values_pass_between_tasks() {
 fn a_heartbeat_of_rs_is_answered() {
     let played = Played::install();
     let runtime = Runtime::new();
-    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
+    let mut server = Server::new(&runtime, Handle(|_| Step::Later));
     server.step(Some(notification(Endpoint::new(4, 1), 0)));
     assert_eq!(played.0.borrow().notified, vec![Endpoint::RS]);
 }
@@ -565,7 +625,7 @@ fn tasks_without_client_beyond_all_slots_begin_when_one_is_free() {
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
     let done = Rc::new(Cell::new(0));
-    let mut server = Server::new(&runtime, |message| Step::Done(*message), identity, |_, _| {});
+    let mut server = Server::new(&runtime, Handle(|message| Step::Done(*message)));
     for _ in 0..COUNT {
         let (peer, done) = (peer.clone(), done.clone());
         runtime.spawn(async move {
@@ -598,7 +658,7 @@ fn a_peer_is_told_everything_in_order_without_tasks_and_once_more_if_it_dies() {
     let played = with_disk();
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
-    let mut server = Server::new(&runtime, |message| Step::Done(*message), identity, |_, _| {});
+    let mut server = Server::new(&runtime, Handle(|message| Step::Done(*message)));
     for number in 0..COUNT {
         peer.tell(Message { words: [number, 0, 0, 0, 0, 0, 0], ..Message::new(READ) });
     }

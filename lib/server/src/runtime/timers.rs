@@ -43,6 +43,12 @@ impl Timers {
         }
     }
 
+    /// Returns whether the alarm may have to be set.
+    #[inline]
+    pub fn is_stale(&self) -> bool {
+        self.is_stale
+    }
+
     /// Returns the deadline to set the alarm to, if it is set to another. 0: no task sleeps.
     #[inline]
     pub fn alarm_to_set(&mut self) -> Option<u64> {

@@ -65,8 +65,9 @@ fn position_and_flags(call: &Call) -> Result<Option<u64>, Errno> {
     if call.words[3] == u64::MAX { Ok(None) } else { call.position(3) }
 }
 
-/// read, readv, and with a position pread64, preadv.
-#[inline]
+/// read, readv, and with a position pread64, preadv. Inlined into each of them, as [`write`] is: a call would cost the fastest calls 20
+/// ticks.
+#[inline(always)]
 fn read(
     base: &'static Base,
     process: &Process,
@@ -80,7 +81,7 @@ fn read(
 }
 
 /// write, writev, and with a position pwrite64, pwritev.
-#[inline]
+#[inline(always)]
 fn write(
     base: &'static Base,
     process: &Process,

@@ -117,7 +117,8 @@ fn changes(number: u32) -> Changes {
     entry(number).changes
 }
 
-/// Carries out a call of a program, as far as it goes without waiting.
+/// Carries out a call of a program, as far as it goes without waiting. Inlined: a call would cost every call 20 ticks.
+#[inline(always)]
 pub fn linux_call(vfs: &'static Vfs, message: &Message) -> Flow {
     let process = match vfs.processes().get(message.source) {
         Ok(process) => process,

@@ -18,7 +18,7 @@ pub mod records;
 mod text;
 mod trim;
 
-use abi::{Endpoint, Errno, Message};
+use abi::{Endpoint, Errno};
 use alloc::rc::Rc;
 use core::cell::Cell;
 pub use kept::Kept;
@@ -69,13 +69,16 @@ impl LastCall {
 
 impl Store {
     /// Ends a turn: notes the results of the calls that are being answered, and commits.
-    pub fn end_turn(&self, answers: &[(Endpoint, Message)]) {
-        self.release_ended_queues();
+    #[inline]
+    pub fn end_turn(&self, results: impl Iterator<Item = (Endpoint, u64)>) {
+        if !self.ended_queues.borrow().is_empty() {
+            self.release_ended_queues();
+        }
         if !self.recover.is_changing() && !self.moved.get() {
             return;
         }
-        for (to, message) in answers.iter().filter(|(to, _)| to.is_application()) {
-            self.note(*to, Note::Result(message.words[0]));
+        for (to, result) in results.filter(|(to, _)| to.is_application()) {
+            self.note(to, Note::Result(result));
         }
         self.commit();
     }
@@ -123,11 +126,16 @@ impl Store {
         self.moved.set(true);
         let record = CallRecord { number, note, stamp: self.recover.stamp() };
         if call.noted.replace(number) == number {
-            // A note of the same call comes back when this turn is undone.
-            self.calls.set(&self.recover, thread.slot(), &record);
+            self.note_again(thread, &record);
         } else {
             self.calls.put_unreferenced(&self.recover, thread.slot(), &record);
         }
+    }
+
+    /// Replaces a note of the same call, which comes back when this turn is undone.
+    #[inline(never)]
+    fn note_again(&self, thread: Endpoint, record: &CallRecord) {
+        self.calls.set(&self.recover, thread.slot(), record);
     }
 
     /// Drops the notes that a predecessor has not committed. Runs before the first commit.

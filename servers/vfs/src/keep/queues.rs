@@ -91,10 +91,8 @@ impl Store {
         self.ended_queues.borrow_mut().push((place, record));
     }
 
+    #[cold]
     pub(super) fn release_ended_queues(&self) {
-        if self.ended_queues.borrow().is_empty() {
-            return;
-        }
         for (place, record) in self.ended_queues.take() {
             self.queues.table.clear(&self.recover, place as usize);
             self.release(&self.queues, place as usize);

@@ -35,8 +35,15 @@ pub fn store(to: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Errno> {
     if bytes.is_empty() { Ok(()) } else { copy::to_process(to, address, bytes).map_err(fault) }
 }
 
-/// Writes to a program's buffer, which is at least as long. `EFAULT`.
-pub fn store_all(mut to: UserBuffer, mut bytes: &[u8]) -> Result<(), Errno> {
+/// Writes to a program's buffer, which is at least as long and not used any more. `EFAULT`.
+#[inline]
+pub fn store_all(to: &mut UserBuffer, bytes: &[u8]) -> Result<(), Errno> {
+    let piece = to.piece();
+    if bytes.len() as u64 <= piece.bytes { store(to.owner, piece.address, bytes) } else { store_pieces(to, bytes) }
+}
+
+#[cold]
+fn store_pieces(to: &mut UserBuffer, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() && to.left() > 0 {
         let piece = to.piece();
         let (now, later) = bytes.split_at(bytes.len().min(piece.bytes as usize));

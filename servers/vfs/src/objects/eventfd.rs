@@ -68,12 +68,12 @@ impl EventCounter {
     /// Changes the counter of an open file, and wakes those who wait for these events. A write of 0 wakes too, as on Linux.
     fn set(&self, file: &OpenFile, count: u64, events: u32) {
         self.count.set(count);
-        file.save_object();
+        file.set_object(self.record());
         self.watchers.fire_for(events);
     }
 
     /// Gives the buffer what is available, and takes it off the counter. `EFAULT`: then it is still there.
-    fn give(&self, file: &OpenFile, buffer: UserBuffer) -> Result<u64, Errno> {
+    fn give(&self, file: &OpenFile, buffer: &mut UserBuffer) -> Result<u64, Errno> {
         let value = self.available();
         user::store_all(buffer, &value.to_le_bytes())?;
         self.set(file, self.count.get() - value, POLLOUT);
@@ -91,10 +91,10 @@ fn counter(file: &OpenFile) -> Result<&EventCounter, Errno> {
     file.object().ok_or(Errno::EINVAL)
 }
 
-async fn wait_and_give(caller: Rc<Caller>, file: Rc<OpenFile>, buffer: UserBuffer) -> Result<u64, Errno> {
+async fn wait_and_give(caller: Rc<Caller>, file: Rc<OpenFile>, mut buffer: UserBuffer) -> Result<u64, Errno> {
     let counter = counter(&file)?;
     caller.wait_until(&counter.watchers, || counter.available() > 0).await?;
-    counter.give(&file, buffer)
+    counter.give(&file, &mut buffer)
 }
 
 async fn wait_and_add(caller: Rc<Caller>, file: Rc<OpenFile>, value: u64) -> Result<u64, Errno> {
@@ -123,7 +123,7 @@ impl Object for EventCounter {
             return Err(Errno::EINVAL);
         }
         if self.available() > 0 {
-            return self.give(on.file, take(buffer)).and_then(done);
+            return self.give(on.file, buffer).and_then(done);
         }
         if on.file.nonblocking() {
             return Err(Errno::EAGAIN);

@@ -8,7 +8,7 @@ use crate::{
     files::{leases::FileOwner, vnode::NodeRef, watches::flag},
     keep::{
         Kept, Text,
-        records::{FileRecord, NodeRecord},
+        records::{FileRecord, NodeRecord, ObjectRecord},
     },
 };
 use abi::Errno;
@@ -183,7 +183,13 @@ impl OpenFile {
 
     /// Preserves what has changed of its object.
     pub fn save_object(&self) {
-        self.record.update(|record| record.object = self.object.record());
+        self.set_object(self.object.record());
+    }
+
+    /// Preserves what has changed of its object, whose record is this now.
+    #[inline]
+    pub fn set_object(&self, record: ObjectRecord) {
+        self.record.update(|file| file.object = record);
     }
 
     /// Access mode and status flags.

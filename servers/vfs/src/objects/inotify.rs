@@ -25,7 +25,7 @@ const READ_BYTES: u64 = 64 * 1024;
 pub struct InotifyFile(pub Rc<Inotify>);
 
 impl InotifyFile {
-    fn give(&self, buffer: UserBuffer) -> Result<u64, Errno> {
+    fn give(&self, buffer: &mut UserBuffer) -> Result<u64, Errno> {
         let (bytes, count) = self.0.peek(buffer.left().min(READ_BYTES) as usize)?;
         user::store_all(buffer, &bytes)?;
         self.0.drop_first(count);
@@ -33,10 +33,10 @@ impl InotifyFile {
     }
 }
 
-async fn wait_and_give(caller: Rc<Caller>, file: Rc<OpenFile>, buffer: UserBuffer) -> Result<u64, Errno> {
+async fn wait_and_give(caller: Rc<Caller>, file: Rc<OpenFile>, mut buffer: UserBuffer) -> Result<u64, Errno> {
     let inotify: &InotifyFile = file.object().ok_or(Errno::EINVAL)?;
     caller.wait_until(inotify.0.watchers(), || inotify.0.has_events()).await?;
-    inotify.give(buffer)
+    inotify.give(&mut buffer)
 }
 
 impl Object for InotifyFile {
@@ -52,7 +52,7 @@ impl Object for InotifyFile {
     fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         no_position(at)?;
         if self.0.has_events() {
-            return self.give(take(buffer)).and_then(done);
+            return self.give(buffer).and_then(done);
         }
         if on.file.nonblocking() {
             return Err(Errno::EAGAIN);

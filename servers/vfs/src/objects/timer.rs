@@ -181,7 +181,7 @@ impl Object for TimerFile {
         if !timer.is_ready() && on.file.nonblocking() {
             return Err(Errno::EAGAIN);
         }
-        let (base, caller, file, buffer) = (on.base, on.caller.clone(), on.file.clone(), core::mem::take(buffer));
+        let (base, caller, file, mut buffer) = (on.base, on.caller.clone(), on.file.clone(), core::mem::take(buffer));
         Ok(Flow::task(async move {
             while !timer.is_ready() {
                 let mut sleep = timer.wakes_at().map(|at_ns| base.runtime().sleep_until(at_ns));
@@ -191,7 +191,7 @@ impl Object for TimerFile {
                 waited?;
             }
             let count = timer.expirations();
-            user::store_all(buffer, &count.to_le_bytes())?;
+            user::store_all(&mut buffer, &count.to_le_bytes())?;
             timer.read(count);
             drop(file);
             Ok(COUNT_BYTES)

@@ -158,7 +158,7 @@ fn turns() -> Vec<fn(&'static Vfs)> {
         vfs.base().answer(CHILD, Ok(4));
         let mut answer = Message::new(0);
         answer.words[0] = 4;
-        vfs.base().store().end_turn(&[(CHILD, answer)]);
+        vfs.base().store().end_turn([(CHILD, answer.words[0])].into_iter());
     });
     turns.extend(turns_of_queues());
     turns.extend(turns_of_leases());
@@ -252,7 +252,7 @@ fn give(vfs: &Vfs, number: i32, object: impl Object) {
 }
 
 fn epoll(vfs: &Vfs) -> Rc<Epoll> {
-    epoll_of(&process(vfs, INIT).file(EPOLL).expect("is open")).expect("is one")
+    epoll_of(&process(vfs, INIT).file(EPOLL).expect("is open")).expect("is one").clone()
 }
 
 /// Registers a descriptor for one report.
@@ -446,7 +446,7 @@ fn seen_of_socket(vfs: &Vfs, socket: &Rc<Socket>) -> String {
 
 fn finish_turn(vfs: &Vfs) {
     vfs.base().sweep();
-    vfs.base().store().end_turn(&[]);
+    vfs.base().store().end_turn([].into_iter());
 }
 
 fn clear(memory: &[AtomicU64]) {
