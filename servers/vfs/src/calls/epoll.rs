@@ -21,7 +21,7 @@ use crate::{
     },
     processes::Process,
 };
-use abi::{Errno, linux::nr};
+use abi::{Endpoint, Errno, linux::nr};
 use alloc::rc::Rc;
 use sys::fallible::copied;
 
@@ -70,7 +70,7 @@ fn control(closing: &Closing, process: &Process, [own, operation, descriptor, ev
     match operation {
         ADD => {
             if let Some(other) = epoll_of(&target) {
-                epoll.check_nesting(&other)?;
+                epoll.check_nesting(other)?;
             }
             let by = Owner { store: closing.store(), user: process.caller.user() };
             epoll.add(file.number(), &target, descriptor, event, by)?;
@@ -94,6 +94,25 @@ fn check_exclusive(adds: bool, target: &OpenFile, events: u32) -> Result<(), Err
     if adds && epoll_of(target).is_none() { allow(events, known) } else { Err(Errno::EINVAL) }
 }
 
+/// Where events go.
+struct Report {
+    who: Endpoint,
+    address: u64,
+    /// How many there may be.
+    most: usize,
+}
+
+impl Report {
+    /// Reports events of an epoll. Returns how many.
+    fn collect(&self, epoll: &Epoll) -> Result<u64, Errno> {
+        let store = |first: usize, bytes: &[u8]| {
+            let address = self.address.wrapping_add((first * EVENT_BYTES) as u64);
+            user::store(self.who, address, bytes)
+        };
+        epoll.collect(self.most, store).map(|count| count as u64)
+    }
+}
+
 /// A wait in progress.
 struct Wait {
     base: &'static Base,
@@ -101,9 +120,7 @@ struct Wait {
     /// Keeps the epoll open.
     file: Rc<OpenFile>,
     epoll: Rc<Epoll>,
-    /// Where the events go, and how many.
-    address: u64,
-    most: usize,
+    report: Report,
     /// `None` for ever, 0 not at all.
     deadline_ns: Option<u64>,
 }
@@ -113,18 +130,19 @@ fn wait(call: &Call, deadline_ns: Option<u64>, mask: Option<u64>) -> Result<Flow
     let most = usize::try_from(call.int(2)).ok().filter(|most| (1..=MAX_EVENTS).contains(most)).ok_or(Errno::EINVAL)?;
     let file = call.process.file(call.int(0))?;
     let epoll = epoll_of(&file).ok_or(Errno::EINVAL)?;
-    let caller = call.process.caller.clone();
-    let wait = Wait { base: call.base(), caller, file, epoll, address: call.words[1], most, deadline_ns };
+    let (base, caller) = (call.base(), &call.process.caller);
+    let report = Report { who: caller.endpoint, address: call.words[1], most };
     // Also with a mask: a call that does not wait leaves a signal pending that the mask lets through.
-    let count = wait.collect()?;
+    let count = report.collect(epoll)?;
     if count > 0 {
         // For the next wait: a device is not to wait for a time at which nothing else is ready.
-        wait.epoll.ask(&wait.asking(), true);
+        epoll.ask(&Asking { peers: base.peers(), caller }, true);
     }
-    if count > 0 || deadline_ns == Some(0) && !wait.epoll.has_devices() {
+    if count > 0 || deadline_ns == Some(0) && !epoll.has_devices() {
         return done(Ok(count));
     }
-    with_mask(call, mask, wait.run())
+    let (caller, epoll) = (caller.clone(), epoll.clone());
+    with_mask(call, mask, Wait { base, caller, file, epoll, report, deadline_ns }.run())
 }
 
 impl Wait {
@@ -132,13 +150,8 @@ impl Wait {
         Asking { peers: self.base.peers(), caller: &self.caller }
     }
 
-    /// Reports events.
     fn collect(&self) -> Result<u64, Errno> {
-        let store = |first: usize, bytes: &[u8]| {
-            let address = self.address.wrapping_add((first * EVENT_BYTES) as u64);
-            user::store(self.caller.endpoint, address, bytes)
-        };
-        self.epoll.collect(self.most, store).map(|count| count as u64)
+        self.report.collect(&self.epoll)
     }
 
     /// Waits for events and reports them.

@@ -11,27 +11,26 @@ use sys::{fallible::TryQueue, time};
 /// Events that are copied to the program at a time.
 const CHUNK: usize = 8;
 
-/// Events that are about to be reported.
-struct Chunk {
-    found: [Option<(Rc<Interest>, u32)>; CHUNK],
-    bytes: [u8; CHUNK * EVENT_BYTES],
+/// Events that are about to be reported, up to `N`.
+struct Chunk<const N: usize> {
+    found: [Option<(Rc<Interest>, u32)>; N],
+    bytes: [[u8; EVENT_BYTES]; N],
     count: usize,
 }
 
-impl Chunk {
-    fn new() -> Chunk {
-        Chunk { found: [const { None }; CHUNK], bytes: [0; CHUNK * EVENT_BYTES], count: 0 }
+impl<const N: usize> Chunk<N> {
+    fn new() -> Chunk<N> {
+        Chunk { found: [const { None }; N], bytes: [[0; EVENT_BYTES]; N], count: 0 }
     }
 
     fn add(&mut self, interest: Rc<Interest>, event: Event) {
-        let at = self.count * EVENT_BYTES;
-        self.bytes[at..at + EVENT_BYTES].copy_from_slice(&event.to_bytes());
+        self.bytes[self.count] = event.to_bytes();
         self.found[self.count] = Some((interest, event.events));
         self.count += 1;
     }
 
     fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.count * EVENT_BYTES]
+        self.bytes[..self.count].as_flattened()
     }
 }
 
@@ -66,7 +65,14 @@ impl Epoll {
     }
 
     /// Enters an interest among those that expire, at the time at which its object becomes ready by itself.
+    #[inline]
     pub(super) fn expect(&self, interest: &Rc<Interest>) {
+        if interest.expires() {
+            self.expect_anew(interest);
+        }
+    }
+
+    fn expect_anew(&self, interest: &Rc<Interest>) {
         let wakes_at = interest.wakes_at();
         if wakes_at.unwrap_or(0) == interest.expiry().0 {
             return;
@@ -118,32 +124,53 @@ impl Epoll {
         let mut left = self.ready.borrow().len();
         let mut count = 0;
         while left > 0 && count < most {
-            let mut chunk = Chunk::new();
-            while left > 0 && chunk.count < CHUNK.min(most - count) {
-                left -= 1;
-                let Some(interest) = self.unlink_first() else { break };
-                match interest.ready() {
-                    Some(event) => chunk.add(interest, event),
-                    None => self.unready(&interest),
-                }
-            }
-            let stored = if chunk.count == 0 { Ok(()) } else { store(count, chunk.bytes()) };
-            if let Err(error) = stored {
-                chunk.found.into_iter().rev().flatten().for_each(|(interest, _)| self.link_first(interest));
-                return if count > 0 { Ok(count) } else { Err(error) };
-            }
-            count += chunk.count;
-            for (interest, events) in chunk.found.into_iter().flatten() {
-                if interest.set_reported(events) {
-                    self.link(&interest);
-                }
-                if interest.is_nested() {
-                    // The next of the times in it.
-                    self.expect(&interest);
-                }
+            let store = |bytes: &[u8]| store(count, bytes);
+            let reported = match left.min(most - count) {
+                1 => self.report::<1>(&mut left, 1, store),
+                most => self.report::<CHUNK>(&mut left, most, store),
+            };
+            match reported {
+                Ok(further) => count += further,
+                Err(_) if count > 0 => break,
+                Err(error) => return Err(error),
             }
         }
         Ok(count)
+    }
+
+    /// Reports up to `N` events of the first `left` interests on the ready list.
+    fn report<const N: usize>(
+        &self,
+        left: &mut usize,
+        most: usize,
+        store: impl Fn(&[u8]) -> Result<(), Errno>,
+    ) -> Result<usize, Errno> {
+        let mut chunk = Chunk::<N>::new();
+        while *left > 0 && chunk.count < N.min(most) {
+            *left -= 1;
+            let Some(interest) = self.unlink_first() else { break };
+            match interest.ready() {
+                Some(event) => chunk.add(interest, event),
+                None => self.unready(&interest),
+            }
+        }
+        if chunk.count == 0 {
+            return Ok(0);
+        }
+        if let Err(error) = store(chunk.bytes()) {
+            chunk.found.into_iter().rev().flatten().for_each(|(interest, _)| self.link_first(interest));
+            return Err(error);
+        }
+        for (interest, events) in chunk.found.into_iter().flatten() {
+            if interest.set_reported(events) {
+                self.link(&interest);
+            }
+            if interest.is_nested() {
+                // The next of the times in it.
+                self.expect(&interest);
+            }
+        }
+        Ok(chunk.count)
     }
 
     /// An interest was found not to be ready: it waits for a change or its time, or ends with its open file.

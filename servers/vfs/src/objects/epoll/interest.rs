@@ -170,9 +170,14 @@ impl Interest {
         self.nested
     }
 
+    /// Whether its target may become ready by itself.
+    pub(super) fn expires(&self) -> bool {
+        self.expires
+    }
+
     /// The time at which its target becomes ready by itself.
     pub(super) fn wakes_at(&self) -> Option<u64> {
-        if self.expires { self.target()?.any().wakes_at() } else { None }
+        self.target()?.any().wakes_at()
     }
 
     /// Whether a device may have to be asked for it.

@@ -199,16 +199,17 @@ impl Epoll {
 
     /// Levels of epolls below and including it.
     fn depth(&self) -> usize {
-        let below = |interest: &Rc<Interest>| epoll_of(&interest.target()?).map(|epoll| epoll.depth());
-        1 + self.asking.borrow().iter().filter_map(below).max().unwrap_or(0)
+        let asking = self.asking.borrow();
+        let targets = asking.iter().filter_map(|interest| interest.target());
+        1 + targets.filter_map(|target| epoll_of(&target).map(|epoll| epoll.depth())).max().unwrap_or(0)
     }
 
     fn contains(&self, other: &Rc<Epoll>) -> bool {
         self.asking
             .borrow()
             .iter()
-            .filter_map(|interest| epoll_of(&interest.target()?))
-            .any(|epoll| Rc::ptr_eq(&epoll, other) || epoll.contains(other))
+            .filter_map(|interest| interest.target())
+            .any(|target| epoll_of(&target).is_some_and(|epoll| Rc::ptr_eq(epoll, other) || epoll.contains(other)))
     }
 
     /// Whether another epoll may be registered in it. `ELOOP`: a circle, or too many levels; `EINVAL`: it is in too many.
@@ -239,8 +240,8 @@ pub struct Owner<'a> {
 }
 
 /// The epoll of an open file, if it is one.
-pub fn epoll_of(file: &OpenFile) -> Option<Rc<Epoll>> {
-    file.object::<EpollFile>().map(|file| file.0.clone())
+pub fn epoll_of(file: &OpenFile) -> Option<&Rc<Epoll>> {
+    file.object::<EpollFile>().map(|file| &file.0)
 }
 
 /// An epoll as an open file.
