@@ -4,7 +4,7 @@
 //! little memory whatever the program has given it. Neighbours: `memory` builds it from the arguments of a call, `pipes`, `objects`
 //! and the devices move bytes through it.
 
-use super::fetch;
+use super::{fetch, fetch_words};
 use abi::{Endpoint, Errno};
 use alloc::boxed::Box;
 
@@ -80,14 +80,17 @@ impl UserBuffer {
     /// A buffer in `count` pieces that the program has at `address`, of which up to `limit` bytes are used. `EINVAL`: a negative length;
     /// `EFAULT`.
     pub fn of_vector(owner: Endpoint, address: u64, count: usize, limit: u64) -> Result<Self, Errno> {
+        if count == 1 {
+            let [address, bytes] = fetch_words(owner, address)?;
+            check_length(bytes)?;
+            return Ok(UserBuffer::new(owner, address, bytes.min(limit)));
+        }
         let mut vector = Vector { address, further: count, ..Vector::default() };
         vector.refill(owner)?;
         let begin = vector.clone();
         let mut left = 0;
         while let Some(piece) = vector.take(owner)? {
-            if piece.bytes as i64 <= -1 {
-                return Err(Errno::EINVAL);
-            }
+            check_length(piece.bytes)?;
             left = limit.min(left + piece.bytes);
         }
         let later = (count > 0).then(|| Box::new(begin));
@@ -152,6 +155,11 @@ impl UserBuffer {
     pub fn moved_or(&self, error: Errno) -> Result<u64, Errno> {
         if self.moved > 0 { Ok(self.moved) } else { Err(error) }
     }
+}
+
+/// `EINVAL` for a negative length.
+fn check_length(bytes: u64) -> Result<(), Errno> {
+    if bytes as i64 <= -1 { Err(Errno::EINVAL) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -34,7 +34,10 @@ const MAX_BYTES: u64 = 20_480;
 /// Bytes of control messages that need no memory of the heap.
 const SHORT: usize = 64;
 /// Bytes of all that is received: ids, and as many descriptors as there may be.
-const RECEIVED_BYTES: usize = 2 * HEAD_BYTES + 16 + (MAX_FILES * DESCRIPTOR_BYTES).next_multiple_of(ALIGNMENT);
+const RECEIVED_BYTES: usize = received_bytes(MAX_FILES);
+/// Files that are received with ids in so many bytes.
+const FEW: usize = 4;
+const _: () = assert!(received_bytes(FEW) <= SHORT);
 /// What a receiver that asks is told of a sender who has not said who he is.
 const NOBODY: Ucred = Ucred { pid: 0, uid: 65_534, gid: 65_534 };
 
@@ -117,6 +120,10 @@ impl Control {
 
 const SHORT_BYTES: u64 = SHORT as u64;
 
+const fn received_bytes(files: usize) -> usize {
+    2 * HEAD_BYTES + 16 + (files * DESCRIPTOR_BYTES).next_multiple_of(ALIGNMENT)
+}
+
 fn numbers<const N: usize>(bytes: &[u8]) -> [u32; N] {
     let words = bytes.as_chunks().0;
     core::array::from_fn(|index| words.get(index).map_or(0, |word| u32::from_le_bytes(*word)))
@@ -167,7 +174,23 @@ impl Room {
         if self.is_none() {
             return (0, CTRUNC);
         }
-        let mut written = Written { bytes: [0; RECEIVED_BYTES], length: 0, room: self.bytes as usize, flags: 0 };
+        if files.len() <= FEW {
+            self.store_in(Written::<SHORT>::new(self.bytes), on, cargo, files, asks, flags)
+        } else {
+            self.store_in(Written::<RECEIVED_BYTES>::new(self.bytes), on, cargo, files, asks, flags)
+        }
+    }
+
+    /// Puts the control messages together in `written`, and gives them to the receiver.
+    fn store_in<const N: usize>(
+        &self,
+        mut written: Written<N>,
+        on: &On,
+        cargo: &Cargo,
+        files: &[Rc<OpenFile>],
+        asks: bool,
+        flags: u32,
+    ) -> (u64, u32) {
         if asks {
             let Ucred { pid, uid, gid } = cargo.sender.unwrap_or(NOBODY);
             written.add(SCM_CREDENTIALS, [pid, uid, gid].map(u32::to_le_bytes).as_flattened());
@@ -186,25 +209,32 @@ impl Room {
     }
 }
 
-/// Control messages for a receiver.
-struct Written {
-    bytes: [u8; RECEIVED_BYTES],
+/// Control messages for a receiver, up to `N` bytes.
+struct Written<const N: usize> {
+    bytes: [u8; N],
     length: usize,
     room: usize,
     flags: u32,
 }
 
-impl Written {
+impl<const N: usize> Written<N> {
+    /// None yet, for a receiver with so much room.
+    fn new(room: u64) -> Written<N> {
+        Written { bytes: [0; N], length: 0, room: room as usize, flags: 0 }
+    }
+
     fn store(&self, who: Endpoint, address: u64) -> Result<(), Errno> {
         user::store(who, address, &self.bytes[..self.length])
     }
 
-    fn put(&mut self, kind: u32, length: usize, data: &[u8]) {
-        let end = self.length + HEAD_BYTES;
-        self.bytes[self.length..self.length + 8].copy_from_slice(&(length as u64).to_le_bytes());
-        self.bytes[self.length + 8..end].copy_from_slice([SOL_SOCKET, kind].map(u32::to_le_bytes).as_flattened());
-        self.bytes[end..end + data.len()].copy_from_slice(data);
+    /// Puts the head of a message there, and returns where its data go.
+    fn put(&mut self, kind: u32, length: usize) -> &mut [u8] {
+        let head = self.length;
+        self.bytes[head..head + 8].copy_from_slice(&(length as u64).to_le_bytes());
+        self.bytes[head + 8..head + HEAD_BYTES]
+            .copy_from_slice([SOL_SOCKET, kind].map(u32::to_le_bytes).as_flattened());
         self.length += length.next_multiple_of(ALIGNMENT).min(self.room - self.length);
+        &mut self.bytes[head + HEAD_BYTES..head + length]
     }
 
     /// Adds a message, or as much of it as there is room for.
@@ -215,7 +245,7 @@ impl Written {
             self.flags |= CTRUNC;
         }
         if room >= HEAD_BYTES {
-            self.put(kind, length, &data[..length - HEAD_BYTES]);
+            self.put(kind, length).copy_from_slice(&data[..length - HEAD_BYTES]);
         }
     }
 
@@ -233,12 +263,10 @@ impl Written {
             self.flags |= CTRUNC;
         }
         if !given.is_empty() {
-            let mut data = [0; MAX_FILES * DESCRIPTOR_BYTES];
-            let bytes = given.len() * DESCRIPTOR_BYTES;
+            let data = self.put(SCM_RIGHTS, HEAD_BYTES + given.len() * DESCRIPTOR_BYTES);
             for (place, descriptor) in data.as_chunks_mut().0.iter_mut().zip(&given) {
                 *place = descriptor.to_le_bytes();
             }
-            self.put(SCM_RIGHTS, HEAD_BYTES + bytes, &data[..bytes]);
         }
         given
     }
