@@ -10,6 +10,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use sys::keep::Keep;
 
+const WORD_BYTES: usize = 8;
+
 /// Words that saving a part changes: its header and the header's check word.
 const CHANGES: usize = Header::WORDS + 1;
 
@@ -185,35 +187,40 @@ fn check(bytes: &[u8]) -> u64 {
     check_word(bytes.len(), words.iter().map(|word| u64::from_le_bytes(*word)).chain(rest))
 }
 
-/// Writes state as numbers and runs of bytes, in the order in which [`Reader`] reads them.
+/// Writes state as numbers and runs of bytes, in the order in which [`Reader`] reads them. All begin at whole words.
 #[derive(Debug, Default)]
 pub struct Writer {
-    bytes: Vec<u8>,
+    words: Vec<[u8; WORD_BYTES]>,
 }
 
 impl Writer {
     /// Everything written since the last `clear`.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.words.as_flattened()
     }
 
     /// Begins again, in the same memory.
     pub fn clear(&mut self) {
-        self.bytes.clear();
+        self.words.clear();
     }
 
     /// Writes a number.
+    #[inline]
     #[expect(clippy::disallowed_methods, reason = "a part is bounded: from the heap's reserve")]
     pub fn number(&mut self, number: u64) {
-        self.bytes.extend_from_slice(&number.to_le_bytes());
+        self.words.push(number.to_le_bytes());
     }
 
     /// Writes a run of bytes that lies in two pieces.
     #[expect(clippy::disallowed_methods, reason = "a part is bounded: from the heap's reserve")]
     pub fn run(&mut self, (first, second): (&[u8], &[u8])) {
-        self.number((first.len() + second.len()) as u64);
-        self.bytes.extend_from_slice(first);
-        self.bytes.extend_from_slice(second);
+        let bytes = first.len() + second.len();
+        self.number(bytes as u64);
+        let begin = self.words.len();
+        self.words.resize(begin + bytes.div_ceil(WORD_BYTES), [0; WORD_BYTES]);
+        let (one, other) = self.words[begin..].as_flattened_mut().split_at_mut(first.len());
+        one.copy_from_slice(first);
+        other[..second.len()].copy_from_slice(second);
     }
 }
 
@@ -239,9 +246,9 @@ impl<'a> Reader<'a> {
     /// Reads a run of bytes.
     pub fn run(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.number()?).ok()?;
-        let (run, rest) = self.rest.split_at_checked(length)?;
+        let (run, rest) = self.rest.split_at_checked(length.checked_next_multiple_of(WORD_BYTES)?)?;
         self.rest = rest;
-        Some(run)
+        Some(&run[..length])
     }
 }
 

@@ -30,7 +30,7 @@ use sys::{Result, StartKind, copy, ipc};
 /// `keep_bytes` of ds in the system file.
 const KEEP_BYTES: usize = 1 << 20;
 /// Changes when the bytes of a snapshot change their meaning.
-const LAYOUT: u64 = 1;
+const LAYOUT: u64 = 2;
 /// The one part of the snapshot.
 const WHOLE: usize = 0;
 /// Bytes in which a snapshot tells the length of the state.

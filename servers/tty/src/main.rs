@@ -1,7 +1,7 @@
 //! tty: terminals. Line discipline, job control and window size, over the serial lines that uart drives and in pseudo-terminals.
 //!
 //! vfs speaks `chardev` to it, and `fs` for /dev/pts; pm fetches signals with `tty::NextEvent`. Each serial terminal has tasks that move
-//! bytes from and to uart; everything else happens within the handling of one message. tty waits for nobody.
+//! bytes from and to uart; everything else happens within the handling of one message. tty waits for nobody but vfs, to take a reply.
 //!
 //! Terminals survive this process: snapshots of them are in preserved memory, `ledger` knows repeated requests, and vfs repeats those
 //! that waited.

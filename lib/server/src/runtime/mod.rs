@@ -2,7 +2,8 @@
 //!
 //! A request is handled at once, or becomes a task in a slot of [`tasks::Tasks`]: see [`Step`]. A request that is completed in its
 //! own turn is answered by the `REPLYREC` that receives the next message. Replies to asynchronous clients that are not waiting
-//! are kept in the [`outbox`], since such a server never waits for any process but vm, ds and rs.
+//! are kept in the [`outbox`], since such a server never waits for any process but vm, ds and rs; and for vfs, to take a reply: vfs
+//! itself waits for none of its servers.
 //!
 //! The time from one message to the next is a *turn*. Replies and requests to peers are sent at its end, after
 //! [`Handlers::before_sending`]: a server with preserved state commits the changes of the turn there, so that no process sees a
@@ -121,8 +122,8 @@ impl Runtime {
         self.inner.answers.borrow_mut().push((to, message));
     }
 
-    /// Ends a turn: sends everything but one message, which `REPLYREC` may send while it receives the next one: the last reply, or a request
-    /// if there is none.
+    /// Ends a turn: sends everything but one message, which goes with the call that receives the next one: the last reply, or a request if
+    /// there is none.
     fn send_all(&self, handlers: &impl Handlers) {
         let inner = &*self.inner;
         handlers.before_sending(inner.answers.borrow().iter().map(|(to, reply)| (*to, reply.words[0])));
@@ -131,7 +132,7 @@ impl Runtime {
             inner.reply_to_peers(&mut answers);
             self.send_requests();
         }
-        if answers.len() > 1 || answers.last().is_some_and(|(to, message)| is_tagged(*to, message)) {
+        if answers.len() > 1 || answers.last().is_some_and(|(to, message)| !goes_last(*to, message)) {
             inner.send_early(&mut answers);
         }
     }
@@ -143,7 +144,10 @@ impl Runtime {
         let Some((to, reply)) = answers.last() else {
             return self.ask_and_receive().map_or_else(|| ipc::receive(Endpoint::ANY), Ok);
         };
-        let received = ipc::reply_receive(*to, reply, Endpoint::ANY);
+        let received = match is_tagged(*to, reply) {
+            true => ipc::send_receive(*to, reply, Endpoint::ANY),
+            false => ipc::reply_receive(*to, reply, Endpoint::ANY),
+        };
         answers.clear();
         received
     }
@@ -253,11 +257,11 @@ impl Inner {
         });
     }
 
-    /// Sends the replies that `REPLYREC` does not send.
+    /// Sends the replies that do not go with the call that receives the next message.
     #[cold]
     #[expect(clippy::disallowed_methods, reason = "the room is there")]
     fn send_early(&self, answers: &mut Vec<(Endpoint, Message)>) {
-        let last = answers.pop_if(|(to, message)| !is_tagged(*to, message));
+        let last = answers.pop_if(|(to, message)| goes_last(*to, message));
         for (to, message) in answers.drain(..) {
             if is_tagged(to, &message) {
                 self.outbox.borrow_mut().send(to, &message);
@@ -274,6 +278,12 @@ impl Inner {
 #[inline]
 fn is_tagged(to: Endpoint, message: &Message) -> bool {
     message.tag() != 0 && to.is_service()
+}
+
+/// Returns whether a reply may go with the call that receives the next message: by `REPLYREC`, or by `SENDWAIT` to vfs.
+#[inline]
+fn goes_last(to: Endpoint, message: &Message) -> bool {
+    !is_tagged(to, message) || to.slot() == slot::VFS
 }
 
 /// The loop of [`Runtime::serve`], one turn at a time.

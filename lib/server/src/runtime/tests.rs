@@ -81,7 +81,7 @@ impl Kernel for Played {
                 Ok(Message::default())
             }
             // What is received is the reply itself, for `step`.
-            call::REPLYREC if message.is_reply() => Ok(Message { source: to, ..*message }),
+            call::REPLYREC | call::SENDWAIT if message.is_reply() => Ok(Message { source: to, ..*message }),
             call::RECEIVE => Ok(Message::default()),
             call::SENDNB | call::REPLYREC if world.dead.contains(&to) => Err(Errno::EDEADSRCDST),
             call::SENDNB | call::REPLYREC if world.busy.contains(&to) => Err(Errno::ENOTREADY),
@@ -414,7 +414,7 @@ fn a_cancellation_that_died_with_the_peer_follows_the_repeated_request() {
 #[test]
 fn an_asynchronous_asker_gets_its_answer_when_it_waits() {
     let played = Played::install();
-    let requester = Endpoint::new(8, 1);
+    let requester = Endpoint::new(slot::FIRST_FREE, 1);
     let runtime = Runtime::new();
     let handle = |message: &Message| Step::Done(message.reply(Ok(message.tag())));
     let mut server = Server::new(&runtime, Handle(handle));
@@ -474,6 +474,8 @@ fn a_reply_on_the_fast_path_leaves_after_the_commit_and_none_of_a_service_that_m
     assert_eq!(seen.take(), [(PROGRAM, 5)]);
     assert!(server.step(Some(request_from(DISK, 9))).is_none(), "REPLYREC would lose it");
     assert_eq!((seen.take(), played.sent_to(DISK).len()), (vec![(DISK, 5)], 1));
+    let vfs = Endpoint::new(slot::VFS, 1);
+    assert!(server.step(Some(request_from(vfs, 9))).is_some(), "waits until vfs takes it");
 }
 
 #[test]
