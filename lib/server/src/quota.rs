@@ -38,7 +38,7 @@ pub struct Quota {
     per_user: usize,
     reserve: usize,
     total: usize,
-    /// Entries of each user that has any, in the order of the user ids.
+    /// Entries of each user that has any, in the order of the user ids; and users who have none any more, until another one comes.
     users: Vec<(u32, usize)>,
 }
 
@@ -80,10 +80,16 @@ impl Quota {
         match place {
             Ok(at) => self.users[at].1 += count,
             Err(_) if count == 0 => {}
-            Err(at) => self.users.try_insert(at, (user, count)).map_err(|_| Refusal::Memory)?,
+            Err(_) => self.enter(user, count)?,
         }
         self.total += count;
         Ok(())
+    }
+
+    fn enter(&mut self, user: u32, count: usize) -> Result<(), Refusal> {
+        self.users.retain(|(_, held)| *held > 0);
+        let at = self.users.partition_point(|(other, _)| *other < user);
+        self.users.try_insert(at, (user, count)).map_err(|_| Refusal::Memory)
     }
 
     /// Gives back `count` entries that a user has taken.
@@ -97,9 +103,6 @@ impl Quota {
         let at = self.place_of(user).expect("a user gives back what he holds");
         self.users[at].1 = self.users[at].1.checked_sub(count).expect("a user gives back what he holds");
         self.total -= count;
-        if self.users[at].1 == 0 {
-            self.users.remove(at);
-        }
     }
 
     /// Counts again, after the death of a predecessor: one item of `holders` for each entry that is taken. Users who were counted before
@@ -129,7 +132,7 @@ impl Quota {
 
     /// Returns the user who holds most, other than the superuser.
     pub fn largest(&self) -> Option<u32> {
-        let users = self.users.iter().filter(|(user, _)| *user != ROOT);
+        let users = self.users.iter().filter(|(user, held)| *user != ROOT && *held > 0);
         users.max_by_key(|(_, held)| *held).map(|(user, _)| *user)
     }
 
@@ -260,6 +263,16 @@ mod tests {
         quota.give(1, 4);
         assert_eq!([quota.take(0, 4), quota.take(3, 1)], [Ok(()), Err(Refusal::Table)]);
         assert_eq!(quota.total(), 10);
+    }
+
+    #[test]
+    fn users_who_hold_nothing_are_forgotten_when_another_one_comes() {
+        let mut quota = Quota::new(10, 4, 0);
+        [3, 1, 2].iter().for_each(|user| quota.take(*user, 1).unwrap());
+        [1, 3].iter().for_each(|user| quota.give(*user, 1));
+        assert_eq!((quota.users.len(), quota.held_by(1), quota.largest()), (3, 0, Some(2)));
+        quota.take(0, 1).unwrap();
+        assert_eq!(quota.users, [(0, 1), (2, 1)]);
     }
 
     #[test]
