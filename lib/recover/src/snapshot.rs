@@ -216,11 +216,16 @@ impl Writer {
     pub fn run(&mut self, (first, second): (&[u8], &[u8])) {
         let bytes = first.len() + second.len();
         self.number(bytes as u64);
+        if bytes == 0 {
+            return;
+        }
         let begin = self.words.len();
         self.words.resize(begin + bytes.div_ceil(WORD_BYTES), [0; WORD_BYTES]);
         let (one, other) = self.words[begin..].as_flattened_mut().split_at_mut(first.len());
         one.copy_from_slice(first);
-        other[..second.len()].copy_from_slice(second);
+        if !second.is_empty() {
+            other[..second.len()].copy_from_slice(second);
+        }
     }
 }
 
