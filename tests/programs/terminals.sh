@@ -80,7 +80,7 @@ END
 python3 spawn.py
 
 # expect talks to a shell with job control, and with a program that turns the echo off. What a shell prints just after Ctrl-C or Ctrl-Z
-# may be flushed with the rest of the output: nothing waits for that.
+# may be flushed with the rest of the output: nothing waits for that. A shell that forks when Ctrl-C comes may lose it, in Linux too.
 cat >dialogue.exp <<'END'
 log_user 0
 set timeout 60
@@ -94,7 +94,7 @@ proc wait_for {text} {
 }
 spawn -noecho sh -i
 send "PS1='ready> '\r"; wait_for "ready> "; wait_for "ready> "
-send "sh -c 'echo started; sleep 100'\r"; wait_for "\nstarted"; send "\003"; after 500
+send "sh -c 'echo started; exec sleep 100'\r"; wait_for "\nstarted"; send "\003"; after 500
 send "echo status \$?\r"; wait_for "\nstatus 130"; wait_for "ready> "
 send "cat\r"; send "through cat\r"; wait_for "through cat\r\nthrough cat"; send "\032"; after 500
 send "jobs >list; wc -l <list\r"; wait_for "\n1"; wait_for "ready> "

@@ -216,8 +216,12 @@ impl<S: System> Programs<S> {
 }
 
 impl<S: System> Pm<S> {
-    /// Any of the four calls.
+    /// Any of the four calls. A signal that is pending comes first, as in Linux: one that is sent to a group reaches each process that is
+    /// forked before its parent's handler runs.
     pub fn fork_call(&mut self, t: ThreadIndex, number: u32, a: &[u64; 7]) -> Step {
+        if self.programs.table.has_work(t) {
+            return Errno::ERESTARTSYS.into();
+        }
         let request = match number {
             nr::FORK => Ok(Request { exit_signal: Signal::CHLD.number() as u64, ..Request::default() }),
             nr::VFORK => {

@@ -31,6 +31,9 @@ const NEVER_RESTARTED: [u32; 13] = [
     nr::RESTART_SYSCALL,
 ];
 
+/// Calls that a handler never ends: with a signal pending they have not begun.
+const ALWAYS_RESTARTED: [u32; 4] = [nr::FORK, nr::VFORK, nr::CLONE, nr::CLONE3];
+
 /// Calls that `restart_syscall` goes on with.
 const SLEEPS: [u32; 3] = [nr::NANOSLEEP, nr::CLOCK_NANOSLEEP, nr::RESTART_SYSCALL];
 
@@ -50,10 +53,9 @@ fn settle_call(registers: &mut Registers, handler: Option<&Action>) -> bool {
     if !in_call || Result::from_word(registers.rax) != Err(Errno::ERESTARTSYS) {
         return false;
     }
-    let repeat = match handler {
-        None => true,
-        Some(action) => action.has(action::RESTART) && !NEVER_RESTARTED.contains(&(registers.linux_call as u32)),
-    };
+    let call = registers.linux_call as u32;
+    let repeat = handler.is_none_or(|action| action.has(action::RESTART) && !NEVER_RESTARTED.contains(&call))
+        || ALWAYS_RESTARTED.contains(&call);
     if repeat {
         repeat_call(registers);
     } else {

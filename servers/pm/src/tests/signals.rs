@@ -39,6 +39,34 @@ fn a_fatal_signal_ends_the_process_when_it_is_next_to_run() {
 }
 
 #[test]
+fn a_pending_signal_comes_before_a_child() {
+    for call in [nr::FORK, nr::VFORK, nr::CLONE] {
+        let mut world = World::new();
+        let (pid, child) = world.fork(world.init);
+        world.handle_signal(child, USR1, 0);
+        assert_eq!(world.call(world.init, nr::KILL, &[pid, USR1]), Some(Ok(0)));
+        let newest = world.newest();
+        world.pm.programs.system.thread(child).registers.rip = 0x5002;
+        assert_eq!(world.call(child, call, &[]), None);
+        assert!(runs_handler(&mut world, child) && world.newest() == newest, "{call}");
+        sigreturn(&mut world, child);
+        let registers = world.pm.programs.system.thread(child).registers;
+        assert_eq!((registers.rip, registers.rax), (0x5000, call.into()), "{call} is made again");
+        assert!(world.call(child, call, &[]).is_none_or(|made| made.is_ok()) && world.newest() != newest, "{call}");
+    }
+}
+
+#[test]
+fn a_process_that_a_signal_is_to_end_forks_no_more() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    assert_eq!(world.call(world.init, nr::KILL, &[pid, 15]), Some(Ok(0)));
+    let newest = world.newest();
+    assert_eq!(world.call(child, nr::FORK, &[]), None);
+    assert!(!world.is_there(child) && world.newest() == newest);
+}
+
+#[test]
 fn a_handler_runs_on_the_way_out_of_kill_and_sigreturn_restores_everything() {
     let mut world = World::new();
     let (pid, child) = world.fork(world.init);
