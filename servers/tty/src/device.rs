@@ -3,8 +3,10 @@
 use crate::control::request::TIOCSCTTY;
 use crate::devpts::node_of;
 use crate::ledger::Outcome;
+use crate::pty::Pty;
+use crate::serial::TERMINALS;
+use crate::state::{Outside, Tty};
 use crate::terminal::Caller;
-use crate::{TERMINALS, Tty};
 use abi::tty::{MAX_PTYS, MINOR_MASTER, MINOR_SLAVE, PTMX};
 use abi::{Errno, GrantId, Message, chardev, fs::Use};
 use alloc::rc::Rc;
@@ -52,7 +54,7 @@ impl Tty {
     /// Carries out a request of vfs.
     pub fn device_request(self: &Rc<Self>, message: &Message, request: chardev::Request) {
         use chardev::Request;
-        let known = self.ledger.borrow().find(message);
+        let known = self.outcome(message);
         let done = match known {
             Some(Outcome::Result(result) | Outcome::Opened(result)) => {
                 return self.runtime.reply(message, &message.reply(result));
@@ -91,12 +93,7 @@ impl Tty {
         }
     }
 
-    fn pty_request(
-        self: &Rc<Self>,
-        message: &Message,
-        number: usize,
-        act: impl FnOnce(&mut crate::Pty, &mut crate::Outside),
-    ) {
+    fn pty_request(self: &Rc<Self>, message: &Message, number: usize, act: impl FnOnce(&mut Pty, &mut Outside)) {
         if self.with_pty(number, act).is_none() {
             self.answer(message, Err(Errno::EIO));
         }
@@ -104,7 +101,7 @@ impl Tty {
 
     fn line_request(self: &Rc<Self>, message: &Message, request: chardev::Request, index: usize, done: usize) {
         use chardev::Request;
-        self.lines[index].terminal.borrow_mut().forget_stale(message);
+        self.lines()[index].terminal.borrow_mut().forget_stale(message);
         self.with(index, |terminal, world| match request {
             Request::Read(read) => terminal.read(world, message, read),
             Request::Write(write) => terminal.write(world, message, write, done),
@@ -120,9 +117,7 @@ impl Tty {
         let side = match open.minor {
             MINOR_PTMX => {
                 let (user, uid) = ((open.ids >> 32) as u32, open.ids as u32);
-                let number = self.ptys.borrow_mut().make(user, uid, sys::time::real_ns())?;
-                self.with_pty(number, |_, _| ());
-                self.dirty.borrow_mut().add(crate::SHARED);
+                let number = self.make_pty(user, uid)?;
                 return Ok(Side::Master(number).minor() << chardev::OPENED_MINOR_SHIFT);
             }
             MINOR_CONTROLLING => self.controlled_by(caller.session).ok_or(Errno::ENXIO)?,
@@ -153,9 +148,8 @@ impl Tty {
         if session == 0 {
             return None;
         }
-        let line = self.lines.iter().position(|line| line.terminal.borrow().session == session).map(Side::Line);
-        let pty =
-            || self.ptys.borrow().iter().find(|pty| pty.session() == session).map(|pty| Side::Slave(pty.number()));
+        let line = self.lines().iter().position(|line| line.terminal.borrow().session == session).map(Side::Line);
+        let pty = || self.ptys().iter().find(|pty| pty.session() == session).map(|pty| Side::Slave(pty.number()));
         line.or_else(pty)
     }
 
@@ -185,7 +179,7 @@ impl Tty {
 
     /// vfs has restarted: what it has not open of pseudo-terminals is closed, and what waited for its predecessor is repeated.
     fn set_uses(self: &Rc<Self>, message: &Message, uses: chardev::SetUses) -> Result<(), Errno> {
-        let mut open = fallible::filled((false, 0), self.ptys.borrow().end())?;
+        let mut open = fallible::filled((false, 0), self.ptys().end())?;
         for Use { node: minor, count } in fetch_uses(message, uses.grant, uses.bytes)? {
             match Side::of(minor) {
                 Some(Side::Master(number)) if number < open.len() => open[number].0 |= count > 0,
@@ -193,7 +187,7 @@ impl Tty {
                 _ => {}
             }
         }
-        self.ledger.borrow_mut().forget_opens();
+        self.forget_opens();
         for (number, (master, slaves)) in open.into_iter().enumerate() {
             self.with_pty(number, |pty, world| pty.set_uses(world, master, slaves));
         }

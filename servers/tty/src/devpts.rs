@@ -3,10 +3,8 @@
 //! vfs mounts it as a file system of this service. The number of a node is Linux's (pseudo-terminal N has N + 3) with the serial of the
 //! pseudo-terminal above it: a node that vfs still knows is never a later pseudo-terminal of the same number.
 
-use crate::{
-    Tty,
-    pty::{Node, Pty},
-};
+use crate::pty::{Node, Pty};
+use crate::state::Tty;
 use abi::tty::{PTMX, PTS_MAJOR};
 use alloc::rc::Rc;
 use fs::Errno;
@@ -50,7 +48,7 @@ impl DevPts {
     /// The slave of a node, and the number of its pseudo-terminal. `ESTALE`: there is none, or not any more.
     fn find(&self, node: NodeId) -> Result<(Node, usize), Errno> {
         let number = number_of(node).ok_or(Errno::ESTALE)?;
-        let ptys = self.tty.ptys.borrow();
+        let ptys = self.tty.ptys();
         let pty = ptys.get(number).filter(|pty| node_of(pty) == node).ok_or(Errno::ESTALE)?;
         pty.node().map(|slave| (*slave, number)).ok_or(Errno::ESTALE)
     }
@@ -140,7 +138,7 @@ impl FileSystem for DevPts {
         let text = core::str::from_utf8(name).map_err(|_| Errno::ENOENT)?;
         let number: usize = text.parse().map_err(|_| Errno::ENOENT)?;
         let is_plain = text == "0" || !text.starts_with(['0', '+']);
-        let ptys = self.tty.ptys.borrow();
+        let ptys = self.tty.ptys();
         let pty = ptys.get(number).filter(|pty| is_plain && pty.node().is_some());
         pty.map(node_of).ok_or(Errno::ENOENT)
     }
@@ -154,7 +152,7 @@ impl FileSystem for DevPts {
             return Err(Errno::ENOTDIR);
         }
         let fixed = [(ROOT, S_IFDIR, "."), (ROOT, S_IFDIR, ".."), (PTMX_NODE, S_IFCHR, "ptmx")];
-        let ptys = self.tty.ptys.borrow();
+        let ptys = self.tty.ptys();
         let mut next = position;
         for (place, (node, mode, name)) in fixed.into_iter().enumerate().skip(position as usize) {
             if !sink.entry(node, place as u64 + 1, mode, name.as_bytes()) {

@@ -4,14 +4,13 @@
 //! writes carry their position in the stream (`chardev::serial`), so a request that is repeated, because uart or a predecessor of this
 //! tty died, neither loses nor doubles a byte. Before the machine ends pm has all lines drained.
 
-use crate::Tty;
 use crate::serial::Command;
-use crate::terminal::Terminal;
+use crate::state::Tty;
 use abi::chardev::{self, serial};
 use abi::{Endpoint, Errno, GrantId, Message};
 use alloc::{rc::Rc, vec};
-use core::cell::{Cell, RefCell};
-use server::{Peer, Repeat, WaitList};
+use core::cell::Cell;
+use server::{Peer, Repeat};
 use sys::grant::{Access, GrantedBuffer};
 
 /// Limit of one request to uart, in bytes.
@@ -23,23 +22,6 @@ const ERROR_PAUSE_NS: u64 = 100_000_000;
 const POLL_NS: u64 = 1_000_000;
 /// How long the machine's end waits for output.
 const DRAIN_LIMIT_NS: u64 = 1_000_000_000;
-
-/// A terminal, and the wait lists of its tasks.
-pub struct Line {
-    pub terminal: RefCell<Terminal>,
-    /// Woken when there may be output, commands, or room for input.
-    pub changed: WaitList,
-    /// The deadline for which a task sleeps.
-    pub deadline_ns: Cell<Option<u64>>,
-}
-
-impl Line {
-    /// The line of a terminal.
-    pub fn new(terminal: Terminal) -> Self {
-        let terminal = RefCell::new(terminal);
-        Line { terminal, changed: WaitList::new(), deadline_ns: Cell::new(None) }
-    }
-}
 
 /// Starts the tasks of terminal `index`, which is uart's minor `index`.
 pub fn start(tty: &Rc<Tty>, index: usize) {
@@ -63,7 +45,7 @@ pub fn drain(tty: &Rc<Tty>, request: &Message) {
     });
     let tty = tty.clone();
     tty.clone().runtime.spawn(async move {
-        for index in 0..tty.lines.len() {
+        for index in 0..tty.lines().len() {
             drain_line(&tty, index).await;
         }
         reply(tty, pending);
@@ -72,7 +54,7 @@ pub fn drain(tty: &Rc<Tty>, request: &Message) {
 
 async fn drain_line(tty: &Tty, index: usize) {
     let is_sending = || {
-        let output = &tty.lines[index].terminal.borrow().output;
+        let output = &tty.lines()[index].terminal.borrow().output;
         output.len() > 0 && !output.is_stopped()
     };
     while is_sending() {
@@ -82,14 +64,14 @@ async fn drain_line(tty: &Tty, index: usize) {
     let control =
         chardev::Control { minor, request: serial::DRAIN, argument: 0, grant: GrantId::NONE, caller: 0, session: 0 };
     // A line that does not exist has nothing to send, and one whose driver does not reply has lost it.
-    let _ = tty.uart.request(control.message(), Repeat::Yes).await;
+    let _ = tty.uart().request(control.message(), Repeat::Yes).await;
 }
 
 #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "from the heap's reserve")]
 async fn receive(tty: Rc<Tty>, index: usize) {
-    let uart = &tty.uart;
+    let uart = tty.uart();
     wait_for_uart(&tty, uart).await;
-    let line = &tty.lines[index];
+    let line = &tty.lines()[index];
     loop {
         let position = match &*line.terminal.borrow() {
             terminal if !terminal.opened || !terminal.discipline.wants_input(&terminal.termios, CHUNK) => None,
@@ -116,9 +98,9 @@ async fn receive(tty: Rc<Tty>, index: usize) {
 
 #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "from the heap's reserve")]
 async fn send(tty: Rc<Tty>, index: usize) {
-    let uart = &tty.uart;
+    let uart = tty.uart();
     wait_for_uart(&tty, uart).await;
-    let line = &tty.lines[index];
+    let line = &tty.lines()[index];
     loop {
         let mut chunk = vec![0; CHUNK];
         let (caller, count) = line.terminal.borrow().output.peek(&mut chunk);
@@ -142,9 +124,9 @@ async fn send(tty: Rc<Tty>, index: usize) {
 }
 
 async fn send_commands(tty: Rc<Tty>, index: usize) {
-    let uart = &tty.uart;
+    let uart = tty.uart();
     wait_for_uart(&tty, uart).await;
-    let line = &tty.lines[index];
+    let line = &tty.lines()[index];
     loop {
         let next = line.terminal.borrow_mut().commands.next();
         let Some(command) = next else {

@@ -2,8 +2,8 @@
 //!
 //! A turn that changes some part saves it before its answers leave: nobody hears of anything that a death could undo.
 
-use crate::TERMINALS;
 use crate::ledger;
+use crate::serial::TERMINALS;
 use abi::tty::MAX_PTYS;
 use alloc::vec::Vec;
 use recover::records::Found;

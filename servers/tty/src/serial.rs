@@ -10,6 +10,9 @@ use alloc::collections::VecDeque;
 #[cfg(test)]
 use alloc::vec::Vec;
 
+/// Serial lines with a terminal: COM1 to COM3.
+pub const TERMINALS: usize = 3;
+
 /// A command to uart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {

@@ -1,0 +1,44 @@
+//! Requests of pm: signals, ends of sessions, the machine's end.
+
+use crate::line;
+use crate::serial::TERMINALS;
+use crate::signals::Signal;
+use crate::state::Tty;
+use abi::{Endpoint, Errno, Message, tty};
+use alloc::rc::Rc;
+
+impl Tty {
+    /// Carries out a request of pm; the reply is sent now or later. `EPERM`: for others.
+    pub fn pm_request(self: &Rc<Self>, message: &Message, request: tty::Request) {
+        if message.source.slot() != Endpoint::PM.slot() {
+            return self.answer(message, Err(Errno::EPERM));
+        }
+        match request {
+            tty::Request::NextEvent(_) => {
+                let reply = match self.next_signal() {
+                    Some(Signal { number, group }) => tty::NextEvent::reply(message, 0, number.into(), group.into()),
+                    None => message.reply(Err(Errno::ENOENT)),
+                };
+                self.runtime.reply(message, &reply);
+            }
+            tty::Request::SessionEnd(end) => {
+                self.session_end(end.session as u32);
+                self.answer(message, Ok(0));
+            }
+            tty::Request::Drain(_) => line::drain(self, message),
+        }
+    }
+
+    /// The leader of a session has ended: its terminal is free.
+    fn session_end(self: &Rc<Self>, session: u32) {
+        for index in 0..TERMINALS {
+            self.with(index, |terminal, world| terminal.session_end(world, session));
+        }
+        let end = self.ptys().end();
+        for number in 0..end {
+            if session != 0 && self.ptys().get(number).is_some_and(|pty| pty.session() == session) {
+                self.with_pty(number, |pty, world| pty.session_end(world, session));
+            }
+        }
+    }
+}
