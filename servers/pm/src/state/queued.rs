@@ -64,8 +64,8 @@ impl Table {
     /// Takes the next signal of `wanted` that waits for a thread, or else for its process.
     pub fn take_signal(&mut self, t: ThreadIndex, wanted: Set) -> Option<Taken> {
         let p = self.process_of(t);
-        let of_thread = self.with_queue(p, Some(t), |pending, entries| pending.take(entries, wanted));
-        of_thread.or_else(|| self.with_queue(p, None, |pending, entries| pending.take(entries, wanted)))
+        let from = (!self[t].pending.set().and(wanted).is_empty()).then_some(t);
+        self.with_queue(p, from, |pending, entries| pending.take(entries, wanted))
     }
 
     /// Number of queued signals and timers of a user.

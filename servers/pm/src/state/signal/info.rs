@@ -129,36 +129,38 @@ impl SigInfo {
     /// As a read of a signalfd shows it: `struct signalfd_siginfo`.
     pub fn to_signalfd_bytes(self) -> [u8; INFO_BYTES] {
         let mut bytes = [0; INFO_BYTES];
-        let mut put = |at: usize, value: u64, length: usize| {
-            bytes[at..at + length].copy_from_slice(&value.to_le_bytes()[..length]);
-        };
+        // Of a constant length, so that each is one instruction.
+        #[inline(always)]
+        fn put<const LENGTH: usize>(bytes: &mut [u8; INFO_BYTES], at: usize, value: u64) {
+            bytes[at..at + LENGTH].copy_from_slice(&value.to_le_bytes()[..LENGTH]);
+        }
         let [first, second, third, fourth] = self.fields;
-        put(0, self.signal.number() as u64, 4);
-        put(4, self.errno as u64, 4);
-        put(8, self.code as u64, 4);
+        put::<4>(&mut bytes, 0, self.signal.number() as u64);
+        put::<4>(&mut bytes, 4, self.errno as u64);
+        put::<4>(&mut bytes, 8, self.code as u64);
         match self.layout() {
-            Layout::Kill => put(12, first, 8),
+            Layout::Kill => put::<8>(&mut bytes, 12, first),
             Layout::Queued => {
-                put(12, first, 8);
-                put(44, second, 4);
-                put(48, second, 8);
+                put::<8>(&mut bytes, 12, first);
+                put::<4>(&mut bytes, 44, second);
+                put::<8>(&mut bytes, 48, second);
             }
             Layout::Timer => {
-                put(24, first, 4);
-                put(32, first >> 32, 4);
-                put(44, second, 4);
-                put(48, second, 8);
+                put::<4>(&mut bytes, 24, first);
+                put::<4>(&mut bytes, 32, first >> 32);
+                put::<4>(&mut bytes, 44, second);
+                put::<8>(&mut bytes, 48, second);
             }
             Layout::Poll => {
-                put(28, first, 4);
-                put(20, second, 4);
+                put::<4>(&mut bytes, 28, first);
+                put::<4>(&mut bytes, 20, second);
             }
-            Layout::Fault => put(72, first, 8),
+            Layout::Fault => put::<8>(&mut bytes, 72, first),
             Layout::Child => {
-                put(12, first, 8);
-                put(40, second, 4);
-                put(56, third, 8);
-                put(64, fourth, 8);
+                put::<8>(&mut bytes, 12, first);
+                put::<4>(&mut bytes, 40, second);
+                put::<8>(&mut bytes, 56, third);
+                put::<8>(&mut bytes, 64, fourth);
             }
         }
         bytes
