@@ -54,17 +54,25 @@ impl Quota {
     ///
     /// # Errors
     /// Why he gets none of them.
+    #[inline]
     pub fn take(&mut self, user: u32, count: usize) -> Result<(), Refusal> {
-        let place = self.place_of(user);
-        let held = place.map_or(0, |at| self.users[at].1);
-        let limit = if user == ROOT { self.capacity } else { self.capacity - self.reserve };
-        if user != ROOT && count > self.per_user.saturating_sub(held) {
+        let reserve = if user == ROOT { 0 } else { self.reserve };
+        let has_room = count <= (self.capacity - reserve).saturating_sub(self.total);
+        let limit = if user == ROOT { usize::MAX } else { self.per_user };
+        let entry = self.entry_of(user);
+        let held = entry.as_ref().map_or(0, |held| **held);
+        if count > limit.saturating_sub(held) {
             return Err(Refusal::User);
         }
-        if count > limit.saturating_sub(self.total) {
+        if !has_room {
             return Err(Refusal::Table);
         }
-        self.add(place, user, count)
+        match entry {
+            Some(held) => *held += count,
+            None => self.enter(user, count)?,
+        }
+        self.total += count;
+        Ok(())
     }
 
     /// Counts `count` entries that a user had of a predecessor, whatever the limits: users are restored in any order.
@@ -72,21 +80,20 @@ impl Quota {
     /// # Errors
     /// Memory.
     pub fn restore(&mut self, user: u32, count: usize) -> Result<(), Refusal> {
-        self.add(self.place_of(user), user, count)
-    }
-
-    #[inline]
-    fn add(&mut self, place: Result<usize, usize>, user: u32, count: usize) -> Result<(), Refusal> {
-        match place {
-            Ok(at) => self.users[at].1 += count,
-            Err(_) if count == 0 => {}
-            Err(_) => self.enter(user, count)?,
+        match self.entry_of(user) {
+            Some(held) => *held += count,
+            None => self.enter(user, count)?,
         }
         self.total += count;
         Ok(())
     }
 
+    /// Enters a user who has no entry yet.
+    #[cold]
     fn enter(&mut self, user: u32, count: usize) -> Result<(), Refusal> {
+        if count == 0 {
+            return Ok(());
+        }
         self.users.retain(|(_, held)| *held > 0);
         let at = self.users.partition_point(|(other, _)| *other < user);
         self.users.try_insert(at, (user, count)).map_err(|_| Refusal::Memory)
@@ -96,12 +103,13 @@ impl Quota {
     ///
     /// # Panics
     /// If he holds fewer.
+    #[inline]
     pub fn give(&mut self, user: u32, count: usize) {
         if count == 0 {
             return;
         }
-        let at = self.place_of(user).expect("a user gives back what he holds");
-        self.users[at].1 = self.users[at].1.checked_sub(count).expect("a user gives back what he holds");
+        let held = self.entry_of(user).expect("a user gives back what he holds");
+        *held = held.checked_sub(count).expect("a user gives back what he holds");
         self.total -= count;
     }
 
@@ -134,6 +142,13 @@ impl Quota {
     pub fn largest(&self) -> Option<u32> {
         let users = self.users.iter().filter(|(user, held)| *user != ROOT && *held > 0);
         users.max_by_key(|(_, held)| *held).map(|(user, _)| *user)
+    }
+
+    /// What a user holds, if he has been entered.
+    #[inline]
+    fn entry_of(&mut self, user: u32) -> Option<&mut usize> {
+        let at = self.place_of(user).ok()?;
+        self.users.get_mut(at).map(|(_, held)| held)
     }
 
     /// Where a user is; most tables have one, or the superuser is asked about, who is the first.

@@ -75,6 +75,7 @@ impl Closing {
     }
 
     /// Makes room for what one more open file leaves to do. `ENOMEM`.
+    #[inline]
     pub fn open(&self) -> Result<(), Errno> {
         let files = self.files.get() + 1;
         self.notes.borrow_mut().try_make_room(files * NOTES)?;

@@ -218,7 +218,9 @@ impl Base {
                 self.close(closed);
             }
             self.closing.drop_unread(&mut drops);
-            self.files.mounts.for_each_to_sweep(|mount| self.files.put_dropped(mount));
+            if self.shared.take_sweep_of_mounts() {
+                self.files.mounts.for_each_to_sweep(|mount| self.files.put_dropped(mount));
+            }
         }
     }
 

@@ -58,12 +58,18 @@ pub struct Shared {
     next_serial: Cell<u64>,
     /// An open file has ended, or a mount has uses to report.
     wants_sweep: Cell<bool>,
+    /// A mount has uses to report.
+    mounts_want_sweep: Cell<bool>,
 }
 
 impl Shared {
     /// The first vnode gets this number.
     pub fn new(next_serial: u64) -> Shared {
-        Shared { next_serial: Cell::new(next_serial), wants_sweep: Cell::new(false) }
+        Shared {
+            next_serial: Cell::new(next_serial),
+            wants_sweep: Cell::new(false),
+            mounts_want_sweep: Cell::new(false),
+        }
     }
 
     /// Whether a sweep has something to do.
@@ -77,9 +83,20 @@ impl Shared {
         self.wants_sweep.set(true);
     }
 
+    /// Asks for a sweep of mounts too.
+    fn ask_sweep_of_mounts(&self) {
+        self.mounts_want_sweep.set(true);
+        self.ask_sweep();
+    }
+
     /// A sweep begins. Returns whether it has something to do.
     pub fn take_sweep(&self) -> bool {
         self.wants_sweep.take()
+    }
+
+    /// A sweep comes to the mounts. Returns whether one of them has something to report.
+    pub fn take_sweep_of_mounts(&self) -> bool {
+        self.mounts_want_sweep.take()
     }
 
     /// Returns a number that is used only once.
@@ -307,7 +324,7 @@ impl Mount {
         self.nodes.borrow_mut().remove(&dropped.node);
         self.dropped.borrow_mut().push(dropped);
         if self.wants_sweep() {
-            self.shared.ask_sweep();
+            self.shared.ask_sweep_of_mounts();
         }
     }
 

@@ -72,17 +72,27 @@ impl<F: ?Sized> Descriptors<F> {
     }
 
     /// Makes `number` refer to `file`. Returns the file it referred to. `EBADF`: no such number; `ENOMEM`.
-    #[expect(clippy::disallowed_methods, reason = "the room is there")]
+    #[inline]
     pub fn replace(&mut self, number: usize, file: Rc<F>, close_on_exec: bool) -> Result<Option<Rc<F>>, Errno> {
         if number >= DESCRIPTORS_MAX {
             return Err(Errno::EBADF);
         }
-        let missing = (number + 1).saturating_sub(self.entries.len());
-        self.entries.try_make_room(missing)?;
-        self.entries.extend(core::iter::repeat_with(|| None).take(missing));
+        if number >= self.entries.len() {
+            self.grow(number + 1)?;
+        }
         let old = self.entries[number].replace(Entry { file, close_on_exec });
         self.lowest_free += (number == self.lowest_free) as usize;
         Ok(old.map(|entry| entry.file))
+    }
+
+    /// Makes room for numbers below `count`, which are more than there are. `ENOMEM`.
+    #[cold]
+    #[expect(clippy::disallowed_methods, reason = "the room is there")]
+    fn grow(&mut self, count: usize) -> Result<(), Errno> {
+        let missing = count - self.entries.len();
+        self.entries.try_make_room(missing)?;
+        self.entries.extend(core::iter::repeat_with(|| None).take(missing));
+        Ok(())
     }
 
     /// Frees a number. `EBADF`.
