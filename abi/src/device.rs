@@ -6,7 +6,7 @@
 
 use core::fmt::{Display, Formatter, Result};
 
-/// Limit of the names in /dev that one system declares, links included: devfs has memory for so many.
+/// Limit of the names in /dev that one system declares, links and folders included: devfs has memory for so many.
 pub const MAX_NAMES: usize = 128;
 
 const PREFIX: &str = "dev:";

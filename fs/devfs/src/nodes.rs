@@ -20,17 +20,29 @@ const ROOT_MODE: u32 = S_IFDIR | 0o755;
 /// Magic number that statfs(2) reports for a tmpfs, which is what Linux's devtmpfs answers too.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 
-/// An entry of the directory.
+/// An entry of the directory, or of a folder in it: then its name has the folder's before it, and a slash.
 struct Entry {
     name: &'static str,
     content: Content,
+}
+
+impl Entry {
+    /// The folder that it is in; `""`: the directory itself.
+    fn folder(&self) -> &'static str {
+        self.name.split_once('/').map_or("", |(folder, _)| folder)
+    }
+
+    /// Its name in the folder.
+    fn own_name(&self) -> &'static str {
+        self.name.split_once('/').map_or(self.name, |(_, name)| name)
+    }
 }
 
 enum Content {
     Device(Device<'static>),
     /// Symbolic link to a path.
     Link(&'static str),
-    /// Empty directory, for mounting on.
+    /// Directory: empty, for mounting on, or with the devices whose names begin with its own.
     Folder,
 }
 use Content::{Folder, Link};
@@ -64,7 +76,13 @@ impl Devices {
     /// /dev of the devices in `arguments`, as a predecessor has left it in `keep`, or as it is at boot, which is `now`.
     #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn new(arguments: &'static str, keep: Keep, now: Timestamp) -> Self {
-        let entries: Vec<Entry> = Device::table(arguments).flat_map(entries_of).chain(FIXED).collect();
+        let mut entries: Vec<Entry> = Device::table(arguments).flat_map(entries_of).chain(FIXED).collect();
+        for index in 0..entries.len() {
+            let name = entries[index].folder();
+            if !name.is_empty() && !entries.iter().any(|entry| entry.name == name) {
+                entries.push(Entry { name, content: Folder });
+            }
+        }
         let modes = core::iter::once(ROOT_MODE).chain(entries.iter().map(|entry| entry.content.mode()));
         let kept = Kept::open(keep, 1 + entries.len());
         let owner = |(index, mode)| kept.owner(index).unwrap_or(Owner { mode, uid: 0, gid: 0 });
@@ -80,9 +98,11 @@ impl Devices {
         node == ROOT || matches!(self.content(node), Some(Folder))
     }
 
-    /// The entries with their nodes.
-    fn numbered(&self) -> impl Iterator<Item = (&Entry, NodeId)> {
-        self.entries.iter().zip(ROOT + 1..)
+    /// The entries of a directory with their nodes.
+    fn numbered(&self, dir: NodeId) -> impl Iterator<Item = (&Entry, NodeId)> {
+        let folder = dir.checked_sub(ROOT + 1).and_then(|index| self.entries.get(index as usize));
+        let folder = folder.map_or("", |folder| folder.name);
+        self.entries.iter().zip(ROOT + 1..).filter(move |(entry, _)| entry.folder() == folder)
     }
 
     fn owner(&self, node: NodeId) -> Result<Owner, Errno> {
@@ -143,10 +163,10 @@ impl FileSystem for Devices {
         if name == b".." || name == b"." && dir == ROOT {
             return Ok(ROOT);
         }
-        if dir != ROOT {
-            return if name == b"." { Ok(dir) } else { Err(Errno::ENOENT) };
+        if name == b"." {
+            return Ok(dir);
         }
-        let found = self.numbered().find(|(entry, _)| entry.name.as_bytes() == name);
+        let found = self.numbered(dir).find(|(entry, _)| entry.own_name().as_bytes() == name);
         found.map(|(_, node)| node).ok_or(Errno::ENOENT)
     }
 
@@ -160,8 +180,7 @@ impl FileSystem for Devices {
             return Err(Errno::ENOTDIR);
         }
         let dots = [(".", dir, S_IFDIR), ("..", ROOT, S_IFDIR)];
-        let shown = self.numbered().filter(|_| dir == ROOT);
-        let entries = shown.map(|(entry, node)| (entry.name, node, entry.content.mode() & S_IFMT));
+        let entries = self.numbered(dir).map(|(entry, node)| (entry.own_name(), node, entry.content.mode() & S_IFMT));
         let mut next = position;
         for (name, node, mode) in dots.into_iter().chain(entries).skip(position as usize) {
             if !sink.entry(node, next + 1, mode, name.as_bytes()) {
@@ -304,6 +323,22 @@ mod tests {
         let mut listing = Listing(Vec::new(), usize::MAX);
         devices.read_dir(shm, 0, &mut listing).unwrap();
         assert_eq!(listing.0.len(), 2);
+    }
+
+    #[test]
+    fn a_device_with_a_folder_in_its_name_is_in_that_folder() {
+        let table = "dev:input/mice=char,13,63,660,input dev:input/event0=char,13,64,660,input,input/first";
+        let mut devices = Devices::new(table, Keep::simulated(memory(), u64::MAX), Timestamp::default());
+        let folder = devices.lookup(ROOT, b"input").unwrap();
+        assert_eq!(devices.attributes(folder).unwrap().mode & S_IFMT, S_IFDIR);
+        let mut listing = Listing(Vec::new(), usize::MAX);
+        devices.read_dir(folder, 0, &mut listing).unwrap();
+        let names: Vec<&str> = listing.0.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, [".", "..", "mice", "event0", "first"]);
+        let mice = devices.lookup(folder, b"mice").unwrap();
+        assert_eq!(devices.attributes(mice).unwrap().device, 13 << 8 | 63);
+        assert_eq!(devices.lookup(ROOT, b"mice"), Err(Errno::ENOENT));
+        assert_eq!(devices.lookup(mice, b"mice"), Err(Errno::ENOTDIR));
     }
 
     #[test]

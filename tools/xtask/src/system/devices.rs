@@ -5,7 +5,7 @@
 
 use super::written::{WrittenDevice, WrittenService};
 use abi::device::{Device, Kind, MAX_NAMES};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const MAX_MODE: u16 = 0o777;
 
@@ -80,11 +80,13 @@ fn kind(name: &str) -> Result<Kind, String> {
 }
 
 fn check_names(drivers: &[Driver]) -> Result<(), String> {
-    let mut owners = BTreeMap::new();
+    let (mut owners, mut folders) = (BTreeMap::new(), BTreeSet::new());
     for (driver, name) in drivers.iter().flat_map(|driver| driver.names().map(move |name| (driver, name))) {
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
-        if name.is_empty() || !name.chars().all(is_plain) {
-            return Err(wrong(driver, &format!("'{name}': expected a name of letters, digits, '_' and '-'")));
+        if !is_name(name) {
+            return Err(wrong(
+                driver,
+                &format!("'{name}': expected a name of letters, digits, '_' and '-', or one in a folder (input/mice)"),
+            ));
         }
         if let Some(other) = owners.insert(name, &driver.service) {
             return Err(wrong(driver, &format!("{name}: expected each name in /dev once, and service {other} has it")));
@@ -95,11 +97,25 @@ fn check_names(drivers: &[Driver]) -> Result<(), String> {
                 &format!("{name}: mode: expected at most 0o777, not {:#o}", driver.written.mode),
             ));
         }
-        if owners.len() > MAX_NAMES {
+        folders.extend(name.split_once('/').map(|(folder, _)| folder));
+        if let Some(folder) = folders.iter().find(|folder| owners.keys().any(|name| name == *folder)) {
+            return Err(wrong(driver, &format!("{name}: expected a folder or a device named {folder}, not both")));
+        }
+        if owners.len() + folders.len() > MAX_NAMES {
             return Err(wrong(driver, &format!("{name}: expected at most {MAX_NAMES} names in /dev")));
         }
     }
     Ok(())
+}
+
+/// Whether a name is plain, or a folder's and a plain one behind a slash.
+fn is_name(name: &str) -> bool {
+    let is_plain = |part: &str| {
+        let letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+        !part.is_empty() && part.chars().all(letter)
+    };
+    let (folder, own) = name.split_once('/').unwrap_or(("dev", name));
+    is_plain(folder) && is_plain(own)
 }
 
 fn check_numbers(drivers: &[Driver]) -> Result<(), String> {
@@ -207,6 +223,7 @@ devices = [{ name = "counter", kind = "char", major = 60 }]
         assert!(
             refusal("links = [\"disk\"]", "links = [\"null\"]").contains("service disk: devices: null: expected each")
         );
+        assert!(refusal("name = \"hda\"", "name = \"a/b/c\"").contains("'a/b/c': expected a name of letters"));
         assert!(
             refusal("name = \"hda\"", "name = \"h,da\"").contains("service disk: devices: 'h,da': expected a name of")
         );
