@@ -132,6 +132,10 @@ pub struct ExecOptions {
     pub icount: bool,
     /// The shell command at the other end of the second serial line.
     pub com2: Option<String>,
+    /// The machine has a tablet.
+    pub tablet: bool,
+    /// What is typed meanwhile.
+    pub keys: Option<PathBuf>,
     /// Where the decoded trace goes.
     pub trace: Option<PathBuf>,
     /// The command for the guest's shell.
@@ -256,6 +260,8 @@ fn parse_exec(parser: &mut lexopt::Parser) -> Result<Action> {
                 "--out" => options.out = Some(folder_or_file(parser, &option)?),
                 "--icount" => options.icount = true,
                 "--com2" => options.com2 = Some(text(value_of(parser, &option)?)?),
+                "--tablet" => options.tablet = true,
+                "--keys" => options.keys = Some(folder_or_file(parser, &option)?),
                 "--trace" => options.trace = Some(folder_or_file(parser, &option)?),
                 _ => machine_option(parser, "exec", &option, &mut options.machine)?,
             },

@@ -4,6 +4,7 @@ use crate::bundle::{Bundle, Root};
 use crate::cli::{DEFAULT_SYSTEM, ExecOptions, RAMDISK_SYSTEM};
 use crate::debian::Set;
 use crate::guest::{Guest, Job, Outcome};
+use crate::keys::Script;
 use crate::process::tail;
 use crate::run::EXIT_MACHINE_DIED;
 use crate::second_line::SecondLine;
@@ -34,8 +35,9 @@ pub fn exec(workspace: &Workspace, options: &ExecOptions) -> Result<u8> {
         Some(path) => Some(File::create(path).with_context(|| format!("cannot make {}", path.display()))?),
         None => None,
     };
+    let keys = options.keys.as_deref().map(Script::read).transpose()?;
     let packages = Set::get(&workspace.build, &options.machine.packages)?;
-    let guest = Guest::prepare(workspace, &bundle, &Job { packages: packages.as_ref(), ..job(options) })?;
+    let guest = Guest::prepare(workspace, &bundle, &Job { packages: packages.as_ref(), keys, ..job(options) })?;
     workspace.release_lock();
     let outcome = guest.run(pass_to(io::stdout()), pass_to(io::stderr()))?;
     if let (Some(to), Some(raw)) = (&mut trace_to, guest.trace()) {
@@ -52,6 +54,7 @@ fn job(options: &ExecOptions) -> Job<'_> {
         overlays: &options.machine.overlays,
         wants_out: options.out.is_some(),
         icount: options.icount,
+        tablet: options.tablet,
         trace: options.trace.is_some(),
         memory_mib: options.machine.memory_mib,
         processors: options.machine.processors,

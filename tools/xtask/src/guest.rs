@@ -8,6 +8,7 @@
 use crate::bundle::{Bundle, PRINTER, Root};
 use crate::c_programs::CProgram;
 use crate::debian::Set;
+use crate::keys::{Ear, Script, Typist};
 use crate::machine::{Boot, Line, Machine};
 use crate::process::{self, tail};
 use crate::rootfs::{self, Contents};
@@ -48,6 +49,8 @@ pub struct Job<'a> {
     pub wants_out: bool,
     /// Count instructions.
     pub icount: bool,
+    /// With a tablet.
+    pub tablet: bool,
     /// Record the trace.
     pub trace: bool,
     /// Memory in MiB.
@@ -64,6 +67,8 @@ pub struct Job<'a> {
     pub display: bool,
     /// The other end of the second serial line.
     pub second_line: Option<SecondLine>,
+    /// What is typed while the command runs.
+    pub keys: Option<Script>,
     /// Nobody is there, but a file that keeps what is sent: [`Guest::second_line_file`].
     pub keeps_second_line: bool,
     /// End the machine when it takes longer.
@@ -80,6 +85,7 @@ impl<'a> Job<'a> {
             c_programs: &[],
             wants_out: false,
             icount: false,
+            tablet: false,
             trace: false,
             memory_mib: 512,
             processors: 1,
@@ -88,6 +94,7 @@ impl<'a> Job<'a> {
             recorded_disk: None,
             display: false,
             second_line: None,
+            keys: None,
             keeps_second_line: false,
             limit: None,
         }
@@ -98,6 +105,8 @@ impl<'a> Job<'a> {
 pub struct Guest {
     machine: Machine,
     second_line: Option<(SecondLine, PathBuf)>,
+    /// What is typed, and where QEMU's monitor is.
+    keys: Option<(Script, PathBuf)>,
     limit: Option<Duration>,
     /// The folder of its files; they are gone when this is dropped.
     pub folder: RunFolder,
@@ -164,7 +173,15 @@ impl Guest {
         machine.disk_rate = job.disk_rate;
         machine.processors = job.processors;
         machine.display = job.display;
-        Ok(Self { machine, second_line, limit: job.limit, folder })
+        if job.tablet {
+            machine.extra.extend(["-device".into(), "virtio-tablet-pci,disable-legacy=on".into()]);
+        }
+        let keys = job.keys.clone().map(|script| (script, folder.join("monitor")));
+        if let Some((_, socket)) = &keys {
+            let server = format!("unix:{},server=on,wait=off", socket.display());
+            machine.extra.extend(["-qmp".into(), server.into()]);
+        }
+        Ok(Self { machine, second_line, keys, limit: job.limit, folder })
     }
 
     /// Runs a command that has to succeed. → what it has printed.
@@ -187,17 +204,25 @@ impl Guest {
     /// When QEMU cannot be started, or the command on the second serial line fails.
     pub fn run(&self, on_output: impl FnMut(&[u8]) + Send, on_errors: impl FnMut(&[u8]) + Send) -> Result<Outcome> {
         let second_line = self.second_line.as_ref().map(|(line, socket)| line.listen(socket)).transpose()?;
-        let outcome = self.run_machine(on_output, on_errors);
-        second_line.map_or(Ok(()), Running::finish).and(outcome)
+        let typist = self.keys.as_ref().map(|(script, socket)| script.start(socket));
+        let outcome = self.run_machine(on_output, on_errors, typist.as_ref().map(Typist::ear));
+        let typed = typist.map_or(Ok(()), Typist::finish);
+        second_line.map_or(Ok(()), Running::finish).and(typed).and(outcome)
     }
 
-    fn run_machine(&self, on_output: impl FnMut(&[u8]) + Send, on_errors: impl FnMut(&[u8]) + Send) -> Result<Outcome> {
+    fn run_machine(
+        &self,
+        on_output: impl FnMut(&[u8]) + Send,
+        on_errors: impl FnMut(&[u8]) + Send,
+        ear: Option<Ear>,
+    ) -> Result<Outcome> {
         let mut qemu = self.machine.command();
         qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut qemu = qemu.spawn().context("cannot start QEMU")?;
         let (Some(stdout), Some(stderr)) = (qemu.stdout.take(), qemu.stderr.take()) else {
             bail!("QEMU has no output");
         };
+        let (stdout, stderr) = (Heard { from: stdout, ear: ear.clone() }, Heard { from: stderr, ear });
         thread::scope(|scope| {
             let (ended, wait) = mpsc::channel();
             let also_ended = ended.clone();
@@ -263,6 +288,22 @@ impl Guest {
         fs::create_dir_all(to).with_context(|| format!("cannot make the folder {}", to.display()))?;
         process::run(Command::new("cp").args(["-a", "-T"]).arg(&entries).arg(to))?;
         fs::remove_dir_all(&taken).context("cannot remove the files taken from the disk")
+    }
+}
+
+/// A line of the machine that somebody who types listens to.
+struct Heard<R> {
+    from: R,
+    ear: Option<Ear>,
+}
+
+impl<R: Read> Read for Heard<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.from.read(buffer)?;
+        if let Some(ear) = &self.ear {
+            ear.hear(&buffer[..count]);
+        }
+        Ok(count)
     }
 }
 

@@ -28,6 +28,7 @@ mod ext2_times;
 mod faults;
 mod guest;
 mod image;
+mod keys;
 mod linux;
 mod m3ipc_header;
 mod machine;

@@ -37,6 +37,8 @@ pub struct Terms {
     pub memory_mib: u32,
     /// `icount`: instructions are counted.
     pub icount: bool,
+    /// `tablet`: the machine has a tablet.
+    pub tablet: bool,
     /// `disk_rate BYTES`: what the disks read in a second.
     pub disk_rate: Option<u32>,
     /// `package NAMES`: Debian packages for the root file system.
@@ -53,6 +55,7 @@ impl Default for Terms {
             limit: USUAL_LIMIT,
             memory_mib: 512,
             icount: false,
+            tablet: false,
             disk_rate: None,
             packages: Vec::new(),
             second_disk_mib: None,
@@ -103,11 +106,12 @@ fn terms(text: &str) -> Result<Terms> {
             "timeout" => terms.limit = Duration::from_secs(value.parse().with_context(wrong)?),
             "memory" => terms.memory_mib = value.parse().with_context(wrong)?,
             "icount" => terms.icount = true,
+            "tablet" => terms.tablet = true,
             "disk_rate" => terms.disk_rate = Some(value.parse().with_context(wrong)?),
             "package" => terms.packages.extend(debian::names(value)?),
             "second_disk" => terms.second_disk_mib = Some(value.parse().with_context(wrong)?),
             _ => bail!(
-                "expected system, status, timeout, memory, icount, disk_rate, package or second_disk, not '{key}'"
+                "expected system, status, timeout, memory, icount, tablet, disk_rate, package or second_disk, not '{key}'"
             ),
         }
     }

@@ -6,6 +6,7 @@ use super::{DEEP_VARIABLE, Setting, Test, Verdict, dialogue};
 use crate::cli::Depth;
 use crate::debian::Set;
 use crate::guest::{Guest, Job, Outcome};
+use crate::keys::Script;
 use crate::process::{self, tail};
 use crate::second_line::SecondLine;
 use anyhow::{Context, Result, bail};
@@ -92,10 +93,12 @@ fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
         c_programs: setting.c_programs()?,
         wants_out: check.is_some(),
         icount: case.terms.icount,
+        tablet: case.terms.tablet,
         memory_mib: case.terms.memory_mib,
         disk_rate: case.terms.disk_rate,
         second_disk_mib: case.terms.second_disk_mib,
         second_line: second_line(case, &overlay)?,
+        keys: case.companion("keys").as_deref().map(Script::read).transpose()?,
         limit: Some(limit),
         ..Job::new(&command)
     };

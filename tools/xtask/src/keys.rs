@@ -1,0 +1,370 @@
+//! `--keys FILE`: types, moves and touches at the machine's keyboard and pointer while the command runs, by QEMU's monitor (QMP).
+//!
+//! Each line of the file is a step, done in order. Empty lines and those that begin with `#` count as nothing.
+//!
+//! | line | does |
+//! |---|---|
+//! | `wait TEXT` | waits until the command or the console prints TEXT, after what the last `wait` saw |
+//! | `type TEXT` | types TEXT on a US keyboard; `\n` is Enter, `\e` Escape, `\t` Tab, `\\` a backslash |
+//! | `keys ctrl-alt-f2 x` | presses the keys of each word together (QEMU's names) |
+//! | `down KEY`, `up KEY` | presses or releases one key |
+//! | `move X Y` | moves a mouse |
+//! | `at X Y` | moves a tablet or a finger to a place from 0 to 32767 |
+//! | `press BUTTON`, `release BUTTON` | `left`, `middle`, `right`, `side`, `extra`, `wheel-up`, `wheel-down` |
+//! | `pause MS` | waits so long |
+//! | `again` | goes on with the first line, until the machine ends |
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How long QEMU takes to make its socket.
+const SOCKET_LIMIT: Duration = Duration::from_secs(60);
+const SOCKET_POLL: Duration = Duration::from_millis(20);
+/// What of the output is looked at again: longer than any text that is waited for.
+const SEEN_BYTES: usize = 64 << 10;
+/// Between two events of a key: a keyboard's, and longer than the guest's debouncing is short.
+const STROKE: Duration = Duration::from_millis(10);
+
+/// One step.
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    Wait(String),
+    Pause(Duration),
+    Again,
+    /// Events of one moment.
+    Events(Vec<Value>),
+}
+
+/// The steps, each with its line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Script(Vec<(usize, Step)>);
+
+impl Script {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or a line is no step.
+    pub fn read(path: &Path) -> Result<Script> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Script::parse(&text).with_context(|| path.display().to_string())
+    }
+
+    fn parse(text: &str) -> Result<Script> {
+        let mut steps = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let of_line = steps_of(line).with_context(|| format!("line {}: '{line}'", index + 1))?;
+            steps.extend(of_line.into_iter().map(|step| (index + 1, step)));
+        }
+        Ok(Script(steps))
+    }
+
+    /// Starts to type into the machine whose monitor is at `socket`.
+    pub fn start(&self, socket: &Path) -> Typist {
+        let seen = Arc::new(Seen::default());
+        let (script, socket, heard) = (self.clone(), socket.to_path_buf(), seen.clone());
+        Typist { seen, thread: thread::spawn(move || script.play(&socket, &heard)) }
+    }
+
+    fn play(&self, socket: &Path, seen: &Seen) -> Result<()> {
+        let mut monitor = Monitor::connect(socket, seen)?;
+        let (mut steps, mut goes_round) = (self.0.iter(), false);
+        while let Some((line, step)) = steps.next() {
+            match step {
+                Step::Again => (steps, goes_round) = (self.0.iter(), true),
+                Step::Wait(text) if !seen.wait_for(text.as_bytes()) => {
+                    if goes_round {
+                        return Ok(());
+                    }
+                    bail!("line {line}: the machine ended before '{text}' was printed");
+                }
+                Step::Wait(_) => {}
+                Step::Pause(duration) => thread::sleep(*duration),
+                Step::Events(events) => {
+                    monitor
+                        .execute(&json!({"execute": "input-send-event", "arguments": {"events": events}}))
+                        .with_context(|| format!("line {line}"))?;
+                    thread::sleep(STROKE);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the machine has printed and nobody has waited for.
+#[derive(Default)]
+struct Seen {
+    /// The output, and whether it has ended.
+    output: Mutex<(VecDeque<u8>, bool)>,
+    changed: Condvar,
+}
+
+impl Seen {
+    fn add(&self, bytes: &[u8], ended: bool) {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.0.extend(bytes);
+        let excess = output.0.len().saturating_sub(SEEN_BYTES);
+        output.0.drain(..excess);
+        output.1 |= ended;
+        self.changed.notify_all();
+    }
+
+    fn has_ended(&self) -> bool {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).1
+    }
+
+    /// Waits for a text, and drops it with what came before. Returns false if the machine ends first.
+    fn wait_for(&self, text: &[u8]) -> bool {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let found = output.0.make_contiguous().windows(text.len()).position(|window| window == text);
+            if let Some(at) = found {
+                output.0.drain(..at + text.len());
+                return true;
+            }
+            if output.1 {
+                return false;
+            }
+            output = self.changed.wait(output).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A script that is being played.
+pub struct Typist {
+    seen: Arc<Seen>,
+    thread: JoinHandle<Result<()>>,
+}
+
+/// The side of a [`Typist`] that hears what the machine prints.
+#[derive(Clone)]
+pub struct Ear(Arc<Seen>);
+
+impl Ear {
+    /// Takes what was printed.
+    pub fn hear(&self, bytes: &[u8]) {
+        self.0.add(bytes, false);
+    }
+}
+
+impl Typist {
+    /// For whoever reads the machine's output.
+    pub fn ear(&self) -> Ear {
+        Ear(self.seen.clone())
+    }
+
+    /// Ends, because the machine has ended.
+    ///
+    /// # Errors
+    /// When not everything was typed.
+    pub fn finish(self) -> Result<()> {
+        self.seen.add(&[], true);
+        self.thread.join().map_err(|_| anyhow::anyhow!("typing failed"))?.context("--keys")
+    }
+}
+
+/// QEMU's monitor for programs.
+struct Monitor {
+    stream: UnixStream,
+    lines: BufReader<UnixStream>,
+}
+
+impl Monitor {
+    fn connect(socket: &Path, seen: &Seen) -> Result<Monitor> {
+        let begun = Instant::now();
+        let stream = loop {
+            match UnixStream::connect(socket) {
+                Ok(stream) => break stream,
+                Err(error) if begun.elapsed() > SOCKET_LIMIT || seen.has_ended() => {
+                    return Err(error).context("QEMU's monitor does not answer");
+                }
+                Err(_) => thread::sleep(SOCKET_POLL),
+            }
+        };
+        let mut monitor = Monitor { lines: BufReader::new(stream.try_clone()?), stream };
+        monitor.execute(&json!({"execute": "qmp_capabilities"}))?;
+        Ok(monitor)
+    }
+
+    fn execute(&mut self, command: &Value) -> Result<()> {
+        writeln!(self.stream, "{command}").context("QEMU's monitor has ended")?;
+        loop {
+            let mut line = String::new();
+            if self.lines.read_line(&mut line)? == 0 {
+                bail!("QEMU's monitor has ended");
+            }
+            let reply: Value = serde_json::from_str(&line)?;
+            if let Some(error) = reply.get("error") {
+                bail!("QEMU refuses {command}: {error}");
+            }
+            if reply.get("return").is_some() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn steps_of(line: &str) -> Result<Vec<Step>> {
+    let (word, rest) = line.trim_start().split_once(' ').unwrap_or((line.trim(), ""));
+    let number = |text: &str| text.trim().parse::<i64>().with_context(|| format!("'{text}' is no number"));
+    let both = || rest.trim().split_once(' ').context("two numbers are expected");
+    let axes = |kind: &str| -> Result<Vec<Step>> {
+        let (x, y) = both()?;
+        let axis = |axis: &str, value: i64| json!({"type": kind, "data": {"axis": axis, "value": value}});
+        Ok(vec![Step::Events(vec![axis("x", number(x)?), axis("y", number(y)?)])])
+    };
+    let button = |down: bool| {
+        let event = json!({"type": "btn", "data": {"button": rest.trim(), "down": down}});
+        vec![Step::Events(vec![event])]
+    };
+    Ok(match word {
+        "wait" if !rest.is_empty() => vec![Step::Wait(rest.to_string())],
+        "again" => vec![Step::Again],
+        "pause" => vec![Step::Pause(Duration::from_millis(number(rest)?.unsigned_abs()))],
+        "type" => typed(rest)?,
+        "keys" => rest.split_whitespace().flat_map(|word| stroke(&word.split('-').collect::<Vec<_>>())).collect(),
+        "down" => vec![Step::Events(vec![key(rest.trim(), true)])],
+        "up" => vec![Step::Events(vec![key(rest.trim(), false)])],
+        "move" => axes("rel")?,
+        "at" => axes("abs")?,
+        "press" => button(true),
+        "release" => button(false),
+        _ => bail!("expected wait, type, keys, down, up, move, at, press, release, pause or again"),
+    })
+}
+
+fn key(name: &str, down: bool) -> Value {
+    json!({"type": "key", "data": {"down": down, "key": {"type": "qcode", "data": name}}})
+}
+
+/// Presses keys one after the other, and releases them in the opposite order.
+fn stroke(names: &[&str]) -> Vec<Step> {
+    let down = names.iter().map(|name| key(name, true));
+    let up = names.iter().rev().map(|name| key(name, false));
+    down.chain(up).map(|event| Step::Events(vec![event])).collect()
+}
+
+fn typed(text: &str) -> Result<Vec<Step>> {
+    let mut steps = Vec::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        let letter = match letter {
+            '\\' => match letters.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some('e') => '\u{1b}',
+                Some('\\') => '\\',
+                other => bail!("expected \\n, \\t, \\e or \\\\, not {other:?}"),
+            },
+            letter => letter,
+        };
+        let (name, shifted) = key_of(letter).with_context(|| format!("no key has '{letter}'"))?;
+        steps.extend(if shifted { stroke(&["shift", &name]) } else { stroke(&[&name]) });
+    }
+    Ok(steps)
+}
+
+/// QEMU's name of the key of a character on a US keyboard, and whether Shift is pressed with it.
+fn key_of(letter: char) -> Option<(String, bool)> {
+    const PLAIN: [(char, &str); 15] = [
+        ('\n', "ret"),
+        ('\t', "tab"),
+        ('\u{1b}', "esc"),
+        (' ', "spc"),
+        ('-', "minus"),
+        ('=', "equal"),
+        ('[', "bracket_left"),
+        (']', "bracket_right"),
+        (';', "semicolon"),
+        ('\'', "apostrophe"),
+        ('`', "grave_accent"),
+        ('\\', "backslash"),
+        (',', "comma"),
+        ('.', "dot"),
+        ('/', "slash"),
+    ];
+    const SHIFTED: [(char, char); 21] = [
+        ('!', '1'),
+        ('@', '2'),
+        ('#', '3'),
+        ('$', '4'),
+        ('%', '5'),
+        ('^', '6'),
+        ('&', '7'),
+        ('*', '8'),
+        ('(', '9'),
+        (')', '0'),
+        ('_', '-'),
+        ('+', '='),
+        ('{', '['),
+        ('}', ']'),
+        (':', ';'),
+        ('"', '\''),
+        ('~', '`'),
+        ('|', '\\'),
+        ('<', ','),
+        ('>', '.'),
+        ('?', '/'),
+    ];
+    if let Some((_, under)) = SHIFTED.iter().find(|(shifted, _)| *shifted == letter) {
+        return key_of(*under).map(|(name, _)| (name, true));
+    }
+    if letter.is_ascii_alphanumeric() {
+        return Some((letter.to_ascii_lowercase().to_string(), letter.is_ascii_uppercase()));
+    }
+    PLAIN.iter().find(|(plain, _)| *plain == letter).map(|(_, name)| ((*name).to_string(), false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        let script = Script::parse(text).expect("is right");
+        let name = |event: &Value| {
+            let sign = if event["data"]["down"] == true { '+' } else { '-' };
+            format!("{sign}{}", event["data"]["key"]["data"].as_str().expect("is a key"))
+        };
+        let events = script.0.iter().flat_map(|(_, step)| match step {
+            Step::Events(events) => events.iter().map(name).collect(),
+            _ => Vec::new(),
+        });
+        events.collect()
+    }
+
+    #[test]
+    fn capitals_and_signs_are_typed_with_shift() {
+        assert_eq!(names("type a?\\n"), ["+a", "-a", "+shift", "+slash", "-slash", "-shift", "+ret", "-ret"]);
+        assert_eq!(names("type B"), ["+shift", "+b", "-b", "-shift"]);
+    }
+
+    #[test]
+    fn keys_of_a_word_are_pressed_together() {
+        assert_eq!(names("# now\n\nkeys ctrl-c up"), ["+ctrl", "+c", "-c", "-ctrl", "+up", "-up"]);
+    }
+
+    #[test]
+    fn a_line_that_is_no_step_is_named() {
+        let error = format!("{:#}", Script::parse("type x\nmove 1").expect_err("is wrong"));
+        assert_eq!(error, "line 2: 'move 1': two numbers are expected");
+    }
+
+    #[test]
+    fn a_wait_sees_only_what_came_after_the_last_one() {
+        let seen = Seen::default();
+        seen.add(b"ready ready", false);
+        assert!(seen.wait_for(b"ready") && seen.wait_for(b"ready"));
+        seen.add(b"", true);
+        assert!(!seen.wait_for(b"ready"));
+    }
+}
