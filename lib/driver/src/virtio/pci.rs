@@ -206,6 +206,14 @@ impl<R: Registers> Transport for PciTransport<R> {
         }
         Ok(())
     }
+
+    fn write_config(&mut self, offset: usize, from: &[u8]) -> Result<()> {
+        if offset.checked_add(from.len()).is_none_or(|end| end > self.device.bytes()) {
+            return Err(Errno::EIO);
+        }
+        from.iter().zip(offset..).for_each(|(byte, at)| self.device.write8(at, *byte));
+        Ok(())
+    }
 }
 
 /// Opens the driver's own device, with an MSI-X interrupt for each hook from 0 to `hooks` - 1. Queue n interrupts on hook n, or on

@@ -31,7 +31,11 @@ struct State {
     notified: Vec<u16>,
     vectors: BTreeMap<usize, u16>,
     refuses_features: bool,
+    answers: Option<Answers>,
 }
+
+/// What a device's configuration shows when its first two bytes are these: for devices that are asked so.
+pub type Answers = fn(u8, u8) -> Vec<u8>;
 
 /// A queue as the device sees it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,6 +101,7 @@ impl Device {
             notified: Vec::new(),
             vectors: BTreeMap::new(),
             refuses_features: false,
+            answers: None,
         })))
     }
 
@@ -122,6 +127,11 @@ impl Device {
     /// Returns the features that the driver accepted.
     pub fn accepted(&self) -> u64 {
         self.0.borrow().accepted
+    }
+
+    /// Makes the device show answers in its configuration: their length in byte 2, and themselves from byte 8 on.
+    pub fn answer(&self, answers: Answers) {
+        self.0.borrow_mut().answers = Some(answers);
     }
 
     /// Makes the device refuse all features.
@@ -255,7 +265,13 @@ impl State {
             assert_eq!(offset / NOTIFY_MULTIPLIER, value as usize, "each queue is notified at its own place");
             return self.notified.push(value as u16);
         }
-        assert!(kind == Kind::Common, "drivers here do not write the configuration");
+        if kind == Kind::Config {
+            let answers = self.answers.expect("the driver does not write this device's configuration");
+            self.config[offset] = value as u8;
+            let answer = answers(self.config[0], self.config[1]);
+            self.config[2] = answer.len() as u8;
+            return self.config[8..8 + answer.len()].copy_from_slice(&answer);
+        }
         self.common[offset..offset + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
         match offset {
             common::STATUS if value == 0 => self.reset(),

@@ -71,6 +71,12 @@ pub trait Transport {
     /// `EIO`: beyond its end.
     fn config(&self, offset: usize, into: &mut [u8]) -> Result<()>;
 
+    /// Writes bytes of the device-specific configuration.
+    ///
+    /// # Errors
+    /// `EIO`: beyond its end.
+    fn write_config(&mut self, offset: usize, from: &[u8]) -> Result<()>;
+
     /// Reads a field of the device-specific configuration consistently: the device did not change it meanwhile.
     ///
     /// # Errors
