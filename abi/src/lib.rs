@@ -43,6 +43,7 @@ pub mod block;
 pub mod chardev;
 pub mod ds;
 pub mod fs;
+pub mod input;
 pub mod pci;
 pub mod pm;
 pub mod rs;

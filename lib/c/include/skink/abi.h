@@ -769,7 +769,7 @@ _Static_assert(offsetof(struct skink_core_head, info) == 88, "skink_core_head.in
 /* The table of device nodes, as text: the system file declares each device in the entry of the service that drives it, and xtask adds one
  * word for each to the arguments of the services with device_table = true (vfs and devfs). */
 
-/* Limit of the names in /dev that one system declares, links included: devfs has memory for so many. */
+/* Limit of the names in /dev that one system declares, links and folders included: devfs has memory for so many. */
 #define SKINK_DEVICE_MAX_NAMES 128u
 
 /* The protocol of ds, the data store: names of services, and small state that restarted services get back. */
@@ -1354,6 +1354,64 @@ _Static_assert(offsetof(struct skink_framebuffer, pitch) == 8, "skink_framebuffe
 _Static_assert(offsetof(struct skink_framebuffer, width) == 12, "skink_framebuffer.width");
 _Static_assert(offsetof(struct skink_framebuffer, height) == 16, "skink_framebuffer.height");
 _Static_assert(offsetof(struct skink_framebuffer, depth) == 20, "skink_framebuffer.depth");
+
+/* Input devices (keyboards, pointers, touch screens): what input asks their drivers, and what console asks input. Both are chardev. */
+
+/* Size of an event record. */
+#define SKINK_INPUT_EVENT_BYTES 16u
+
+/* Control to a driver: fills the grant with the minor's Description. ENXIO: there is no such device. */
+#define SKINK_INPUT_DESCRIBE 1ull
+
+/* Control to a driver, or of console to input: sets the lights to argument, bits by number LED_* of Linux. */
+#define SKINK_INPUT_SET_LEDS 2ull
+
+/* The minor of input from which console reads the events of all keyboards that no program has for itself (EVIOCGRAB). */
+#define SKINK_INPUT_MINOR_KEYS 0x8000ull
+
+/* Kinds of events. */
+
+/* The end of a packet. */
+#define SKINK_INPUT_KIND_SYN 0u
+
+/* A key or button: 1 pressed, 0 released, 2 repeated. */
+#define SKINK_INPUT_KIND_KEY 1u
+
+/* A relative axis. */
+#define SKINK_INPUT_KIND_REL 2u
+
+/* An absolute axis. */
+#define SKINK_INPUT_KIND_ABS 3u
+
+/* Other facts, such as the scan code. */
+#define SKINK_INPUT_KIND_MSC 4u
+
+/* A switch. */
+#define SKINK_INPUT_KIND_SW 5u
+
+/* A light. */
+#define SKINK_INPUT_KIND_LED 17u
+
+/* Settings of the key repeat. */
+#define SKINK_INPUT_KIND_REP 20u
+
+/* Bytes of the bitmap of keys (KEY_CNT of Linux is 768). */
+#define SKINK_INPUT_KEY_MAP_BYTES 96u
+
+/* Absolute axes that a description has room for. */
+#define SKINK_INPUT_MAX_AXES 16u
+
+/* Bytes of a device's name. */
+#define SKINK_INPUT_NAME_BYTES 48u
+
+/* Bytes of a device's place. */
+#define SKINK_INPUT_PLACE_BYTES 32u
+
+/* Size of the record that DESCRIBE returns. */
+#define SKINK_INPUT_DESCRIPTION_BYTES 540u
+
+/* Flag of a description: the device repeats keys that are held, and sends them as pressed again. */
+#define SKINK_INPUT_FLAG_REPEATS 1u
 
 /* Messages of the kernel itself. Notifications come from HARDWARE and CLOCK; every other message comes from the thread concerned, which
  * blocks until the reply as if it had called SENDREC. */
