@@ -51,11 +51,13 @@ grep -q 'another m3ipcd' error
 steady=$!
 for i in 1 2 3 4 5 6 7 8 9 10; do
     sleep 0.3
-    # The worker is the supervisor's only child.
-    kill -9 "$(cat /proc/$broker/task/$broker/children)"
+    # The worker is the supervisor's only child, once the last one has a successor.
+    while worker=$(cat /proc/$broker/task/$broker/children); [ -z "$worker" ]; do sleep 0.01; done
+    # shellcheck disable=SC2086
+    kill -9 $worker
 done
 wait "$steady"
-grep -c 'worker ended' log | grep -qx 10
+while [ "$(grep -c 'worker ended' log)" -lt 10 ]; do sleep 0.01; done
 "$m3" end
 
 # Garbage at the broker's socket.
