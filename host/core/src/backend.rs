@@ -48,24 +48,44 @@ thread_local! {
 /// # Errors
 /// `NotBound`; `NotInitialised`: there is no broker.
 pub fn member() -> Result<Arc<Member>, Error> {
-    if let Some(member) = known_member() {
-        return Ok(member);
-    }
-    join()
+    known_member()?.map_or_else(join, Ok)
 }
 
-fn known_member() -> Option<Arc<Member>> {
-    THREAD.with_borrow_mut(|thread| {
+/// Runs `work` as the calling thread's member, which it finds without a locked instruction.
+fn as_member<T>(work: impl Fn(&Member) -> Result<T, Error>) -> Result<T, Error> {
+    THREAD.with(|thread| {
+        if let Ok(thread) = thread.try_borrow()
+            && let Some(member) = thread.current()
+        {
+            return work(member);
+        }
+        work(&*member()?)
+    })
+}
+
+fn known_member() -> Result<Option<Arc<Member>>, Error> {
+    THREAD.with(|thread| {
+        // A signal handler that runs in the middle of a call.
+        let mut thread = thread.try_borrow_mut().map_err(|_| Error::Busy)?;
         if !thread.mark.as_ref().is_some_and(|mark| mark.is_mine()) {
-            return None;
+            return Ok(None);
         }
         if !thread.is_own && thread.changes != CHANGES.load(Ordering::Acquire) {
             let process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
             thread.member.clone_from(&process.member);
             thread.changes = CHANGES.load(Ordering::Acquire);
         }
-        thread.member.clone().filter(|member| member.is_bound())
+        Ok(thread.member.clone().filter(|member| member.is_bound()))
     })
+}
+
+impl Thread {
+    /// Returns the member if it is known to be this process's, and bound.
+    fn current(&self) -> Option<&Member> {
+        let is_mine = self.mark.as_ref().is_some_and(|mark| mark.is_mine());
+        let is_new = self.is_own || self.changes == CHANGES.load(Ordering::Acquire);
+        self.member.as_deref().filter(|member| is_mine && is_new && member.is_bound())
+    }
 }
 
 /// Asks the broker where this process or thread is bound.
@@ -75,7 +95,8 @@ fn join() -> Result<Arc<Member>, Error> {
     let number = Number::new((answer.value & 0xffff) as i32 - m3ipc::limits::TASKS as i32)?;
     let is_own = answer.value & 1 << 16 != 0;
     let member = Arc::new(Member::new(number, &answer.files)?);
-    THREAD.with_borrow_mut(|thread| {
+    THREAD.with(|thread| {
+        let mut thread = thread.try_borrow_mut().map_err(|_| Error::Busy)?;
         thread.member = Some(member.clone());
         thread.is_own = is_own;
         if !is_own {
@@ -93,7 +114,8 @@ fn join() -> Result<Arc<Member>, Error> {
 
 /// Drops what belongs to the process that this one was forked from.
 fn forget_after_fork() -> Result<(), Error> {
-    THREAD.with_borrow_mut(|thread| {
+    THREAD.with(|thread| {
+        let mut thread = thread.try_borrow_mut().map_err(|_| Error::Busy)?;
         if thread.mark.as_ref().is_some_and(|mark| mark.is_mine()) {
             return Ok(());
         }
@@ -169,7 +191,7 @@ pub fn send(to: i32, message: &Message, ms: i64) -> Result<(), Error> {
     if skink::is_here() {
         return skink::send(to, message, ms);
     }
-    member()?.send(Endpoint::from_raw(to), message, Limit::from_ms(ms))
+    as_member(|member| member.send(Endpoint::from_raw(to), message, Limit::from_ms(ms)))
 }
 
 /// `receive`.
@@ -180,7 +202,7 @@ pub fn receive(from: i32, ms: i64) -> Result<Message, Error> {
     if skink::is_here() {
         return skink::receive(from, ms);
     }
-    member()?.receive(Endpoint::from_raw(from), Limit::from_ms(ms))
+    as_member(|member| member.receive(Endpoint::from_raw(from), Limit::from_ms(ms)))
 }
 
 /// `sendrec`.
@@ -191,7 +213,7 @@ pub fn send_receive(to: i32, message: &Message, ms: i64) -> Result<Message, Erro
     if skink::is_here() {
         return skink::send_receive(to, message, ms);
     }
-    member()?.send_receive(Endpoint::from_raw(to), message, Limit::from_ms(ms))
+    as_member(|member| member.send_receive(Endpoint::from_raw(to), message, Limit::from_ms(ms)))
 }
 
 /// `rcvrqst`.
@@ -202,7 +224,7 @@ pub fn receive_request(ms: i64) -> Result<Message, Error> {
     if skink::is_here() {
         return skink::receive_request(ms);
     }
-    member()?.receive_request(Limit::from_ms(ms))
+    as_member(|member| member.receive_request(Limit::from_ms(ms)))
 }
 
 /// `reply`.
@@ -213,7 +235,7 @@ pub fn reply(to: i32, message: &Message) -> Result<(), Error> {
     if skink::is_here() {
         return skink::reply(to, message);
     }
-    member()?.reply(Endpoint::from_raw(to), message)
+    as_member(|member| member.reply(Endpoint::from_raw(to), message))
 }
 
 /// `notify`, `ntfy_value`.
@@ -224,7 +246,7 @@ pub fn notify(to: i32, value: u64) -> Result<(), Error> {
     if skink::is_here() {
         return skink::notify(to, value);
     }
-    member()?.notify(Endpoint::from_raw(to), value)
+    as_member(|member| member.notify(Endpoint::from_raw(to), value))
 }
 
 /// Two blocks that `vcopy` was asked for, once its parties have been checked.
@@ -270,7 +292,7 @@ pub fn check_copy(from: (i32, usize), to: (i32, usize), bytes: i32) -> Result<Co
         return Err(Error::NotPermitted);
     }
     let arguments = [i64::from(from.0), from.1 as i64, i64::from(to.0), to.1 as i64, i64::from(bytes)];
-    let parties = numbers.map(|number| (number, member.desks.desk(number).word()));
+    let parties = numbers.map(|number| (number, member.desks.desk(number).status()));
     let block = |pid, address| Block { pid, address };
     Ok(Copy { from: block(pids[0], from.1), to: block(pids[1], to.1), bytes: length, arguments, member, parties })
 }
@@ -297,7 +319,7 @@ impl Copy {
         }
         let desks = &self.member.desks;
         let has_moved =
-            |(number, word): &(Number, _)| *number != self.member.number && desks.desk(*number).word() != *word;
+            |(number, word): &(Number, _)| *number != self.member.number && desks.desk(*number).status() != *word;
         if self.parties.iter().any(has_moved) {
             return Err(Error::BadState);
         }

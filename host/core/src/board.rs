@@ -6,7 +6,7 @@
 use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
 use m3ipc::limits::SLOTS;
-use m3ipc::rights::{Level, Rights, SlotSet};
+use m3ipc::rights::{Level, Rights, SlotSet, Trap};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
@@ -153,6 +153,32 @@ impl Board {
             sends_to: load(&slot.sends_to),
             receives_from: load(&slot.receives_from),
         }
+    }
+
+    /// Whether a process may make this call.
+    pub fn may_call(&self, number: Number, trap: Trap) -> bool {
+        let slot = self.slot(number);
+        slot.is_restricted.load(Acquire) == 0 || slot.traps.load(Relaxed) & 1 << trap as u32 != 0
+    }
+
+    /// Whether a process may send to another, and that one may receive from it.
+    pub fn may_send(&self, from: Number, to: Number) -> bool {
+        let (sender, receiver) = (self.slot(from), self.slot(to));
+        let has =
+            |bits: &Bits, number: Number| bits[number.index() / 64].load(SeqCst) & 1 << (number.index() % 64) != 0;
+        (sender.is_restricted.load(Acquire) == 0 || has(&sender.sends_to, to))
+            && (receiver.is_restricted.load(Acquire) == 0 || has(&receiver.receives_from, from))
+    }
+
+    /// Whether a process may receive from another.
+    pub fn may_receive(&self, from: Number, to: Number) -> bool {
+        let receiver = self.slot(to);
+        receiver.is_restricted.load(Acquire) == 0 || load(&receiver.receives_from).contains(from)
+    }
+
+    /// Returns the node of a slot's occupant.
+    pub fn node_of(&self, number: Number) -> i32 {
+        self.slot(number).node.load(Relaxed)
     }
 
     /// Returns what else `setpriv` sets: the slot to warn, the call mask and the alarm.

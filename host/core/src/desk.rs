@@ -10,7 +10,7 @@
 
 use m3ipc::endpoint::Number;
 use m3ipc::limits::SLOTS;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Release, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The desks of a container.
@@ -24,17 +24,19 @@ pub struct Desks {
     desks: [Desk; SLOTS],
 }
 
-/// The desk of a slot.
-#[repr(C, align(128))]
+/// The desk of a slot. What others change, what they look at at each message, and what only its owner touches are in lines of their own.
+#[repr(C, align(256))]
 pub struct Desk {
-    /// What its owner does: a [`Doing`].
+    /// What its owner does: a [`Doing`]. While it is about to wait, and looks again for a few microseconds, this is `Running`.
     word: AtomicU64,
+    unused: [AtomicU64; 7],
     /// 1 while its owner sleeps or is about to.
     pub bell: AtomicU32,
     /// The processor that its owner was on when it waited last.
     pub cpu: AtomicU32,
-    /// Others write what is above; its owner alone what is below, in another cache line.
-    unused: [AtomicU64; 6],
+    unused_too: [AtomicU64; 7],
+    /// What its owner waits for, from the first moment on: for those who are not told by a box.
+    status: AtomicU64,
     /// Messages that its owner has sent.
     pub sent: AtomicU64,
     /// Blocks that its owner has copied.
@@ -185,9 +187,14 @@ impl Desk {
         Word(self.word.load(SeqCst))
     }
 
-    /// The same for who is about to replace it: the cache line is fetched for writing at once.
-    pub fn word_to_replace(&self) -> Word {
-        Word(self.word.compare_exchange(u64::MAX, u64::MAX, SeqCst, SeqCst).unwrap_or_else(|word| word))
+    /// Returns what its owner waits for, also while it does not sleep yet.
+    pub fn status(&self) -> Word {
+        Word(self.status.load(SeqCst))
+    }
+
+    /// Says what its owner waits for. For its owner.
+    pub fn set_status(&self, word: Word) {
+        self.status.store(word.0, Release);
     }
 
     /// Sets its word. For its owner.
@@ -203,6 +210,7 @@ impl Desk {
     /// Forgets what a former owner did. For the broker.
     pub fn clear(&self) {
         self.set(Word::new(Doing::Running, 0));
+        self.set_status(Word::new(Doing::Running, 0));
         self.sent.store(0, SeqCst);
         self.copied.store(0, SeqCst);
         self.seen.iter().for_each(|word| word.store(0, SeqCst));

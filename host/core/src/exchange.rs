@@ -1,38 +1,38 @@
 //! The calls that move messages, by the rules of [`m3ipc::rendezvous`].
 //!
-//! A message that is sent lies in the box of the two, whatever happens next. If the receiver's desk says that it would take it, the sender
-//! claims it there, and both calls have ended: the receiver finds the message when it runs. Otherwise the sender waits until the message has
-//! been taken. A receiver says that it looks, looks, and only if nothing came meanwhile that it waits: so nobody can be claimed while
-//! something else is there that comes first.
+//! While both processes run, or take turns on one processor, they need their box alone ([`crate::pair`]): the receiver announces there that it
+//! waits for this one, the sender puts its message there, and both calls have ended. Who has looked again for some microseconds in vain
+//! announces on its desk what it waits for, and sleeps. Then others find it there: a sender claims a receiver by one compare-and-exchange of
+//! its word, and who closes a circle of waits finds the circle.
 //!
-//! Neighbours: `take` is what a receiver finds in its boxes, `circles` finds waits that would never end.
+//! Everybody who announces on a desk says first that it looks, looks, and only if nothing came meanwhile that it waits: so nobody is seen
+//! waiting for what has come already.
+//!
+//! Neighbours: `receive` has the calls that receive, `take` what a receiver finds in its boxes, `circles` finds waits that would never end.
 
 use crate::desk::{Doing, From, Takes, Word};
-use crate::member::{Member, Peers};
-use crate::pair::{Channel, Found};
-use crate::wait::{Limit, Outcome, now_ns, ring, wait};
+use crate::member::{Ends, Member, Peers};
+use crate::pair::{Asks, Offered};
+use crate::wait::{Limit, Outcome, coarse_now_ns, look_again, now_ns, ring, sleep_until};
 use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
 use m3ipc::message::Message;
 use m3ipc::rights::Trap;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// How long a notification waits for a receiver that waits but has not mapped the box yet.
 const ATTACH_NS: u64 = 100_000_000;
+/// Pause between two looks at a process that is about to do something.
+const PAUSE: Duration = Duration::from_micros(20);
+/// Looks at a process that awaits an answer and is just about to sleep, before its reply fails: a second.
+const REPLY_LOOKS: u32 = 50_000;
 
-/// What a sender does when its message was taken.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Continuation {
-    Return,
-    ReceiveAnswer,
-}
-
-/// A sender whose message lies in a box.
-struct Offer {
-    to: Number,
+/// A process that a call goes to.
+#[derive(Clone, Copy)]
+struct Target {
+    number: Number,
     incarnation: u32,
-    found: Found,
-    word: Word,
 }
 
 impl Member {
@@ -42,8 +42,18 @@ impl Member {
     /// As `Rendezvous::send`, and `TimedOut`, `Interrupted`, `NotBound`.
     pub fn send(&self, to: Endpoint, message: &Message, limit: Limit) -> Result<(), Error> {
         let mut peers = self.begin()?;
-        let result = self.offer_and_wait(&mut peers, to, message, limit, Continuation::Return).map(|_| ());
-        self.finish(&mut peers);
+        let (target, link) = self.reach(&mut peers, to, Trap::Send)?;
+        let offered = link.offer(message, Asks::No);
+        self.count_sent();
+        let result = if self.is_certain(link, target.number, offered) {
+            link.settle(offered);
+            Ok(())
+        } else {
+            let result = self.wait_until_taken(link, target, offered, limit);
+            self.finish(&mut peers);
+            result
+        };
+        peers.last = Some(target.number);
         result
     }
 
@@ -53,28 +63,17 @@ impl Member {
     /// As `Rendezvous::send_receive`, and `TimedOut`, `Interrupted`, `NotBound`.
     pub fn send_receive(&self, to: Endpoint, message: &Message, limit: Limit) -> Result<Message, Error> {
         let mut peers = self.begin()?;
-        let result = self.send_and_receive(&mut peers, to, message, limit).map_err(|error| match error {
-            Error::DestinationDied => Error::PeerDied,
-            other => other,
-        });
+        let died = |error| if error == Error::DestinationDied { Error::PeerDied } else { error };
+        let (target, link) = self.reach(&mut peers, to, Trap::SendReceive).map_err(died)?;
+        let offered = link.offer(message, Asks::Answer);
+        self.count_sent();
+        self.desk().set_status(Word::new(Doing::SendingForAnswer(target.number), offered.number().into()));
+        let result = self.wait_for_answer(link, target, offered, limit);
         self.finish(&mut peers);
-        result
-    }
-
-    /// `receive` from one process or from [`Endpoint::ANY`].
-    ///
-    /// # Errors
-    /// As `Rendezvous::receive`, and `TimedOut`, `Interrupted`, `WokenUp`, `NotBound`.
-    pub fn receive(&self, from: Endpoint, limit: Limit) -> Result<Message, Error> {
-        self.receive_what(from, Takes::All, limit)
-    }
-
-    /// `rcvrqst`.
-    ///
-    /// # Errors
-    /// As [`Member::receive`].
-    pub fn receive_request(&self, limit: Limit) -> Result<Message, Error> {
-        self.receive_what(Endpoint::ANY, Takes::Messages, limit)
+        peers.last = Some(target.number);
+        let mut answer = result?;
+        answer.source = self.board.last_endpoint(target.number).raw();
+        Ok(answer)
     }
 
     /// `reply`.
@@ -83,22 +82,32 @@ impl Member {
     /// As `Rendezvous::reply`, and `NotBound`.
     pub fn reply(&self, to: Endpoint, message: &Message) -> Result<(), Error> {
         let mut peers = self.begin()?;
-        let (to, incarnation) = self.check_destination(to, Trap::Reply)?;
-        let number = peers.next_put();
-        peers.get(self, to, incarnation)?;
-        self.wait_for_attachment(&peers, to, incarnation);
-        if !self.accepts(&peers, to) {
+        let (target, link) = self.reach(&mut peers, to, Trap::Reply)?;
+        let status = self.desks.desk(target.number).status();
+        let offered = link.offer(message, Asks::No);
+        let mut is_done = self.is_certain(link, target.number, offered);
+        // Between looking again and sleeping, whoever awaits this answer announces nothing.
+        let awaits = |link: &Ends| {
+            let desk = self.desks.desk(target.number);
+            status == desk.status()
+                && status.doing() == Doing::SendingForAnswer(self.number)
+                && link.owes_answer(status.call())
+                && self.board.incarnation(target.number) == target.incarnation
+        };
+        for _ in 0..REPLY_LOOKS {
+            if is_done || !awaits(link) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            is_done = link.is_taken(offered) || self.is_certain(link, target.number, offered);
+        }
+        if is_done {
+            link.settle(offered);
+        } else if link.withdraw(offered) {
             return Err(Error::BadState);
         }
-        let channel = peers.get(self, to, incarnation)?.channel(self.number, to);
-        let found = channel.offer(number, now_ns(), message).ok_or(Error::BadState)?;
-        if self.claim(&peers, to) {
-            peers.last = Some(to);
-            return Ok(());
-        }
-        // It has stopped waiting; or it has looked meanwhile, and taken the message.
-        let channel = peers.get(self, to, incarnation)?.channel(self.number, to);
-        if channel.withdraw(found) { Err(Error::BadState) } else { Ok(()) }
+        peers.last = Some(target.number);
+        Ok(())
     }
 
     /// `notify`, `ntfy_value`.
@@ -107,28 +116,25 @@ impl Member {
     /// As `Rendezvous::notify`, and `NotBound`.
     pub fn notify(&self, to: Endpoint, value: u64) -> Result<(), Error> {
         let mut peers = self.begin()?;
-        let (to, incarnation) = self.check_destination(to, Trap::Notify)?;
+        let (target, link) = self.reach(&mut peers, to, Trap::Notify)?;
         if !self.rights().is_system() {
             return Err(Error::Privileges);
         }
-        peers.get(self, to, incarnation)?;
-        self.wait_for_attachment(&peers, to, incarnation);
-        let number = peers.next_put();
-        let channel = peers.get(self, to, incarnation)?.channel(self.number, to);
-        let desk = self.desks.desk(to);
+        let desk = self.desks.desk(target.number);
         let waits = |doing| matches!(doing, Doing::Receiving(from, Takes::All) if self.is_meant(from));
-        if !waits(desk.word().doing()) && !self.board.rights(to).is_system() {
+        let is_waiting = |link: &Ends| waits(desk.status().doing()) || link.waits();
+        if !self.board.rights(target.number).is_system() && !is_waiting(link) {
             return Err(Error::Privileges);
         }
         // One that the receiver was claimed for is not pending any more.
         let is_claimed = desk.word().doing() == Doing::GotNote(self.number);
-        if channel.notes() > usize::from(is_claimed) || !channel.note(number, now_ns(), value) {
+        if !link.note(coarse_now_ns(), value, is_claimed) {
             return Err(Error::Overrun);
         }
         loop {
             let word = desk.word();
             let next = match word.doing() {
-                doing if waits(doing) && channel.is_attached() => Doing::GotNote(self.number),
+                doing if waits(doing) && link.is_attached() => Doing::GotNote(self.number),
                 Doing::Looking => Doing::LookingAgain,
                 _ => break,
             };
@@ -141,209 +147,166 @@ impl Member {
         Ok(())
     }
 
-    fn receive_what(&self, from: Endpoint, takes: Takes, limit: Limit) -> Result<Message, Error> {
-        let mut peers = self.begin()?;
-        self.rights().check_trap(Trap::Receive)?;
-        let source = match from {
-            Endpoint::ANY => None,
-            one => Some(self.board.locate(one).map_err(source_died)?),
-        };
-        let from = match source {
-            None => From::Any,
-            Some((one, _)) if one == self.number => return Err(Error::BadPeer),
-            Some((one, _)) if !self.rights().receives_from.contains(one) => return Err(Error::CallDenied),
-            Some((one, _)) => From::One(one),
-        };
-        let result = self.wait_to_receive(&mut peers, from, takes, source, limit);
-        self.finish(&mut peers);
-        result
+    /// Checks that this call may be made towards a process. Returns it and the box in common.
+    fn reach<'a>(&self, peers: &'a mut Peers, to: Endpoint, trap: Trap) -> Result<(Target, &'a mut Ends), Error> {
+        let (number, incarnation) = self.check_destination(to, trap)?;
+        let link = peers.get(self, number, incarnation)?;
+        let target = Target { number, incarnation };
+        self.wait_for_attachment(link, target);
+        Ok((target, link))
     }
 
-    fn wait_to_receive(
-        &self,
-        peers: &mut Peers,
-        from: From,
-        takes: Takes,
-        source: Option<(Number, u32)>,
-        limit: Limit,
-    ) -> Result<Message, Error> {
+    /// Whether the receiver is certain to take what was offered, because it waits for it. A sleeping one is woken.
+    fn is_certain(&self, link: &mut Ends, to: Number, offered: Offered) -> bool {
+        link.is_awaited(offered) || self.claim(link, to)
+    }
+
+    /// Waits until a message was taken that nobody waited for.
+    fn wait_until_taken(&self, link: &mut Ends, to: Target, offered: Offered, limit: Limit) -> Result<(), Error> {
+        if limit == Limit::NoWait {
+            return take_back(link, offered, Error::Again);
+        }
+        link.set_began(offered, now_ns());
+        let waiting = Word::new(Doing::Sending(to.number), offered.number().into());
         let desk = self.desk();
-        let is_gone = || source.is_some_and(|(number, incarnation)| self.board.incarnation(number) != incarnation);
-        loop {
-            let looking = peers.next_call(Doing::Looking);
-            desk.set(looking);
-            if !peers.is_current(self) {
-                peers.refresh(self);
+        desk.set_status(waiting);
+        let is_taken = || link.is_taken(offered);
+        let is_over = || self.is_gone(to) || !self.is_bound();
+        let mut outcome = Outcome::Done;
+        look_again(desk, self.desks.desk(to.number), is_taken, is_over);
+        if !is_taken() {
+            let is_late = self.announce(waiting, || is_taken().then_some(Doing::Running));
+            if !is_late && self.closes_circle(waiting) {
+                return take_back(link, offered, Error::Locked);
             }
-            if let Some(message) = self.take_next(peers, from, takes) {
-                return Ok(message);
-            }
-            if is_gone() {
-                return Err(Error::SourceDied);
-            }
-            if limit == Limit::NoWait {
+            outcome = sleep_until(desk, limit, || is_taken() || is_over());
+        }
+        if link.is_taken(offered) {
+            link.settle(offered);
+            return Ok(());
+        }
+        take_back(link, offered, self.why_ended(outcome, Error::DestinationDied))
+    }
+
+    /// Waits until a request was taken and answered.
+    fn wait_for_answer(&self, link: &mut Ends, to: Target, request: Offered, limit: Limit) -> Result<Message, Error> {
+        let limit = match (self.is_certain(link, to.number, request), limit) {
+            (false, Limit::NoWait) if link.withdraw(request) => {
                 return Err(Error::Again);
             }
-            let waiting = looking.with(Doing::Receiving(from, takes));
-            if !desk.replace(looking, waiting) {
-                continue;
+            (_, Limit::NoWait) => Limit::Forever,
+            (true, limit) => limit,
+            (false, limit) => {
+                link.set_began(request, now_ns());
+                limit
             }
-            if self.closes_circle(waiting) {
-                return Err(Error::Locked);
-            }
-            let outcome = self.wait_for_claim(peers, waiting, source, limit);
-            let is_over = outcome != Outcome::Done || is_gone() || !self.is_bound();
-            if is_over && desk.replace(waiting, waiting.with(Doing::Running)) {
-                return Err(match outcome {
-                    _ if !self.is_bound() => Error::NotBound,
-                    Outcome::Done => Error::SourceDied,
-                    Outcome::TimedOut => Error::TimedOut,
-                    Outcome::Interrupted => Error::Interrupted,
-                });
-            }
-            desk.replace(waiting, waiting.with(Doing::Looking));
-            match desk.word().doing() {
-                Doing::WokenUp => return Err(Error::WokenUp),
-                Doing::GotMessage(sender) => {
-                    if let Some(message) = self.take_claimed(peers, sender) {
-                        return Ok(message);
-                    }
-                }
-                Doing::GotNote(source) => {
-                    if let Some(message) = self.take_note(peers, source).or_else(|| self.take_posted(source)) {
-                        return Ok(message);
-                    }
-                }
-                // Something lies in a box, or a scribble: look again.
-                _ => {}
-            }
+        };
+        let is_over = || self.is_gone(to) || !self.is_bound();
+        look_again(self.desk(), self.desks.desk(to.number), || link.answer(request).is_some(), is_over);
+        if let Some(answer) = self.take_answer(link, to, request) {
+            return Ok(answer);
         }
+        link.retract_request(request);
+        if let Some(answer) = self.take_answer(link, to, request) {
+            return Ok(answer);
+        }
+        self.sleep_until_answer(link, to, request, limit)
     }
 
-    /// Waits until the desk says something else, the source has ended, or something lies in a box that was new. New boxes are mapped
-    /// meanwhile, and leave the desk as it is: whoever looks for circles must not see this process stop waiting.
-    fn wait_for_claim(&self, peers: &mut Peers, waiting: Word, source: Option<(Number, u32)>, limit: Limit) -> Outcome {
-        let Doing::Receiving(from, takes) = waiting.doing() else { return Outcome::Done };
-        let desk = self.desk();
-        let is_gone = || source.is_some_and(|(number, incarnation)| self.board.incarnation(number) != incarnation);
-        loop {
-            let peer = source.map(|(number, _)| number).or(peers.last);
-            let outcome = wait(desk, peer.map(|peer| self.desks.desk(peer)), limit, || {
-                desk.word() != waiting || is_gone() || !self.is_bound() || !peers.is_current(self)
-            });
-            if outcome != Outcome::Done || desk.word() != waiting || peers.is_current(self) {
-                return outcome;
-            }
-            peers.refresh(self);
-            if desk.word() != waiting || self.next(peers, from, takes).is_some() {
-                return Outcome::Done;
-            }
-        }
+    fn take_answer(&self, link: &mut Ends, from: Target, request: Offered) -> Option<Message> {
+        let found = link.answer(request)?;
+        let answer = link.take_answer(request, found)?;
+        self.tell_sender(from.number, found.number());
+        Some(answer)
     }
 
-    fn send_and_receive(
+    fn sleep_until_answer(
         &self,
-        peers: &mut Peers,
-        to: Endpoint,
-        message: &Message,
+        link: &mut Ends,
+        to: Target,
+        request: Offered,
         limit: Limit,
     ) -> Result<Message, Error> {
-        let offer = self.offer_and_wait(peers, to, message, limit, Continuation::ReceiveAnswer)?;
-        let limit = if limit == Limit::NoWait { Limit::Forever } else { limit };
         let desk = self.desk();
-        let is_over = || self.board.incarnation(offer.to) != offer.incarnation || !self.is_bound();
-        let awaiting = offer.word.with(Doing::AwaitingAnswer(offer.to));
+        let sending = Word::new(Doing::SendingForAnswer(to.number), request.number().into());
+        let awaiting = sending.with(Doing::AwaitingAnswer(to.number));
+        let after = || link.is_taken(request).then_some(Doing::AwaitingAnswer(to.number));
+        if !self.announce(sending, after) && self.closes_circle(sending) {
+            if link.withdraw(request) {
+                return Err(Error::Locked);
+            }
+            desk.set(awaiting);
+        }
         loop {
-            let outcome = wait(desk, Some(self.desks.desk(offer.to)), limit, || {
+            let outcome = sleep_until(desk, limit, || {
                 let word = desk.word();
-                (word != offer.word && word != awaiting) || is_over()
+                let is_told = word != sending && word != awaiting;
+                is_told || link.answer(request).is_some() || self.is_gone(to) || !self.is_bound()
             });
-            let word = desk.word();
-            if word.doing() == Doing::GotMessage(offer.to)
-                && let Some(answer) = self.take_claimed(peers, offer.to)
-            {
+            if let Some(answer) = self.take_answer(link, to, request) {
                 return Ok(answer);
             }
-            if ![offer.word, awaiting].contains(&word) {
+            let word = desk.word();
+            if ![sending, awaiting].contains(&word) {
                 // A scribble: what it says did not happen.
                 desk.replace(word, awaiting);
             }
-            let has_ended = outcome != Outcome::Done || is_over();
-            let running = offer.word.with(Doing::Running);
-            if has_ended && (desk.replace(offer.word, running) || desk.replace(awaiting, running)) {
-                return Err(match outcome {
-                    _ if !self.is_bound() => Error::NotBound,
-                    Outcome::Done => Error::PeerDied,
-                    Outcome::TimedOut => Error::TimedOut,
-                    Outcome::Interrupted => Error::Interrupted,
-                });
+            let has_ended = outcome != Outcome::Done || self.is_gone(to) || !self.is_bound();
+            let running = sending.with(Doing::Running);
+            if has_ended && (desk.replace(sending, running) || desk.replace(awaiting, running)) {
+                return self.give_up(link, to, request, self.why_ended(outcome, Error::PeerDied));
             }
         }
     }
 
-    /// Offers a message, and waits until it was taken, or is certain to be.
-    fn offer_and_wait(
-        &self,
-        peers: &mut Peers,
-        to: Endpoint,
-        message: &Message,
-        limit: Limit,
-        then: Continuation,
-    ) -> Result<Offer, Error> {
-        let trap = if then == Continuation::Return { Trap::Send } else { Trap::SendReceive };
-        let (to, incarnation) = self.check_destination(to, trap)?;
-        peers.get(self, to, incarnation)?;
-        self.wait_for_attachment(peers, to, incarnation);
-        let doing = if then == Continuation::Return { Doing::Sending(to) } else { Doing::SendingForAnswer(to) };
-        let word = peers.next_call(doing);
-        let desk = self.desk();
-        // Before the offer: whoever takes it says on this desk that the wait is over, before it does anything else. Otherwise it could find
-        // this process still sending when it sends in turn, and take that for a circle.
-        desk.set(word);
-        let channel = peers.get(self, to, incarnation)?.channel(self.number, to);
-        let Some(found) = channel.offer(word.call(), now_ns(), message) else {
-            // Only a scribble fills both places: the other end has broken its own box.
-            return Err(Error::Busy);
-        };
-        let offer = Offer { to, incarnation, found, word };
-        self.count_sent();
-        if !self.claim(peers, to) {
-            let channel = peers.get(self, to, incarnation)?.channel(self.number, to);
-            self.wait_until_taken(channel, &offer, limit)?;
+    /// Ends a wait for an answer, unless it has just come.
+    fn give_up(&self, link: &mut Ends, to: Target, request: Offered, error: Error) -> Result<Message, Error> {
+        if let Some(answer) = self.take_answer(link, to, request) {
+            return Ok(answer);
         }
-        peers.last = Some(to);
-        Ok(offer)
+        if link.is_taken(request) {
+            link.settle(request);
+        } else {
+            link.withdraw(request);
+        }
+        link.give_up();
+        Err(error)
     }
 
-    fn wait_until_taken(&self, channel: &Channel, offer: &Offer, limit: Limit) -> Result<(), Error> {
-        let failed = |error| if channel.withdraw(offer.found) { Err(error) } else { Ok(()) };
-        if limit == Limit::NoWait {
-            return failed(Error::Again);
-        }
-        if self.closes_circle(offer.word) {
-            return failed(Error::Locked);
-        }
-        let is_gone = || self.board.incarnation(offer.to) != offer.incarnation;
-        let outcome = wait(self.desk(), Some(self.desks.desk(offer.to)), limit, || {
-            !channel.is_offered(offer.found) || is_gone() || !self.is_bound()
-        });
-        match outcome {
-            _ if !channel.is_offered(offer.found) => Ok(()),
-            _ if !self.is_bound() => failed(Error::NotBound),
-            Outcome::Done => failed(Error::DestinationDied),
-            Outcome::TimedOut => failed(Error::TimedOut),
-            Outcome::Interrupted => failed(Error::Interrupted),
-        }
-    }
-
-    /// Ends the wait of a process that would take a message of this one. Returns whether it did.
-    fn claim(&self, peers: &Peers, to: Number) -> bool {
-        let desk = self.desks.desk(to);
-        let mut word = desk.word_to_replace();
+    /// Announces a wait on this process's desk, unless something has come: then what `after` says. Returns whether that is the case.
+    fn announce(&self, waiting: Word, after: impl Fn() -> Option<Doing>) -> bool {
+        let looking = waiting.with(Doing::Looking);
         loop {
+            self.desk().set(looking);
+            let ended = after();
+            if self.desk().replace(looking, ended.map_or(waiting, |doing| waiting.with(doing))) {
+                return ended.is_some();
+            }
+        }
+    }
+
+    fn is_gone(&self, target: Target) -> bool {
+        self.board.incarnation(target.number) != target.incarnation
+    }
+
+    pub(crate) fn why_ended(&self, outcome: Outcome, died: Error) -> Error {
+        match outcome {
+            _ if !self.is_bound() => Error::NotBound,
+            Outcome::Done => died,
+            Outcome::TimedOut => Error::TimedOut,
+            Outcome::Interrupted => Error::Interrupted,
+        }
+    }
+
+    /// Ends the wait of a process that sleeps and would take a message of this one. Returns whether it did.
+    fn claim(&self, link: &mut Ends, to: Number) -> bool {
+        let desk = self.desks.desk(to);
+        loop {
+            let word = desk.word();
             let (next, is_claim) = match word.doing() {
                 Doing::Looking => (Doing::LookingAgain, false),
-                doing if self.would_accept(peers, to, doing) => (Doing::GotMessage(self.number), true),
+                Doing::Running => return false,
+                _ if self.would_accept(link, word) => (Doing::GotMessage(self.number), true),
                 _ => return false,
             };
             if desk.replace(word, word.with(next)) {
@@ -352,22 +315,19 @@ impl Member {
                 }
                 return is_claim;
             }
-            word = desk.word();
         }
     }
 
-    fn accepts(&self, peers: &Peers, to: Number) -> bool {
-        self.would_accept(peers, to, self.desks.desk(to).word().doing())
-    }
-
-    /// Whether a process that does this takes a message of this one.
-    fn would_accept(&self, peers: &Peers, to: Number, doing: Doing) -> bool {
-        let waits = match doing {
+    /// Whether a process whose desk says this takes a message of this one.
+    fn would_accept(&self, link: &mut Ends, word: Word) -> bool {
+        let waits = match word.doing() {
             Doing::Receiving(from, _) => self.is_meant(from),
-            Doing::AwaitingAnswer(whom) => whom == self.number,
+            Doing::AwaitingAnswer(whom) | Doing::SendingForAnswer(whom) => {
+                whom == self.number && link.owes_answer(word.call())
+            }
             _ => false,
         };
-        waits && peers.live(self, to).is_some_and(|own| own.channel(self.number, to).is_attached())
+        waits && link.is_attached()
     }
 
     fn is_meant(&self, from: From) -> bool {
@@ -375,16 +335,16 @@ impl Member {
     }
 
     /// Waits a moment for a process that waits to map the box it was just given: then it can be told at once.
-    fn wait_for_attachment(&self, peers: &Peers, to: Number, incarnation: u32) {
-        let waits = || matches!(self.desks.desk(to).word().doing(), Doing::Receiving(from, _) if self.is_meant(from));
-        let attached = || peers.mapped(to, incarnation).is_none_or(|own| own.channel(self.number, to).is_attached());
-        if attached() {
+    fn wait_for_attachment(&self, link: &mut Ends, to: Target) {
+        if link.is_attached() {
             return;
         }
+        let desk = self.desks.desk(to.number);
+        let waits = || matches!(desk.status().doing(), Doing::Receiving(from, _) if self.is_meant(from));
         let end = now_ns() + ATTACH_NS;
-        while !attached() && waits() && self.board.incarnation(to) == incarnation && now_ns() < end {
-            ring(self.desks.desk(to));
-            std::thread::sleep(std::time::Duration::from_micros(20));
+        while !link.is_attached() && waits() && !self.is_gone(to) && now_ns() < end {
+            ring(desk);
+            std::thread::sleep(PAUSE);
         }
     }
 
@@ -394,13 +354,15 @@ impl Member {
     }
 
     /// Announces that a call has ended, unless the desk says so.
-    fn finish(&self, peers: &mut Peers) {
-        if !matches!(self.desk().word().doing(), Doing::Running | Doing::GotMessage(_)) {
-            self.desk().set(peers.next_call(Doing::Running));
+    pub(crate) fn finish(&self, peers: &mut Peers) {
+        let desk = self.desk();
+        desk.set_status(Word::new(Doing::Running, 0));
+        if !matches!(desk.word().doing(), Doing::Running | Doing::GotMessage(_)) {
+            desk.set(peers.next_call(Doing::Running));
         }
     }
 }
 
-fn source_died(error: Error) -> Error {
-    if error == Error::DestinationDied { Error::SourceDied } else { error }
+fn take_back(link: &mut Ends, offered: Offered, error: Error) -> Result<(), Error> {
+    if link.withdraw(offered) { Err(error) } else { Ok(()) }
 }

@@ -7,7 +7,9 @@
 //! |---|---|---|---|
 //! | [`board`] | container | the broker alone | who is bound in which slot, with which rights |
 //! | [`desk`] | container | all its members | what each member waits for, and the futex that wakes it |
-//! | [`pair`] | pair of members | the two | messages and notifications between them |
+//! | [`pair`] | pair of members | the two | messages and notifications between them, and who waits for them |
+//!
+//! Who runs finds its peer in the box; desks are for those who sleep.
 //!
 //! What is believed: the board in all things; a box in what its two ends say to each other; a desk in nothing that matters. A desk tells a
 //! sender that it need not wait and a sleeper that it may wake; whoever finds it wrong looks into the boxes again, at least once a second.
@@ -25,8 +27,12 @@ mod exchange;
 pub mod member;
 pub mod memory;
 pub mod pair;
+#[cfg(test)]
+mod pair_tests;
 pub mod process;
+mod receive;
 pub mod skink;
+mod sync;
 mod take;
 pub mod wait;
 pub mod wire;

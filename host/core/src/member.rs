@@ -3,15 +3,14 @@
 use crate::board::Board;
 use crate::client;
 use crate::desk::{Desk, Desks, Doing, Word};
-use crate::memory::{Access, Mapping};
-use crate::pair::Box;
+use crate::memory::{Access, Exclusive, InUse, Mapping};
+use crate::pair::{Box, Link};
 use crate::wire::internal;
 use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
 use m3ipc::limits::SLOTS;
 use m3ipc::rights::{Rights, SlotSet, Trap};
 use rustix::fd::OwnedFd;
-use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// A process or thread that is bound.
 pub struct Member {
@@ -25,7 +24,7 @@ pub struct Member {
     pub board: Mapping<Board>,
     /// What everybody waits for.
     pub desks: Mapping<Desks>,
-    peers: Mutex<Peers>,
+    peers: Exclusive<Peers>,
 }
 
 /// What a member keeps from one call to the next.
@@ -36,7 +35,7 @@ pub struct Peers {
     known: Vec<Number>,
     /// The slots that had one on the board when this process looked last.
     seen: SlotSet,
-    /// Number of its last call, or of what it has last put into a box. It begins at random, so that a successor's numbers are others.
+    /// Number of its last call that its desk has shown. It begins at random, so that a successor's numbers are others.
     count: u64,
     /// Whom it has last heard of.
     pub last: Option<Number>,
@@ -44,8 +43,14 @@ pub struct Peers {
 
 struct Peer {
     incarnation: u32,
-    mapping: Mapping<Box>,
+    link: Link<Mapping<Box>>,
 }
+
+/// One's end of a box that is mapped.
+pub(crate) type Ends = Link<Mapping<Box>>;
+
+/// Looks at a process that has begun to wait and has not yet said so on its desk, before it is taken for one that does not wait.
+const STATUS_LOOKS: u32 = 500;
 
 impl Member {
     /// Maps board and desks of the slot where the broker has bound this process or thread.
@@ -59,7 +64,7 @@ impl Member {
         let occupant = board.occupant(number).ok_or(Error::NotBound)?;
         let count = crate::wait::now_ns();
         let boxes = (0..SLOTS).map(|_| None).collect();
-        let peers = Mutex::new(Peers { boxes, known: Vec::new(), seen: SlotSet::NONE, count, last: None });
+        let peers = Exclusive::new(Peers { boxes, known: Vec::new(), seen: SlotSet::NONE, count, last: None });
         Ok(Member { number, endpoint: occupant.endpoint, incarnation: occupant.incarnation, board, desks, peers })
     }
 
@@ -72,20 +77,35 @@ impl Member {
     ///
     /// # Errors
     /// `NotBound`; `Busy`: another thread does, or this one, which a signal has interrupted.
-    pub fn begin(&self) -> Result<MutexGuard<'_, Peers>, Error> {
+    pub fn begin(&self) -> Result<InUse<'_, Peers>, Error> {
         if !self.is_bound() {
             return Err(Error::NotBound);
         }
-        match self.peers.try_lock() {
-            Ok(peers) => Ok(peers),
-            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(Error::Busy),
-        }
+        self.peers.try_use().ok_or(Error::Busy)
     }
 
     /// Whether the process in a slot waits for a message, so that its memory does not change.
     pub fn waits(&self, number: Number) -> bool {
-        matches!(self.desks.desk(number).word().doing(), Doing::Receiving(..) | Doing::AwaitingAnswer(_))
+        let desk = self.desks.desk(number);
+        // Its request may have been taken a moment ago: then its desk says so when it has looked again for some microseconds.
+        for _ in 0..STATUS_LOOKS {
+            match (desk.status().doing(), desk.word().doing()) {
+                (Doing::SendingForAnswer(to), Doing::Running) if !self.owes_answer(number, to, desk.status()) => {
+                    std::thread::sleep(std::time::Duration::from_micros(20));
+                }
+                (Doing::SendingForAnswer(to), word) => {
+                    return word == Doing::AwaitingAnswer(to) || self.owes_answer(number, to, desk.status());
+                }
+                (Doing::Receiving(..), word) => return !matches!(word, Doing::GotMessage(_) | Doing::GotNote(_)),
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    fn owes_answer(&self, number: Number, to: Number, status: Word) -> bool {
+        let peers = if to == self.number { self.begin().ok() } else { None };
+        peers.is_some_and(|peers| peers.last_link(number).is_some_and(|link| link.owes_answer(status.call())))
     }
 
     /// Whether something that this process has put into its box is the one that this member's call ends with.
@@ -108,58 +128,55 @@ impl Member {
     /// # Errors
     /// `CallDenied`, `BadPeer`, `NoProxy`, and as [`Board::locate`].
     pub fn check_destination(&self, to: Endpoint, trap: Trap) -> Result<(Number, u32), Error> {
-        let rights = self.rights();
-        rights.check_trap(trap)?;
+        if !self.board.may_call(self.number, trap) {
+            return Err(Error::CallDenied);
+        }
         let (number, incarnation) = self.board.locate(to)?;
         if number == self.number {
             return Err(Error::BadPeer);
         }
-        let node = self.board.occupant(number).ok_or(Error::DestinationDied)?.node;
-        if node != self.board.node() {
+        if self.board.node_of(number) != self.board.node() {
             return Err(Error::NoProxy);
         }
-        let may = rights.sends_to.contains(number) && self.board.rights(number).receives_from.contains(self.number);
-        if may { Ok((number, incarnation)) } else { Err(Error::CallDenied) }
+        if !self.board.may_send(self.number, number) {
+            return Err(Error::CallDenied);
+        }
+        Ok((number, incarnation))
     }
 }
 
 impl Peers {
     /// Returns the word of a desk for a new call.
     pub fn next_call(&mut self, doing: Doing) -> Word {
-        Word::new(doing, self.next_count())
-    }
-
-    /// Returns a number for what is put into a box without a call that waits for it to be taken; never 0.
-    pub fn next_put(&mut self) -> u32 {
-        self.next_count() as u32
-    }
-
-    /// Calls and what they put into boxes are counted together: a message that is waited for has the number of the call.
-    fn next_count(&mut self) -> u64 {
-        self.count += if self.count as u32 == u32::MAX { 2 } else { 1 };
-        self.count
+        self.count += 1;
+        Word::new(doing, self.count)
     }
 
     /// Returns the box in common with the process of this incarnation in a slot, if it is mapped.
-    pub fn mapped(&self, number: Number, incarnation: u32) -> Option<&Box> {
-        let peer = self.boxes[number.index()].as_ref()?;
-        (peer.incarnation == incarnation).then_some(&*peer.mapping)
+    pub(crate) fn mapped(&self, number: Number, incarnation: u32) -> Option<&Ends> {
+        self.boxes[number.index()].as_ref().filter(|peer| peer.incarnation == incarnation).map(|peer| &peer.link)
     }
 
     /// Returns the box in common with whoever was in a slot when it was mapped.
-    pub fn last_mapped(&self, number: Number) -> Option<&Box> {
-        self.boxes[number.index()].as_ref().map(|peer| &*peer.mapping)
+    pub(crate) fn last_link(&self, number: Number) -> Option<&Ends> {
+        self.boxes[number.index()].as_ref().map(|peer| &peer.link)
+    }
+
+    /// The same, to take something.
+    pub(crate) fn last_link_mut(&mut self, number: Number) -> Option<&mut Ends> {
+        self.boxes[number.index()].as_mut().map(|peer| &mut peer.link)
     }
 
     /// Returns the box in common with a process; the broker has it when it is not mapped yet.
     ///
     /// # Errors
     /// The broker's; `DestinationDied`.
-    pub fn get(&mut self, member: &Member, number: Number, incarnation: u32) -> Result<&Box, Error> {
+    pub(crate) fn get(&mut self, member: &Member, number: Number, incarnation: u32) -> Result<&mut Ends, Error> {
         if self.mapped(number, incarnation).is_none() {
             self.fetch(member, number)?;
         }
-        self.mapped(number, incarnation).ok_or(Error::DestinationDied)
+        let peer = self.boxes[number.index()].as_mut().filter(|peer| peer.incarnation == incarnation);
+        peer.map(|peer| &mut peer.link).ok_or(Error::DestinationDied)
     }
 
     fn fetch(&mut self, member: &Member, number: Number) -> Result<(), Error> {
@@ -171,8 +188,8 @@ impl Peers {
         }
         let file = answer.files.first().ok_or(Error::NoMemory)?;
         let mapping = Mapping::<Box>::map(file, Access::Write).map_err(|_| Error::NoMemory)?;
-        mapping.channel(number, member.number).attach();
-        self.boxes[number.index()] = Some(Peer { incarnation, mapping });
+        let link = Link::new(mapping, member.number < number);
+        self.boxes[number.index()] = Some(Peer { incarnation, link });
         if let Err(at) = self.known.binary_search(&number) {
             self.known.insert(at, number);
         }
@@ -216,7 +233,7 @@ impl Peers {
     }
 
     /// Returns the box with the process in a slot, if that one is still bound.
-    pub fn live(&self, member: &Member, number: Number) -> Option<&Box> {
+    pub(crate) fn live(&self, member: &Member, number: Number) -> Option<&Ends> {
         self.mapped(number, member.board.incarnation(number))
     }
 }

@@ -7,10 +7,11 @@ use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::{self, Errno};
 use rustix::mm::{MapFlags, ProtFlags};
+use std::cell::UnsafeCell;
 use std::marker::PhantomData;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// A type that may lie in memory which other processes write.
 ///
@@ -94,6 +95,53 @@ impl<T: Shared> Drop for Mapping<T> {
     fn drop(&mut self) {
         // SAFETY: `place` is a mapping of this length, and nobody has a reference any more. It can fail only for other addresses.
         let _ = unsafe { rustix::mm::munmap(self.place.as_ptr().cast(), size_of::<T>()) };
+    }
+}
+
+/// What one thread at a time may use; others are refused, and never wait. Half as dear as a `Mutex`, whose release is a locked instruction too.
+pub struct Exclusive<T> {
+    is_used: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: `value` is reached by whoever has set `is_used` alone.
+unsafe impl<T: Send> Sync for Exclusive<T> {}
+
+impl<T> Exclusive<T> {
+    /// Makes one that nobody uses.
+    pub fn new(value: T) -> Exclusive<T> {
+        Exclusive { is_used: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// Uses it until the result is dropped; `None`: somebody does.
+    pub fn try_use(&self) -> Option<InUse<'_, T>> {
+        let is_free = self.is_used.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        is_free.then_some(InUse(self))
+    }
+}
+
+/// An [`Exclusive`] in use.
+pub struct InUse<'a, T>(&'a Exclusive<T>);
+
+impl<T> Deref for InUse<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: this is the only `InUse` of the value, until it is dropped.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T> DerefMut for InUse<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Drop for InUse<'_, T> {
+    fn drop(&mut self) {
+        self.0.is_used.store(false, Ordering::Release);
     }
 }
 

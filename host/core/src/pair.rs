@@ -1,287 +1,479 @@
 //! A box: messages and notifications between two processes, which map it both and nobody else does.
 //!
-//! Each direction is a [`Channel`] with two places for messages: one may hold a message whose receiver was claimed and has not yet run, the
-//! other the next one, whose sender waits. The same for notifications. A place is free while its number is 0. Only the sender fills it, with a
-//! number that it never takes from shared memory; whoever wants it empty, the receiver who takes it or the sender who withdraws it, puts 0
-//! for that number by compare-and-exchange, so that one of them does.
+//! A box has two sides. Each is written by one of the two and read by the other, so that a message crosses from one processor to another once
+//! and nobody waits for a lock. What a process must be sure of it keeps in its own [`Link`]: the other one may write anything into the box.
+//!
+//! **Numbers.** What a process puts into a box, messages and notifications, is numbered. The other one says by number what it has taken: for
+//! each place, in a line of its own that nobody reads while all goes well; and, with each wait that it announces, the last number that it has
+//! seen. A sender whose message is the next one after that knows that the wait ends with its message: `send` returns at once, and the next
+//! message finds an announcement that is too old. So no announcement is ever withdrawn on the way.
+//!
+//! **Who gets through.** Both announce first and look then, with a fence between: the sender its message, the receiver its wait, the receiver
+//! what it takes, the sender that it takes its message back. Of two that do so at the same time at least one sees the other. A sender that
+//! takes its message back and sees it taken leaves it; a receiver that sees it being taken back waits for the sender's decision, or decides
+//! itself. `host/core/tests/loom.rs` tries all orders of these.
 
-use m3ipc::endpoint::Number;
+use crate::sync::{AtomicU32, AtomicU64, LEAVING_LOOKS, pause, store_and_fence};
 use m3ipc::message::Message;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::ops::Deref;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
-/// What two processes share.
+/// What two processes share: what the one with the lower slot writes, then the other's.
 #[repr(C)]
+#[derive(Default)]
 pub struct Box {
-    /// What the one with the lower slot sends, then the other.
-    channels: [Channel; 2],
+    sides: [Side; 2],
 }
 
-/// One direction of a box.
+/// What one of the two writes, by who looks at it: processors fetch lines by pairs, so what the other one rarely looks at is in another pair.
 #[repr(C, align(128))]
-pub struct Channel {
-    messages: [Place<7>; 2],
-    notes: [Place<2>; 2],
-    /// When the calls began whose messages lie there, in nanoseconds of CLOCK_MONOTONIC.
-    began: [AtomicU64; 2],
-    /// Not 0 when the receiver has mapped the box, and so will find what it is claimed for.
+#[derive(Default)]
+struct Side {
+    messages: [Place; 2],
+    notes: Notes,
+    shown: Shown,
+    aside: Aside,
+}
+
+/// Room for a message: one cache line. One may hold a message whose receiver has not run yet, the other the next one.
+#[repr(C, align(64))]
+#[derive(Default)]
+struct Place {
+    /// Number and kind of the message: see [`Stamp`]. 0 before the first one, and when it was taken back.
+    stamp: AtomicU32,
+    kind: AtomicU32,
+    words: [AtomicU64; 7],
+}
+
+/// What the other side looks at often.
+#[repr(C, align(128))]
+#[derive(Default)]
+struct Shown {
+    /// The wait that its owner announces: [`RECEIVES`] and up to which number it has seen everything, or 0.
+    wait: AtomicU32,
+    /// The last request whose answer its owner waits for no more, or not here: its number.
+    given_up: AtomicU32,
+    /// Not 0 when its owner has mapped the box, and so will find what is put into it.
     attached: AtomicU32,
 }
 
-/// Room for a message or a notification: one cache line, so that it moves from one processor to another at once.
-#[repr(C, align(64))]
-struct Place<const WORDS: usize> {
-    number: AtomicU32,
-    kind: AtomicU32,
-    words: [AtomicU64; WORDS],
+/// What the other side looks at only when it must wait.
+#[repr(C, align(128))]
+#[derive(Default)]
+struct Aside {
+    /// Stamps of the messages that its owner has taken from the other's places.
+    taken: [AtomicU32; 2],
+    notes_taken: [AtomicU32; 2],
+    /// When the calls began whose messages lie in its own places and wait, in nanoseconds of CLOCK_MONOTONIC; 0: just now.
+    began: [AtomicU64; 2],
 }
 
-/// A message that lies in a channel.
+/// Room for notifications, as for messages.
+#[repr(C, align(128))]
+#[derive(Default)]
+struct Notes([Note; 2]);
+
+#[repr(C)]
+#[derive(Default)]
+struct Note {
+    number: AtomicU32,
+    /// Up to which number its sender has seen everything, or 0.
+    seen: AtomicU32,
+    value: AtomicU64,
+    time_ns: AtomicU64,
+}
+
+/// Bits of a stamp below the number.
+const STAMP_BITS: u32 = 3;
+/// The sender waits for an answer.
+const REQUEST: u32 = 1;
+/// The sender has taken a request and answers it.
+const ANSWER: u32 = 2;
+/// The sender is taking it back.
+const LEAVING: u32 = 4;
+
+/// Returns whether `one` was counted before `other`: numbers wrap.
+fn is_before(one: u32, other: u32) -> bool {
+    (other.wrapping_sub(one) << STAMP_BITS).cast_signed() > 0
+}
+
+/// The bit of an announced wait beside the number.
+const RECEIVES: u32 = 1 << 31;
+
+/// Whether a message asks for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// No answer is waited for.
+    No,
+    /// The sender waits for the answer.
+    Answer,
+}
+
+/// A message of one's own that lies in the box.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offered {
+    place: usize,
+    stamp: u32,
+}
+
+impl Offered {
+    /// Returns its number.
+    pub fn number(self) -> u32 {
+        self.stamp >> STAMP_BITS
+    }
+}
+
+/// A message or notification of the other's that lies in the box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     place: usize,
-    number: u32,
+    stamp: u32,
 }
 
 impl Found {
-    /// Returns the number that its sender gave it.
+    /// Returns its number.
     pub fn number(self) -> u32 {
-        self.number
+        self.stamp >> STAMP_BITS
+    }
+
+    /// Whether it was put before the other one.
+    pub fn is_before(self, other: Found) -> bool {
+        is_before(self.number(), other.number())
     }
 }
 
-impl Box {
-    /// Returns what `from` sends to `to`.
-    pub fn channel(&self, from: Number, to: Number) -> &Channel {
-        &self.channels[usize::from(from > to)]
-    }
+/// One process's end of a box, and what it knows for certain.
+pub struct Link<B> {
+    shared: B,
+    own: usize,
+    /// The number counted last, and the last one that was put and not taken back.
+    count: u32,
+    put: u32,
+    /// The place for its next message.
+    place: usize,
+    notes: [u32; 2],
+    /// What was put last before its last notification.
+    before_note: u32,
+    last_time_ns: u64,
+    /// Stamps and numbers that it has taken from the other's places.
+    taken: [u32; 2],
+    notes_taken: [u32; 2],
+    /// The last number that it has taken.
+    seen: u32,
+    /// The request that it has taken and not answered, or 0.
+    unanswered: u32,
+    /// Up to which number the other one has said that it had seen everything.
+    other_seen: u32,
+    /// It has given up a request; what comes may be the answer to that one.
+    is_doubtful: bool,
+    is_attached: bool,
 }
 
-impl Channel {
-    /// Says that the receiver has mapped the box.
-    pub fn attach(&self) {
-        self.attached.store(1, SeqCst);
+impl<B: Deref<Target = Box>> Link<B> {
+    /// Takes one's end of a box: the one of the lower slot or the other one. What a former program of this process has done goes on.
+    pub fn new(shared: B, is_lower: bool) -> Link<B> {
+        let own = usize::from(!is_lower);
+        let (mine, other) = (&shared.sides[own], &shared.sides[1 - own]);
+        let all = |words: [&AtomicU32; 2]| words.map(|word| word.load(Acquire));
+        let stamps = all([&mine.messages[0].stamp, &mine.messages[1].stamp]);
+        let notes = all([&mine.notes()[0].number, &mine.notes()[1].number]);
+        let taken = all([&mine.aside.taken[0], &mine.aside.taken[1]]);
+        let notes_taken = all([&mine.aside.notes_taken[0], &mine.aside.notes_taken[1]]);
+        let first_is_free = [0, other.aside.taken[0].load(Acquire)].contains(&stamps[0]);
+        let last = |numbers: [u32; 4]| {
+            numbers.into_iter().fold(0, |last, number| if last == 0 || is_before(last, number) { number } else { last })
+        };
+        let number = |stamp: u32| stamp >> STAMP_BITS;
+        let count = last([number(stamps[0]), number(stamps[1]), notes[0], notes[1]]);
+        let seen = last([number(taken[0]), number(taken[1]), notes_taken[0], notes_taken[1]]);
+        mine.shown.attached.store(1, SeqCst);
+        Link {
+            own,
+            count,
+            put: count,
+            place: usize::from(!first_is_free),
+            notes,
+            before_note: 0,
+            last_time_ns: 0,
+            taken,
+            notes_taken,
+            seen,
+            unanswered: 0,
+            other_seen: 0,
+            is_doubtful: true,
+            is_attached: false,
+            shared,
+        }
     }
 
-    /// Whether the receiver has mapped the box.
-    pub fn is_attached(&self) -> bool {
-        self.attached.load(SeqCst) != 0
+    fn mine(&self) -> &Side {
+        &self.shared.sides[self.own]
     }
 
-    /// Puts a message into a free place. Returns it, or `None` when both are full.
-    pub fn offer(&self, number: u32, began: u64, message: &Message) -> Option<Found> {
-        let place = free(&self.messages)?;
-        self.began[place].store(began, Relaxed);
-        self.messages[place].put(number, message.kind, message.words);
-        Some(Found { place, number })
+    fn other(&self) -> &Side {
+        &self.shared.sides[1 - self.own]
     }
 
-    /// Whether an offered message still lies there.
-    pub fn is_offered(&self, found: Found) -> bool {
-        self.messages[found.place].number.load(SeqCst) == found.number
+    fn next_number(&mut self) -> u32 {
+        self.count = (self.count + 1) & (u32::MAX >> STAMP_BITS);
+        self.count += u32::from(self.count == 0);
+        self.count
     }
 
-    /// Takes an offered message back. Returns whether it still lay there.
-    pub fn withdraw(&self, found: Found) -> bool {
-        self.messages[found.place].empty(found.number)
+    /// Whether the other one has mapped the box.
+    pub fn is_attached(&mut self) -> bool {
+        self.is_attached |= self.other().shown.attached.load(SeqCst) != 0;
+        self.is_attached
+    }
+
+    /// Puts a message into the box. Whatever the other one has announced before is seen by who looks now.
+    pub fn offer(&mut self, message: &Message, asks: Asks) -> Offered {
+        let number = self.next_number();
+        let answers = if self.unanswered != 0 { ANSWER } else { 0 };
+        let stamp = number << STAMP_BITS | answers | if asks == Asks::Answer { REQUEST } else { 0 };
+        let mine = self.mine();
+        mine.aside.began[self.place].store(0, Relaxed);
+        let place = &mine.messages[self.place];
+        place.kind.store(message.kind.cast_unsigned(), Relaxed);
+        for (word, value) in place.words.iter().zip(message.words) {
+            word.store(value, Relaxed);
+        }
+        store_and_fence(&place.stamp, stamp);
+        Offered { place: self.place, stamp }
+    }
+
+    /// Whether the other one waits for this message, and so will take it: it has announced that, or awaits this answer.
+    pub fn is_awaited(&self, offered: Offered) -> bool {
+        let shown = &self.other().shown;
+        let awaits_answer = offered.stamp & ANSWER != 0 && shown.given_up.load(SeqCst) != self.unanswered;
+        awaits_answer || self.waits()
+    }
+
+    /// Says when the call began whose message waits.
+    pub fn set_began(&self, offered: Offered, began_ns: u64) {
+        self.mine().aside.began[offered.place].store(began_ns, Relaxed);
+    }
+
+    /// Whether an offered message was taken.
+    pub fn is_taken(&self, offered: Offered) -> bool {
+        self.other().aside.taken[offered.place].load(SeqCst) == offered.stamp
+    }
+
+    /// Notes that a message was taken, or is certain to be.
+    pub fn settle(&mut self, offered: Offered) {
+        self.place = 1 - offered.place;
+        self.put = offered.number();
+        if offered.stamp & ANSWER != 0 {
+            self.unanswered = 0;
+        }
+    }
+
+    /// Takes an offered message back. Returns whether it was not taken.
+    pub fn withdraw(&mut self, offered: Offered) -> bool {
+        let stamp = &self.mine().messages[offered.place].stamp;
+        store_and_fence(stamp, offered.stamp | LEAVING);
+        let is_taken = self.is_taken(offered);
+        let decision = if is_taken { offered.stamp } else { 0 };
+        let decided = stamp.compare_exchange(offered.stamp | LEAVING, decision, AcqRel, Acquire).is_ok();
+        let stays = is_taken && decided;
+        if stays {
+            self.settle(offered);
+        }
+        !stays
+    }
+
+    /// Whether the other one has taken a request of this number and not answered it: what a desk says of it is true.
+    pub fn owes_answer(&self, request: u32) -> bool {
+        self.unanswered != 0 && self.unanswered == request
+    }
+
+    /// Announces that a message or notification from the other one is waited for. Nothing of it lay there before.
+    pub fn announce(&self) {
+        store_and_fence(&self.mine().shown.wait, RECEIVES | self.seen);
+    }
+
+    /// Announces that nothing is waited for. What lies there now may have been promised to be taken.
+    pub fn retract(&self) {
+        store_and_fence(&self.mine().shown.wait, 0);
+    }
+
+    /// Announces that the answer to a request is not waited for, or that one's desk says so from now on. An answer that lies there now may
+    /// have been promised to be taken.
+    pub fn retract_request(&self, request: Offered) {
+        store_and_fence(&self.mine().shown.given_up, request.number());
+    }
+
+    /// Gives up a request, so that an answer to it that comes late is not taken for that to the next one.
+    pub fn give_up(&mut self) {
+        self.is_doubtful = true;
     }
 
     /// Returns the message that was offered first.
     pub fn first(&self) -> Option<Found> {
-        first([0, 1].map(|at| self.messages[at].number.load(SeqCst)))
+        let [one, other] = [0, 1].map(|place| self.found(place));
+        match (one, other) {
+            (Some(one), Some(other)) if is_before(other.number(), one.number()) => Some(other),
+            (one, other) => one.or(other),
+        }
     }
 
-    /// The same for a receiver that is about to take it.
-    pub fn first_to_take(&self) -> Option<Found> {
-        first([0, 1].map(|at| self.messages[at].fetch_number()))
+    fn found(&self, place: usize) -> Option<Found> {
+        let stamp = self.other().messages[place].stamp.load(Acquire);
+        (stamp >> STAMP_BITS != 0 && stamp & LEAVING == 0 && stamp != self.taken[place])
+            .then_some(Found { place, stamp })
     }
 
-    /// Returns when the call began whose message this is.
+    /// Returns the answer to a request.
+    pub fn answer(&self, request: Offered) -> Option<Found> {
+        let found = self.first().filter(|found| found.stamp & ANSWER != 0)?;
+        (!self.is_doubtful || self.is_taken(request)).then_some(found)
+    }
+
+    /// Returns the first notification.
+    pub fn first_note(&self) -> Option<Found> {
+        let found = |place: usize| {
+            let number = self.other().notes()[place].number.load(Acquire);
+            (number != 0 && number != self.notes_taken[place]).then_some(Found { place, stamp: number << STAMP_BITS })
+        };
+        match (found(0), found(1)) {
+            (Some(one), Some(other)) if is_before(other.number(), one.number()) => Some(other),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Returns when the call began whose message this is; the last moment there is: just now.
     pub fn began(&self, found: Found) -> u64 {
-        self.began[found.place].load(Relaxed)
+        match self.other().aside.began[found.place].load(Relaxed) {
+            0 => u64::MAX,
+            began => began,
+        }
     }
 
-    /// Takes a message, as if nobody had sent it; `None`: it was withdrawn meanwhile.
-    pub fn take(&self, found: Found) -> Option<Message> {
-        let (kind, words) = self.messages[found.place].take(found.number)?;
+    /// Takes a message, as if nobody had sent it; `None`: it was taken back meanwhile.
+    pub fn take(&mut self, found: Found) -> Option<Message> {
+        let place = &self.other().messages[found.place];
+        let kind = place.kind.load(Relaxed).cast_signed();
+        let words = std::array::from_fn(|at| place.words[at].load(Relaxed));
+        store_and_fence(&self.mine().aside.taken[found.place], found.stamp);
+        let mut looks = 0;
+        loop {
+            match place.stamp.load(Acquire) {
+                stamp if stamp == found.stamp => break,
+                leaving if leaving != found.stamp | LEAVING => return None,
+                leaving if looks > LEAVING_LOOKS => {
+                    if place.stamp.compare_exchange(leaving, 0, AcqRel, Acquire).is_ok() {
+                        return None;
+                    }
+                }
+                _ => pause(),
+            }
+            looks += 1;
+        }
+        self.taken[found.place] = found.stamp;
+        self.saw(found.number());
+        self.unanswered = if found.stamp & REQUEST != 0 { found.number() } else { 0 };
         Some(Message { source: 0, kind, words })
     }
 
-    /// Puts a notification into a free place; `false`: both are full.
-    pub fn note(&self, number: u32, time_ns: u64, value: u64) -> bool {
-        let place = free(&self.notes);
-        if let Some(place) = place {
-            self.notes[place].put(number, 0, [value, time_ns]);
+    /// The same for the answer to one's request.
+    pub fn take_answer(&mut self, request: Offered, found: Found) -> Option<Message> {
+        let message = self.take(found)?;
+        self.settle(request);
+        self.is_doubtful = false;
+        Some(message)
+    }
+
+    fn saw(&mut self, number: u32) {
+        if self.seen == 0 || is_before(self.seen, number) {
+            self.seen = number;
         }
-        place.is_some()
     }
 
-    /// Returns how many notifications lie there.
-    pub fn notes(&self) -> usize {
-        self.notes.iter().filter(|place| place.number.load(SeqCst) != 0).count()
+    /// Whether the other one waits for the next thing that is put, whatever it is.
+    pub fn waits(&self) -> bool {
+        self.other().shown.wait.load(SeqCst) == RECEIVES | self.put
     }
 
-    /// Takes the first notification: its value and time.
-    pub fn take_note(&self) -> Option<(u64, u64)> {
-        let found = first([0, 1].map(|at| self.notes[at].fetch_number()))?;
-        let (_, [value, time_ns]) = self.notes[found.place].take(found.number)?;
-        Some((value, time_ns))
-    }
-}
-
-fn free<const W: usize>(places: &[Place<W>; 2]) -> Option<usize> {
-    places.iter().position(|place| place.fetch_number() == 0)
-}
-
-/// Returns which of two places was filled first, by their numbers, which wrap.
-fn first(numbers: [u32; 2]) -> Option<Found> {
-    let place = match numbers {
-        [0, 0] => return None,
-        [0, _] => 1,
-        [_, 0] => 0,
-        [one, other] => usize::from(one.wrapping_sub(other).cast_signed() > 0),
-    };
-    Some(Found { place, number: numbers[place] })
-}
-
-impl<const W: usize> Place<W> {
-    /// Returns the number, and gets the cache line for writing, which is about to follow: a load would have it fetched twice.
-    fn fetch_number(&self) -> u32 {
-        self.number.compare_exchange(0, 0, SeqCst, SeqCst).unwrap_or_else(|number| number)
-    }
-
-    fn put(&self, number: u32, kind: i32, words: [u64; W]) {
-        self.kind.store(kind.cast_unsigned(), Relaxed);
-        for (word, value) in self.words.iter().zip(words) {
-            word.store(value, Relaxed);
+    /// Puts a notification into the box; `false`: one lies there already. Its time is this one, or a later one so that times ascend.
+    /// `is_claimed`: the one before ends the other's wait.
+    pub fn note(&mut self, time_ns: u64, value: u64, is_claimed: bool) -> bool {
+        self.last_time_ns = time_ns.max(self.last_time_ns + 1);
+        let mut place =
+            usize::from(self.notes[0] != 0 && (self.notes[1] == 0 || is_before(self.notes[1], self.notes[0])));
+        if self.other_seen != self.put && !self.waits() {
+            let lies = [0, 1].map(|place| self.lies(place));
+            // One that ends the other's wait is not pending any more.
+            let pending = lies.into_iter().filter(|lies| *lies).count();
+            if pending > usize::from(is_claimed || self.ends_wait(1 - place)) || lies == [true, true] {
+                return false;
+            }
+            place = usize::from(lies[0]);
         }
-        self.number.store(number, SeqCst);
+        let seen = if self.first_note().is_none() { self.seen } else { 0 };
+        let number = self.next_number();
+        let note = &self.mine().notes()[place];
+        note.seen.store(seen, Relaxed);
+        note.value.store(value, Relaxed);
+        note.time_ns.store(self.last_time_ns, Relaxed);
+        store_and_fence(&note.number, number);
+        self.notes[place] = number;
+        self.before_note = std::mem::replace(&mut self.put, number);
+        true
     }
 
-    fn take(&self, number: u32) -> Option<(i32, [u64; W])> {
-        let kind = self.kind.load(Relaxed).cast_signed();
-        let words = std::array::from_fn(|at| self.words[at].load(Relaxed));
-        // They are those of `number` only if it still lies there now.
-        self.empty(number).then_some((kind, words))
+    fn lies(&self, place: usize) -> bool {
+        self.notes[place] != 0 && self.other().aside.notes_taken[place].load(SeqCst) != self.notes[place]
     }
 
-    fn empty(&self, number: u32) -> bool {
-        self.number.compare_exchange(number, 0, SeqCst, SeqCst).is_ok()
+    /// Whether the other one's wait began before the notification in this place, and so ends with it.
+    fn ends_wait(&self, place: usize) -> bool {
+        self.notes[place] == self.put && self.other().shown.wait.load(SeqCst) == RECEIVES | self.before_note
+    }
+
+    /// Takes a notification: its value and time.
+    pub fn take_note(&mut self, found: Found) -> (u64, u64) {
+        let note = &self.other().notes()[found.place];
+        let (value, time_ns, seen) = (note.value.load(Relaxed), note.time_ns.load(Relaxed), note.seen.load(Relaxed));
+        self.mine().aside.notes_taken[found.place].store(found.number(), Release);
+        self.other_seen = seen;
+        self.notes_taken[found.place] = found.number();
+        self.saw(found.number());
+        (value, time_ns)
+    }
+}
+
+impl Side {
+    fn notes(&self) -> &[Note; 2] {
+        &self.notes.0
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::memory::Mapping;
-
-    fn message(kind: i32) -> Message {
-        Message { source: 5, kind, words: [kind as u64; 7] }
+impl<B: Deref<Target = Box>> Link<B> {
+    /// Counts on from another number.
+    pub fn set_count(&mut self, count: u32) {
+        (self.count, self.put) = (count, count);
     }
 
-    fn shared() -> Mapping<Box> {
-        Mapping::create("test").expect("there is memory for a box").1
+    /// Has seen everything up to a number.
+    pub fn set_seen(&mut self, seen: u32) {
+        self.seen = seen;
     }
 
-    fn ends() -> (Number, Number) {
-        (Number::at(3), Number::at(200))
-    }
-
-    #[test]
-    fn directions_are_apart() {
-        let (shared, (low, high)) = (shared(), ends());
-        shared.channel(low, high).offer(1, 0, &message(1));
-        assert!(shared.channel(low, high).first().is_some());
-        assert!(shared.channel(high, low).first().is_none());
-        assert!(shared.channel(high, low).offer(7, 0, &message(2)).is_some());
-    }
-
-    #[test]
-    fn what_was_offered_first_is_taken_first_also_when_numbers_wrap() {
-        let (shared, (low, high)) = (shared(), ends());
-        let channel = shared.channel(low, high);
-        for (one, other) in [(1, 2), (u32::MAX, 1), (u32::MAX - 1, u32::MAX)] {
-            assert!(channel.offer(one, 10, &message(one as i32)).is_some());
-            assert!(channel.offer(other, 11, &message(other as i32)).is_some());
-            assert!(channel.offer(9, 0, &message(9)).is_none(), "both places are full");
-            for number in [one, other] {
-                let found = channel.first().expect("one lies there");
-                assert_eq!(channel.take(found), Some(Message { source: 0, ..message(number as i32) }));
-                assert_eq!(channel.take(found), None, "nothing is taken twice");
-            }
-        }
-    }
-
-    #[test]
-    fn a_message_is_taken_or_withdrawn_and_never_both() {
-        let (shared, (low, high)) = (shared(), ends());
-        let channel = shared.channel(low, high);
-        for round in 1..2000 {
-            let found = channel.offer(round, 0, &message(1)).expect("a place is free");
-            let (taken, withdrawn) = std::thread::scope(|scope| {
-                let taker = scope.spawn(|| channel.first().is_some_and(|found| channel.take(found).is_some()));
-                let withdrawn = channel.withdraw(found);
-                (taker.join().expect("the taker does not panic"), withdrawn)
-            });
-            assert!(taken != withdrawn, "round {round}: taken {taken}, withdrawn {withdrawn}");
-        }
-    }
-
-    #[test]
-    fn messages_arrive_whole_and_in_order_between_threads() {
-        let (shared, (low, high)) = (shared(), ends());
-        let channel = shared.channel(low, high);
-        // As the desk's `GotMessage` does: the receiver looks for a message that lies there, while the sender offers the next one.
-        let claimed = AtomicU32::new(0);
-        let all_in_order = std::thread::scope(|scope| {
-            let taker = scope.spawn(|| {
-                (1..20_000).all(|number| {
-                    while claimed.load(SeqCst) < number {
-                        std::thread::yield_now();
-                    }
-                    let taken = channel.first_to_take().and_then(|found| channel.take(found));
-                    taken == Some(Message { source: 0, ..message(number.cast_signed()) })
-                })
-            });
-            for number in 1..20_000 {
-                while channel.offer(number, 0, &message(number.cast_signed())).is_none() && !taker.is_finished() {
-                    std::thread::yield_now();
-                }
-                claimed.store(number, SeqCst);
-            }
-            taker.join().expect("the taker does not panic")
-        });
-        assert!(all_in_order);
-    }
-
-    #[test]
-    fn notifications_have_two_places() {
-        let (shared, (low, high)) = (shared(), ends());
-        let channel = shared.channel(low, high);
-        assert_eq!([channel.note(1, 5, 50), channel.note(2, 6, 60), channel.note(3, 7, 70)], [true, true, false]);
-        assert_eq!(channel.notes(), 2);
-        assert_eq!(
-            [channel.take_note(), channel.take_note(), channel.take_note()],
-            [Some((50, 5)), Some((60, 6)), None]
-        );
-    }
-
-    #[test]
-    fn random_words_yield_messages_or_nothing() {
-        let (shared, (low, high)) = (shared(), ends());
-        let channel = shared.channel(low, high);
-        let mut state = 88_172_645_463_325_252u64;
-        for _ in 0..10_000 {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            channel.messages[state as usize % 2].number.store((state >> 8) as u32 % 3, Relaxed);
-            channel.notes[(state >> 4) as usize % 2].number.store((state >> 40) as u32 % 3, Relaxed);
-            if let Some(found) = channel.first() {
-                channel.take(found);
-            }
-            channel.take_note();
-            assert!(channel.notes() <= 2);
-        }
+    /// Has the other one write something somewhere.
+    pub fn scribble(&self, at: usize, value: u32) {
+        let other = self.other();
+        let words = [
+            &other.messages[0].stamp,
+            &other.messages[1].stamp,
+            &other.notes()[0].number,
+            &other.notes()[1].number,
+            &other.shown.wait,
+            &other.shown.given_up,
+            &other.aside.taken[0],
+            &other.aside.taken[1],
+            &self.mine().messages[0].stamp,
+        ];
+        words[at % words.len()].store(value, Relaxed);
     }
 }

@@ -36,12 +36,14 @@ impl Member {
 
     pub(crate) fn next(&self, peers: &Peers, from: From, takes: Takes) -> Option<Next> {
         let is_wanted = |number: Number| from == From::Any || from == From::One(number);
-        let channels = || {
-            let wanted = peers.known().iter().copied().filter(|number| is_wanted(*number));
-            wanted.filter_map(|number| Some((number, peers.live(self, number)?.channel(number, self.number))))
+        let one = match from {
+            From::Any => None,
+            From::One(one) => Some(one),
         };
+        let numbers = one.as_ref().map_or(peers.known(), std::slice::from_ref);
+        let links = || numbers.iter().filter_map(|number| Some((*number, peers.live(self, *number)?)));
         if takes == Takes::All {
-            let noted = channels().find(|(_, channel)| channel.notes() > 0).map(|(number, _)| number);
+            let noted = links().find(|(_, link)| link.first_note().is_some()).map(|(number, _)| number);
             let posted = self.first_posted(is_wanted);
             match (noted, posted) {
                 (Some(noted), Some(posted)) if posted < noted => return Some(Next::Posted(posted)),
@@ -50,12 +52,18 @@ impl Member {
                 (None, None) => {}
             }
         }
-        let offers = channels().filter_map(|(number, channel)| {
-            let found = channel.first()?;
-            Some((channel.began(found), number, found))
+        let offers = links().filter_map(|(number, link)| {
+            let found = link.first()?;
+            Some((link.began(found), number, found))
         });
         let (_, sender, found) = offers.min_by_key(|(began, number, _)| (*began, *number))?;
         Some(Next::Message(sender, found))
+    }
+
+    /// Whether the broker has posted a notification in the name of this process.
+    pub(crate) fn is_posted(&self, source: Number) -> bool {
+        let seen = self.desk().seen[source.index() / 64].load(Relaxed) & 1 << (source.index() % 64) != 0;
+        self.board.posted(self.number).contains(source) != seen
     }
 
     fn first_posted(&self, is_wanted: impl Fn(Number) -> bool) -> Option<Number> {
@@ -83,46 +91,44 @@ impl Member {
     }
 
     pub(crate) fn take_note(&self, peers: &mut Peers, source: Number) -> Option<Message> {
-        let (value, time_ns) = peers.last_mapped(source)?.channel(source, self.number).take_note()?;
+        let link = peers.last_link_mut(source)?;
+        let (value, time_ns) = link.first_note().map(|found| link.take_note(found))?;
         peers.last = Some(source);
-        Some(Message::notification(self.name_of(source), source.index(), value, time_ns))
+        Some(Message::notification(self.board.last_endpoint(source), source.index(), value, time_ns))
     }
 
     pub(crate) fn take_claimed(&self, peers: &mut Peers, sender: Number) -> Option<Message> {
-        let found = peers.last_mapped(sender)?.channel(sender, self.number).first_to_take()?;
-        self.take(peers, sender, found)
+        let found = peers.last_link(sender)?.first()?;
+        self.take_message(peers, sender, found)
     }
 
-    /// Takes a message, and says on its sender's desk that it was taken.
-    fn take(&self, peers: &mut Peers, sender: Number, found: Found) -> Option<Message> {
-        let mut message = peers.last_mapped(sender)?.channel(sender, self.number).take(found)?;
+    /// Takes a message, and wakes its sender if that one waits.
+    pub(crate) fn take_message(&self, peers: &mut Peers, sender: Number, found: Found) -> Option<Message> {
+        let mut message = peers.last_link_mut(sender)?.take(found)?;
         // Who sent it is known by the box it was in.
-        message.source = self.name_of(sender).raw();
+        message.source = self.board.last_endpoint(sender).raw();
         peers.last = Some(sender);
+        self.tell_sender(sender, found.number());
+        Some(message)
+    }
+
+    /// Says on the desk of a sender that waits that its message was taken: nobody must find it still sending.
+    pub(crate) fn tell_sender(&self, sender: Number, number: u32) {
         let desk = self.desks.desk(sender);
-        let word = desk.word_to_replace();
+        let mut word = desk.word();
         // By now the sender may wait in its next call, whose message lies in the other place.
-        let next = match word.doing() {
-            _ if word.call() != found.number() => None,
-            Doing::Sending(to) if to == self.number => Some(Doing::Running),
-            Doing::SendingForAnswer(to) if to == self.number => Some(Doing::AwaitingAnswer(to)),
-            _ => None,
-        };
-        if let Some(next) = next {
-            desk.replace(word, word.with(next));
+        while word.call() == number {
+            let next = match word.doing() {
+                Doing::Looking => Doing::LookingAgain,
+                Doing::Sending(to) if to == self.number => Doing::Running,
+                Doing::SendingForAnswer(to) if to == self.number => Doing::AwaitingAnswer(to),
+                _ => break,
+            };
+            if desk.replace(word, word.with(next)) {
+                break;
+            }
+            word = desk.word();
         }
-        Some(message)
-    }
-
-    /// Takes a message that this process was not claimed for, and wakes its sender, who waits.
-    fn take_message(&self, peers: &mut Peers, sender: Number, found: Found) -> Option<Message> {
-        let message = self.take(peers, sender, found)?;
-        ring(self.desks.desk(sender));
-        Some(message)
-    }
-
-    /// The name of whoever is bound in a slot, or was last.
-    fn name_of(&self, number: Number) -> Endpoint {
-        self.board.occupant(number).map_or_else(|| self.board.last_endpoint(number), |occupant| occupant.endpoint)
+        ring(desk);
     }
 }

@@ -24,6 +24,12 @@ pub fn now_ns() -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
+/// Returns the time of the kernel's last tick, in nanoseconds of CLOCK_MONOTONIC: some milliseconds late, for a tenth of the cost.
+pub fn coarse_now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(ClockId::MonotonicCoarse);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
 /// How long a call may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
@@ -75,31 +81,29 @@ pub fn ring(desk: &Desk) {
     }
 }
 
-/// Waits at one's own desk until `is_done`, which the owner of `peer` is expected to bring about.
-pub fn wait(own: &Desk, peer: Option<&Desk>, limit: Limit, mut is_done: impl FnMut() -> bool) -> Outcome {
-    if is_done() {
-        return Outcome::Done;
+/// Looks again for a while whether what is waited for `has_come`, which the owner of `peer` is expected to bring about, and now and then whether
+/// the wait `is_over` for another reason.
+pub fn look_again(own: &Desk, peer: &Desk, has_come: impl Fn() -> bool, is_over: impl Fn() -> bool) {
+    if has_come() || is_over() {
+        return;
     }
     let cpu = memory::current_cpu();
     if own.cpu.load(Relaxed) != cpu {
         own.cpu.store(cpu, Relaxed);
     }
-    match peer.map(|peer| peer.cpu.load(Relaxed)) {
-        Some(other) if other != cpu => {
-            if looks_again(&mut is_done) {
-                return Outcome::Done;
-            }
-        }
-        Some(_) => {
-            for _ in 0..YIELDS {
-                rustix::thread::sched_yield();
-                if is_done() {
-                    return Outcome::Done;
-                }
-            }
-        }
-        None => {}
+    if peer.cpu.load(Relaxed) != cpu {
+        return look_for_long(has_come, is_over);
     }
+    for _ in 0..YIELDS {
+        rustix::thread::sched_yield();
+        if has_come() || is_over() {
+            return;
+        }
+    }
+}
+
+/// Sleeps at one's own desk until it `is_done`.
+pub fn sleep_until(own: &Desk, limit: Limit, mut is_done: impl FnMut() -> bool) -> Outcome {
     loop {
         own.bell.store(1, SeqCst);
         if is_done() {
@@ -117,17 +121,19 @@ pub fn wait(own: &Desk, peer: Option<&Desk>, limit: Limit, mut is_done: impl FnM
     }
 }
 
-fn looks_again(is_done: &mut impl FnMut() -> bool) -> bool {
-    let end = now_ns() + SPIN_NS;
+fn look_for_long(has_come: impl Fn() -> bool, is_over: impl Fn() -> bool) {
+    // What comes at once comes before the clock has been asked.
+    let mut end = None;
     loop {
         for _ in 0..LOOKS {
             std::hint::spin_loop();
-            if is_done() {
-                return true;
+            if has_come() {
+                return;
             }
         }
-        if now_ns() >= end {
-            return false;
+        let now = now_ns();
+        if is_over() || now >= *end.get_or_insert(now + SPIN_NS) {
+            return;
         }
     }
 }

@@ -1,0 +1,155 @@
+//! Tries what two ends of a box do at the same time in every order that processors and memory allow (as C11 has it; x86 allows fewer).
+//!
+//! [`pair`] is compiled with loom's atomics here. Orders with more than two preemptions are left out: they are too many.
+
+use loom::sync::Arc;
+use loom::thread;
+use m3ipc::message::Message;
+use pair::{Asks, Box, Link};
+
+#[path = "../src/pair.rs"]
+#[allow(dead_code, reason = "the library uses the rest")]
+mod pair;
+
+/// Stands for `host/core/src/sync.rs`.
+mod sync {
+    use loom::sync::atomic::Ordering::{Release, SeqCst};
+    pub use loom::sync::atomic::{AtomicU32, AtomicU64};
+    pub use loom::thread::yield_now as pause;
+
+    pub const LEAVING_LOOKS: u32 = 0;
+
+    pub fn store_and_fence(place: &AtomicU32, value: u32) {
+        place.store(value, Release);
+        loom::sync::atomic::fence(SeqCst);
+    }
+}
+
+type Ends = Link<Arc<Box>>;
+
+fn model(run: impl Fn(Ends, Ends) + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(move || {
+        let shared = Arc::new(Box::default());
+        run(Link::new(shared.clone(), true), Link::new(shared, false));
+    });
+}
+
+fn message(kind: i32) -> Message {
+    Message { source: 0, kind, words: [kind as u64; 7] }
+}
+
+fn receive(link: &mut Ends) -> Option<Message> {
+    link.first().and_then(|found| link.take(found))
+}
+
+/// What a receiver does that looks once and gives up.
+fn wait_once(link: &mut Ends) -> Option<Message> {
+    if let Some(received) = receive(link) {
+        return Some(received);
+    }
+    link.announce();
+    if let Some(received) = receive(link) {
+        return Some(received);
+    }
+    link.retract();
+    receive(link)
+}
+
+/// What a sender does that gives up at once. Returns whether the message counts as sent.
+fn send_once(link: &mut Ends, kind: i32) -> bool {
+    let offered = link.offer(&message(kind), Asks::No);
+    if link.is_awaited(offered) {
+        link.settle(offered);
+        return true;
+    }
+    !link.withdraw(offered)
+}
+
+#[test]
+fn what_counts_as_sent_is_received_once_though_both_give_up() {
+    model(|mut sender, mut receiver| {
+        let other = thread::spawn(move || (wait_once(&mut receiver), receiver));
+        let is_sent = send_once(&mut sender, 1);
+        let (received, mut receiver) = other.join().expect("the receiver does not panic");
+        assert_eq!(received, is_sent.then(|| message(1)));
+        assert_eq!(receive(&mut receiver), None);
+    });
+}
+
+#[test]
+fn an_announced_wait_is_for_one_of_two_messages() {
+    model(|mut sender, mut receiver| {
+        let other = thread::spawn(move || {
+            receiver.announce();
+            let first = receive(&mut receiver);
+            if first.is_none() {
+                receiver.retract();
+            }
+            (first.or_else(|| receive(&mut receiver)), receiver)
+        });
+        let sent = [1, 2].map(|kind| send_once(&mut sender, kind));
+        let (received, mut receiver) = other.join().expect("the receiver does not panic");
+        assert!(sent != [true, true], "nobody has received the second one");
+        let expected = sent.iter().position(|sent| *sent).map(|at| message(at as i32 + 1));
+        assert_eq!(received, expected);
+        assert_eq!(receive(&mut receiver), None);
+    });
+}
+
+#[test]
+fn a_notification_does_not_count_as_the_message_that_was_waited_for() {
+    model(|mut sender, mut receiver| {
+        let other = thread::spawn(move || {
+            receiver.announce();
+            let note = receiver.first_note().map(|note| receiver.take_note(note).0);
+            let message = if note.is_none() { receive(&mut receiver) } else { None };
+            receiver.retract();
+            let late = if note.is_none() && message.is_none() { receiver.first_note() } else { None };
+            let note = note.or_else(|| late.map(|note| receiver.take_note(note).0));
+            (note, message, receiver)
+        });
+        assert!(sender.note(0, 7, false));
+        let is_sent = send_once(&mut sender, 1);
+        let (note, received, mut receiver) = other.join().expect("the receiver does not panic");
+        if note.is_some() {
+            assert!(!is_sent, "the wait ended with the notification");
+        }
+        assert_eq!(receive(&mut receiver), None, "nothing is left behind");
+        assert!(received.is_none() || is_sent);
+    });
+}
+
+#[test]
+fn a_request_and_its_answer_arrive_or_fail_on_both_sides() {
+    model(|mut client, mut server| {
+        let other = thread::spawn(move || {
+            let request = receive(&mut server);
+            let is_answered = request.is_some().then(|| send_once(&mut server, 2));
+            (is_answered, server)
+        });
+        let request = client.offer(&message(1), Asks::Answer);
+        let take = |client: &mut Ends| client.answer(request).and_then(|found| client.take_answer(request, found));
+        let mut answer = take(&mut client);
+        if answer.is_none() {
+            client.retract_request(request);
+            answer = take(&mut client);
+        }
+        let withdrawn = answer.is_none() && !client.is_taken(request) && client.withdraw(request);
+        let (is_answered, _) = other.join().expect("the server does not panic");
+        assert_eq!(answer, (is_answered == Some(true)).then(|| message(2)));
+        assert!(!withdrawn || is_answered.is_none(), "what was taken back was not received");
+    });
+}
+
+#[test]
+fn two_that_send_to_each_other_do_not_both_get_through() {
+    model(|mut one, mut two| {
+        let other = thread::spawn(move || (send_once(&mut two, 2), two));
+        let sent = send_once(&mut one, 1);
+        let (sent_too, mut two) = other.join().expect("the other one does not panic");
+        assert!(!sent && !sent_too, "nobody waits");
+        assert_eq!((receive(&mut one), receive(&mut two)), (None, None));
+    });
+}
