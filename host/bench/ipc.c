@@ -1,36 +1,73 @@
-/* The paper's micro-benchmarks of local messages, beside two processes that do nothing but wake each other by a futex with the same waiting.
+/* The paper's micro-benchmarks of local messages, beside what the kernel offers, and beside two processes that do nothing but pass on one word
+ * with the library's waiting.
  *
  *   IPC1  client send and receive, server receive and send
  *   IPC2  client sendrec, server receive and send
  *   IPC3  client notify and receive, server receive and notify
+ *   ANY   as IPC2, with a server that receives from anybody
+ *   COPY1, COPY2  vcopy of 4 KiB and 1 MiB from a client that waits, beside memcpy into shared memory
  *
- * usage: ipc [RUNS [ROUNDS]]. On one processor and on two, RUNS runs of each, interleaved; prints medians of thousand messages a second, and of
- * the ratios to the futex run just before.
+ * usage: ipc [RUNS [ROUNDS [PLACEMENT]]]. RUNS runs of each, one after the other in turn. Prints a line for each run: placement, mechanism,
+ * thousand messages a second of all pairs together (GB/s for copies).
  */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <m3ipc.h>
+#include <mqueue.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { CLIENT = 3, SERVER = 2, WARM_UP = 100 };
+enum { BYTES = 64, MAX_PAIRS = 4, WARM_UP = 100, NO_PROCESSOR = -1 };
 
-static int rounds = 100000, processors[2];
+enum kind { BARE, ASLEEP, IPC1, IPC2, IPC3, IPC_ANY, PIPE, FIFO, UNIX, SEQPACKET, TCP, UDP, SYSV, POSIX, EVENTFD, KINDS };
+static const char *const names[] = {"futex, same waiting", "futex, sleeping", "M3-IPC IPC1", "M3-IPC IPC2", "M3-IPC IPC3",
+                                    "M3-IPC IPC2, ANY",    "pipe",            "FIFO",        "Unix stream", "Unix seqpacket",
+                                    "TCP loopback",        "UDP loopback",    "SysV queue",  "POSIX queue", "eventfd"};
 
-static struct {
-    _Alignas(64) atomic_int turn;
-    _Alignas(64) atomic_int sleeps[2];
+/* Where the two of each pair run. */
+static const struct placement {
+    const char *name;
+    int pairs, client[MAX_PAIRS], server[MAX_PAIRS];
+} placements[] = {
+    {"1 processor", 1, {0}, {0}},
+    {"2 processors", 1, {1}, {0}},
+    {"2 pairs, each on its own", 2, {0, 1}, {0, 1}},
+    {"4 pairs, unpinned", 4, {-1, -1, -1, -1}, {-1, -1, -1, -1}},
+};
+
+static int rounds = 20000;
+
+static struct pair {
+    _Alignas(128) atomic_int turn;
+    _Alignas(128) atomic_int sleeps[2];
     atomic_int cpu[2];
     double seconds;
-} *shared;
+    /* Descriptors of each side, or queues: for reading, for writing. */
+    int fds[2][2];
+} *pairs;
+static atomic_int *ready;
+
+static void fail(const char *what)
+{
+    perror(what);
+    exit(1);
+}
 
 static double now(void)
 {
@@ -44,149 +81,343 @@ static void pin(int processor)
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(processor, &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0)
-        perror("sched_setaffinity");
+    if (processor != NO_PROCESSOR && sched_setaffinity(0, sizeof set, &set) != 0)
+        fail("sched_setaffinity");
+}
+
+static void sleep_until_turn(struct pair *p, int own)
+{
+    while (atomic_load(&p->turn) != own) {
+        atomic_store(&p->sleeps[own], 1);
+        if (atomic_load(&p->turn) != own)
+            syscall(SYS_futex, &p->sleeps[own], FUTEX_WAIT, 1, NULL, NULL, 0);
+        atomic_store(&p->sleeps[own], 0);
+    }
 }
 
 /* Waits until it is `own`'s turn, as the library waits. */
-static void await(int own)
+static void await(struct pair *p, int own)
 {
     int cpu = sched_getcpu();
-    atomic_store_explicit(&shared->cpu[own], cpu, memory_order_relaxed);
-    if (atomic_load(&shared->turn) == own)
+    if (atomic_load_explicit(&p->cpu[own], memory_order_relaxed) != cpu)
+        atomic_store_explicit(&p->cpu[own], cpu, memory_order_relaxed);
+    if (atomic_load(&p->turn) == own)
         return;
-    if (atomic_load_explicit(&shared->cpu[!own], memory_order_relaxed) != cpu) {
+    if (atomic_load_explicit(&p->cpu[!own], memory_order_relaxed) != cpu) {
         for (double end = now() + 15e-6; now() < end;)
             for (int i = 0; i < 16; i++) {
                 __builtin_ia32_pause();
-                if (atomic_load(&shared->turn) == own)
+                if (atomic_load(&p->turn) == own)
                     return;
             }
     } else
         for (int i = 0; i < 2; i++) {
             sched_yield();
-            if (atomic_load(&shared->turn) == own)
+            if (atomic_load(&p->turn) == own)
                 return;
         }
-    while (atomic_load(&shared->turn) != own) {
-        atomic_store(&shared->sleeps[own], 1);
-        if (atomic_load(&shared->turn) != own)
-            syscall(SYS_futex, &shared->sleeps[own], FUTEX_WAIT, 1, NULL, NULL, 0);
-        atomic_store(&shared->sleeps[own], 0);
+    sleep_until_turn(p, own);
+}
+
+static void pass_on(struct pair *p, int other)
+{
+    atomic_store(&p->turn, other);
+    if (atomic_load(&p->sleeps[other])) {
+        atomic_store(&p->sleeps[other], 0);
+        syscall(SYS_futex, &p->sleeps[other], FUTEX_WAKE, 1, NULL, NULL, 0);
     }
 }
 
-static void pass_on(int other)
+static int put(enum kind kind, int fd, char *block)
 {
-    atomic_store(&shared->turn, other);
-    if (atomic_load(&shared->sleeps[other])) {
-        atomic_store(&shared->sleeps[other], 0);
-        syscall(SYS_futex, &shared->sleeps[other], FUTEX_WAKE, 1, NULL, NULL, 0);
-    }
+    if (kind == SYSV)
+        return msgsnd(fd, block, BYTES - sizeof(long), 0);
+    if (kind == POSIX)
+        return mq_send(fd, block, BYTES, 0);
+    return write(fd, block, kind == EVENTFD ? 8 : BYTES) < 0;
 }
 
-static int round_trip(int kind, int is_client, message *m)
+static int get(enum kind kind, int fd, char *block)
 {
-    int peer = is_client ? SERVER : CLIENT;
+    if (kind == SYSV)
+        return msgrcv(fd, block, BYTES - sizeof(long), 0, 0) < 0;
+    if (kind == POSIX)
+        return mq_receive(fd, block, BYTES, NULL) < 0;
+    for (int left = kind == EVENTFD ? 8 : BYTES; left > 0;) {
+        int got = read(fd, block, left);
+        if (got <= 0)
+            return 1;
+        left -= got;
+    }
+    return 0;
+}
+
+static int round_trip(enum kind kind, struct pair *p, int is_client, int peer, message *m)
+{
+    _Alignas(8) static char block[BYTES] = {1};
+    int *fds = p->fds[is_client];
     switch (kind) {
-    case 0:
-        if (is_client) {
-            pass_on(1);
-            await(0);
-        } else {
-            await(1);
-            pass_on(0);
-        }
+    case BARE:
+    case ASLEEP:
+        if (is_client)
+            pass_on(p, 0);
+        kind == BARE ? await(p, is_client) : sleep_until_turn(p, is_client);
+        if (!is_client)
+            pass_on(p, 1);
         return 0;
-    case 1:
+    case IPC1:
         return is_client ? mnx_send(peer, m) || mnx_receive(peer, m) : mnx_receive(peer, m) || mnx_send(peer, m);
-    case 2:
+    case IPC2:
         return is_client ? mnx_sendrec(peer, m) : mnx_receive(peer, m) || mnx_send(peer, m);
-    default:
+    case IPC_ANY:
+        return is_client ? mnx_sendrec(peer, m) : mnx_receive(ANY, m) || mnx_send(m->m_source, m);
+    case IPC3:
         return is_client ? mnx_notify(peer) || mnx_receive(peer, m) : mnx_receive(peer, m) || mnx_notify(peer);
+    default:
+        return is_client ? put(kind, fds[1], block) || get(kind, fds[0], block)
+                         : get(kind, fds[0], block) || put(kind, fds[1], block);
     }
 }
 
-static void party(int kind, int is_client)
+/* Connects two sockets of the Internet by the loopback. */
+static void loopback(int type, int fds[2])
 {
+    struct sockaddr_in address[2] = {0};
+    int one = 1, sockets[2];
+    for (int i = 0; i < 2; i++) {
+        socklen_t size = sizeof address[i];
+        address[i].sin_family = AF_INET;
+        address[i].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        sockets[i] = socket(AF_INET, type, 0);
+        if (sockets[i] < 0 || bind(sockets[i], (void *)&address[i], size) || getsockname(sockets[i], (void *)&address[i], &size))
+            fail("socket");
+    }
+    if (type == SOCK_STREAM && listen(sockets[1], 1))
+        fail("listen");
+    if (connect(sockets[0], (void *)&address[1], sizeof address[1]))
+        fail("connect");
+    fds[0] = sockets[0];
+    if (type == SOCK_STREAM) {
+        fds[1] = accept(sockets[1], NULL, NULL);
+        close(sockets[1]);
+        setsockopt(fds[0], IPPROTO_TCP, 1 /* TCP_NODELAY */, &one, sizeof one);
+        setsockopt(fds[1], IPPROTO_TCP, 1, &one, sizeof one);
+    } else {
+        fds[1] = sockets[1];
+        if (connect(sockets[1], (void *)&address[0], sizeof address[0]))
+            fail("connect");
+    }
+}
+
+static int open_queue(enum kind kind)
+{
+    struct mq_attr attr = {.mq_maxmsg = 1, .mq_msgsize = BYTES};
+    if (kind == SYSV)
+        return msgget(IPC_PRIVATE, 0600);
+    mqd_t queue = mq_open("/m3ipc-bench", O_RDWR | O_CREAT | O_EXCL, 0600, &attr);
+    mq_unlink("/m3ipc-bench");
+    return queue;
+}
+
+static int open_fifo(void)
+{
+    if (mkfifo("m3ipc-bench.fifo", 0600))
+        fail("mkfifo");
+    int fd = open("m3ipc-bench.fifo", O_RDWR);
+    unlink("m3ipc-bench.fifo");
+    return fd;
+}
+
+static void open_pair(enum kind kind, struct pair *p)
+{
+    int fds[2] = {-1, -1};
+    for (int way = 0; way < 2; way++) {
+        int *reads = &p->fds[way][0], *writes = &p->fds[!way][1];
+        switch (kind) {
+        case PIPE:
+            if (pipe(fds))
+                fail("pipe");
+            *reads = fds[0], *writes = fds[1];
+            break;
+        case FIFO:
+            *reads = *writes = open_fifo();
+            break;
+        case EVENTFD:
+            *reads = *writes = eventfd(0, 0);
+            break;
+        case SYSV:
+        case POSIX:
+            *reads = *writes = open_queue(kind);
+            break;
+        case UNIX:
+        case SEQPACKET:
+            if (way == 0 && socketpair(AF_UNIX, kind == UNIX ? SOCK_STREAM : SOCK_SEQPACKET, 0, fds))
+                fail("socketpair");
+            p->fds[way][0] = p->fds[way][1] = fds[way];
+            break;
+        case TCP:
+        case UDP:
+            if (way == 0)
+                loopback(kind == TCP ? SOCK_STREAM : SOCK_DGRAM, fds);
+            p->fds[way][0] = p->fds[way][1] = fds[way];
+            break;
+        default:
+            return;
+        }
+        if (p->fds[0][0] < 0)
+            fail(names[kind]);
+    }
+}
+
+static void close_pair(enum kind kind, struct pair *p)
+{
+    if (kind <= IPC_ANY && kind >= BARE)
+        return;
+    for (int side = 0; side < 2; side++)
+        if (kind == SYSV)
+            msgctl(p->fds[side][0], IPC_RMID, NULL);
+        else {
+            close(p->fds[side][0]);
+            if (kind == PIPE)
+                close(p->fds[side][1]);
+        }
+}
+
+static int is_m3(enum kind kind)
+{
+    return kind >= IPC1 && kind <= IPC_ANY;
+}
+
+/* What needs the kernel for each message is slower by far. */
+static int rounds_of(enum kind kind)
+{
+    return kind == BARE || is_m3(kind) ? rounds : rounds / 10;
+}
+
+static void party(enum kind kind, const struct placement *where, int pair, int is_client)
+{
+    int peer = 2 + 2 * pair + !is_client;
+    struct pair *p = &pairs[pair];
     message m;
     memset(&m, 0, sizeof m);
-    pin(processors[is_client]);
-    if (kind > 0) {
+    pin(is_client ? where->client[pair] : where->server[pair]);
+    if (is_m3(kind)) {
         mnx_wait4bind();
-        mnx_wait4bindep(is_client ? SERVER : CLIENT);
+        mnx_wait4bindep(peer);
     }
+    atomic_fetch_add(ready, 1);
+    while (atomic_load(ready) < 2 * where->pairs)
+        sched_yield();
     double start = 0;
-    for (int i = -WARM_UP; i < rounds; i++) {
+    for (int i = -WARM_UP; i < rounds_of(kind); i++) {
         if (i == 0)
             start = now();
-        if (round_trip(kind, is_client, &m)) {
-            puts("a call failed");
+        if (round_trip(kind, p, is_client, peer, &m)) {
+            fprintf(stderr, "%s: a call failed: %s\n", names[kind], strerror(errno));
             exit(1);
         }
     }
     if (is_client)
-        shared->seconds = now() - start;
+        p->seconds = now() - start;
     exit(0);
 }
 
 /* Runs one benchmark. Returns thousand messages a second. */
-static double run(int kind)
+static double run(enum kind kind, const struct placement *where)
 {
-    pid_t pids[2];
-    atomic_store(&shared->turn, 0);
-    fflush(stdout);
-    for (int is_client = 0; is_client < 2; is_client++) {
-        pids[is_client] = fork();
-        if (pids[is_client] == 0)
-            party(kind, is_client);
-        if (kind > 0)
-            mnx_lclbind(0, pids[is_client], is_client ? CLIENT : SERVER);
+    pid_t pids[2 * MAX_PAIRS];
+    double slowest = 0;
+    atomic_store(ready, 0);
+    for (int i = 0; i < 2 * where->pairs; i++) {
+        int pair = i / 2, is_client = i % 2;
+        if (!is_client) {
+            memset(&pairs[pair], 0, sizeof pairs[pair]);
+            atomic_store(&pairs[pair].turn, 1);
+            open_pair(kind, &pairs[pair]);
+        }
+        fflush(stdout);
+        pids[i] = fork();
+        if (pids[i] == 0)
+            party(kind, where, pair, is_client);
+        if (is_m3(kind))
+            mnx_lclbind(0, pids[i], 2 + 2 * pair + is_client);
     }
-    for (int i = 0; i < 2; i++)
-        waitpid(pids[i], NULL, 0);
-    if (kind > 0) {
-        mnx_wait4unbind(SERVER);
-        mnx_wait4unbind(CLIENT);
+    for (int i = 0; i < 2 * where->pairs; i++) {
+        int status;
+        waitpid(pids[i], &status, 0);
+        if (status != 0)
+            exit(1);
+        if (is_m3(kind))
+            mnx_wait4unbind(2 + i);
     }
-    return 2 * rounds / shared->seconds / 1000;
+    for (int i = 0; i < where->pairs; i++) {
+        close_pair(kind, &pairs[i]);
+        slowest = pairs[i].seconds > slowest ? pairs[i].seconds : slowest;
+    }
+    return 2.0 * rounds_of(kind) * where->pairs / slowest / 1000;
 }
 
-static int ascending(const void *one, const void *other)
-{
-    return (*(double *)one > *(double *)other) - (*(double *)one < *(double *)other);
-}
+enum { SMALL = 4 << 10, LARGE = 1 << 20, COPIED = 64 << 20 };
 
-static double median(double *values, int count)
+/* Copies a block again and again, from a process that waits, or from the memory that all share. Returns GB/s. */
+static double copy(int bytes, char *from, char *shared, int is_m3)
 {
-    qsort(values, count, sizeof *values, ascending);
-    return values[count / 2];
+    static char own[LARGE];
+    pid_t pid = 0;
+    message m;
+    if (is_m3) {
+        fflush(stdout);
+        pid = fork();
+        if (pid == 0) {
+            mnx_wait4bind();
+            mnx_sendrec(1, &m);
+            exit(0);
+        }
+        mnx_lclbind(0, pid, 2);
+        mnx_receive(2, &m);
+    }
+    int times = COPIED / bytes;
+    double start = now();
+    for (int i = 0; i < times; i++)
+        if (!is_m3)
+            memcpy(shared, from, bytes);
+        else if (mnx_vcopy(2, from, SELF, own, bytes) != bytes)
+            fail("vcopy");
+    double speed = (double)bytes * times / (now() - start) / 1e9;
+    if (is_m3) {
+        mnx_send(2, &m);
+        waitpid(pid, NULL, 0);
+        mnx_wait4unbind(2);
+    }
+    return speed;
 }
 
 int main(int argc, char **argv)
 {
-    static const char *names[] = {"futex", "IPC1", "IPC2", "IPC3"};
-    int runs = argc > 1 ? atoi(argv[1]) : 11;
+    int runs = argc > 1 ? atoi(argv[1]) : 11, only = argc > 3 ? atoi(argv[3]) : -1;
     if (argc > 2)
         rounds = atoi(argv[2]);
     VM_usr_t vm = {.vm_vmid = 0, .vm_name = "bench"};
-    shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pairs = mmap(NULL, sizeof *pairs * MAX_PAIRS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ready = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char *shared = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char *from = malloc(LARGE);
+    memset(from, 1, LARGE);
     mnx_drvs_init(0, NULL);
     if (mnx_vm_init(&vm) != 0 || mnx_bind(0, 1) != 1)
-        return puts("no container 0 of my own"), 1;
-    for (int apart = 0; apart < 2; apart++) {
-        double speed[4][99], ratio[4][99];
-        processors[1] = apart;
-        for (int i = 0; i < runs && i < 99; i++)
-            for (int kind = 1; kind < 4; kind++) {
-                speed[0][i] = run(0);
-                speed[kind][i] = run(kind);
-                ratio[kind][i] = speed[kind][i] / speed[0][i];
-            }
-        printf("%d processor%s\n  %-6s %8.0f thousand messages/s\n", apart + 1, apart ? "s" : "", names[0],
-               median(speed[0], runs));
-        for (int kind = 1; kind < 4; kind++)
-            printf("  %-6s %8.0f   %.2f of futex\n", names[kind], median(speed[kind], runs), median(ratio[kind], runs));
+        return fputs("no container 0 of my own\n", stderr), 1;
+    for (int i = 0; i < runs; i++) {
+        for (int at = 0; at < 4; at++)
+            for (int kind = 0; kind < KINDS; kind++)
+                if (only < 0 || only == at)
+                    printf("%s\t%s\t%.3f\n", placements[at].name, names[kind], run(kind, &placements[at]));
+        if (only >= 0)
+            continue;
+        for (int bytes = SMALL; bytes <= LARGE; bytes += LARGE - SMALL) {
+            const char *name = bytes == SMALL ? "COPY1, 4 KiB" : "COPY2, 1 MiB";
+            printf("%s\tmemcpy into shared memory\t%.3f\n", name, copy(bytes, from, shared, 0));
+            printf("%s\tM3-IPC vcopy\t%.3f\n", name, copy(bytes, from, shared, 1));
+        }
     }
     mnx_vm_end(0);
     return 0;
