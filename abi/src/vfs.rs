@@ -64,9 +64,22 @@ protocol! {
     /// Returns the process whose directory /proc/PID a descriptor of a thread is open on (pidfd_send_signal(2) takes such a one). Word 0 of
     /// the reply: its pid; it may have ended. `EBADF`: it is of something else.
     ProcessFolder = 23 { process: Endpoint, descriptor: i64 }
+    /// Compares what two threads have open (kcmp(2)): `COMPARE_*`. Word 0 of the reply: 0, the same; 1 or 2, the first is before or behind the
+    /// second, in an order that stays. `EBADF`: no such descriptor; of `COMPARE_EPOLL` also `EINVAL`, no epoll, and `ENOENT`.
+    Compare = 25 { what: u64, first: Endpoint, descriptor: u64, second: Endpoint, other: u64, nth: u64 }
     /// procfs: word 0 of the reply is what a descriptor was opened for (`OPEN_*`). `EBADF`.
     DescriptorAccess = 24 { process: Endpoint, descriptor: i64 }
 }
+
+/// `Compare`: the open files of two descriptors.
+pub const COMPARE_FILE: u64 = 0;
+/// `Compare`: the descriptor tables.
+pub const COMPARE_FILES: u64 = 1;
+/// `Compare`: what chdir and umask change.
+pub const COMPARE_FS: u64 = 2;
+/// `Compare`: the open file of `descriptor`, and the one that the epoll of the second's descriptor `other` (low half) has registered as
+/// descriptor (high half), the `nth` with that number.
+pub const COMPARE_EPOLL: u64 = 3;
 
 /// `Text`: /proc/mounts.
 pub const TEXT_MOUNTS: u64 = 0;
@@ -106,9 +119,10 @@ pub const EVENT_MESSAGE: u64 = 4;
 pub const EVENT_MASK: u64 = 5;
 /// Event: that wait is over. Unless a signal is to be delivered, which restores the mask itself, pm restores it; then it sends `Unmasked`.
 pub const EVENT_MASK_END: u64 = 6;
-/// Event: a lease is to be broken: a signal for the owner of an open file (F_SETOWN): a = id of the owner (low half), what the id is of
-/// (`OWNER_*`, bits 32 to 39) and signal (F_SETSIG, from bit 40; 0: SIGIO without details), b = descriptor, c = user (low half) and
-/// effective user who named the owner. pm checks that these may signal it.
+/// Event: something happened to an open file (O_ASYNC), or its lease is to be broken: a signal for its owner (F_SETOWN): a = id of the owner
+/// (low half), what the id is of (`OWNER_THREAD` to `OWNER_GROUP`, bits 32 to 39) and signal (F_SETSIG, from bit 40; 0: SIGIO without
+/// details), b = descriptor (low half) and reason (`OWNER_INPUT` to `OWNER_HANG_UP`), c = user (low half) and effective user who named the
+/// owner. pm checks that these may signal it.
 pub const EVENT_OWNER: u64 = 7;
 
 /// `EVENT_OWNER`: the owner is a thread (F_OWNER_TID).
@@ -117,6 +131,15 @@ pub const OWNER_THREAD: u64 = 0;
 pub const OWNER_PROCESS: u64 = 1;
 /// `EVENT_OWNER`: every process of a group (F_OWNER_PGRP).
 pub const OWNER_GROUP: u64 = 2;
+
+/// `EVENT_OWNER`: there is something to read (POLL_IN).
+pub const OWNER_INPUT: u64 = 1;
+/// `EVENT_OWNER`: there is room to write (POLL_OUT).
+pub const OWNER_OUTPUT: u64 = 2;
+/// `EVENT_OWNER`: the lease is to be broken (POLL_MSG).
+pub const OWNER_MESSAGE: u64 = 3;
+/// `EVENT_OWNER`: the peer has gone (POLL_HUP).
+pub const OWNER_HANG_UP: u64 = 6;
 
 /// Inotify instances of one user: /proc/sys/fs/inotify/max_user_instances.
 pub const INOTIFY_USER_INSTANCES: u64 = 128;

@@ -288,6 +288,10 @@ impl System for Native {
         ask(Endpoint::VFS, &request.message())?.result()
     }
 
+    fn vfs_compare(&mut self, request: &vfs::Compare) -> Result<u64> {
+        ask(Endpoint::VFS, &request.message())?.result()
+    }
+
     fn vfs_next_event(&mut self) -> Option<FileEvent> {
         let reply = ask(Endpoint::VFS, &vfs::NextEvent {}.message()).ok()?;
         let (kind, process, a, b, c, d) = vfs::NextEvent::results(&reply).ok()?;

@@ -3,7 +3,7 @@
 //!
 //! Errors of teardown calls (`destroy`, `vm_exit`, …) are not reported: the peer is dead either way.
 
-use abi::{CapabilitySet, Endpoint, Errno, registers::Registers, vm};
+use abi::{CapabilitySet, Endpoint, Errno, registers::Registers, vfs, vm};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -273,6 +273,8 @@ pub trait System {
     fn vfs_process_folder(&mut self, thread: Endpoint, descriptor: i32) -> Result<u32, Errno>;
     /// `vfs::CopyDescriptor`. Returns the new one.
     fn vfs_copy_descriptor(&mut self, to: &Requester, from: Endpoint, descriptor: i32) -> Result<u64, Errno>;
+    /// `vfs::Compare`.
+    fn vfs_compare(&mut self, request: &vfs::Compare) -> Result<u64, Errno>;
     /// `vfs::NextEvent`; `None`: no more.
     fn vfs_next_event(&mut self) -> Option<FileEvent>;
     /// `vfs::SyncAll`.

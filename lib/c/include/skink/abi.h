@@ -3101,6 +3101,19 @@ struct skink_tty_session_end {
 /* The protocol of vfs: requests of pm and procfs. Programs reach vfs by their Linux calls (list: systems/ *.toml). vfs replies at once; the
  * results of longer operations are events: vfs notifies pm, which fetches them with NextEvent. */
 
+/* Compare: the open files of two descriptors. */
+#define SKINK_VFS_COMPARE_FILE 0ull
+
+/* Compare: the descriptor tables. */
+#define SKINK_VFS_COMPARE_FILES 1ull
+
+/* Compare: what chdir and umask change. */
+#define SKINK_VFS_COMPARE_FS 2ull
+
+/* Compare: the open file of descriptor, and the one that the epoll of the second's descriptor other (low half) has registered as descriptor
+ * (high half), the nth with that number. */
+#define SKINK_VFS_COMPARE_EPOLL 3ull
+
 /* Text: /proc/mounts. */
 #define SKINK_VFS_TEXT_MOUNTS 0ull
 
@@ -3150,9 +3163,10 @@ struct skink_tty_session_end {
 /* Event: that wait is over. Unless a signal is to be delivered, which restores the mask itself, pm restores it; then it sends Unmasked. */
 #define SKINK_VFS_EVENT_MASK_END 6ull
 
-/* Event: a lease is to be broken: a signal for the owner of an open file (F_SETOWN): a = id of the owner (low half), what the id is of
- * (OWNER_*, bits 32 to 39) and signal (F_SETSIG, from bit 40; 0: SIGIO without details), b = descriptor, c = user (low half) and effective
- * user who named the owner. pm checks that these may signal it. */
+/* Event: something happened to an open file (O_ASYNC), or its lease is to be broken: a signal for its owner (F_SETOWN): a = id of the owner
+ * (low half), what the id is of (OWNER_THREAD to OWNER_GROUP, bits 32 to 39) and signal (F_SETSIG, from bit 40; 0: SIGIO without details),
+ * b = descriptor (low half) and reason (OWNER_INPUT to OWNER_HANG_UP), c = user (low half) and effective user who named the owner. pm
+ * checks that these may signal it. */
 #define SKINK_VFS_EVENT_OWNER 7ull
 
 /* EVENT_OWNER: the owner is a thread (F_OWNER_TID). */
@@ -3163,6 +3177,18 @@ struct skink_tty_session_end {
 
 /* EVENT_OWNER: every process of a group (F_OWNER_PGRP). */
 #define SKINK_VFS_OWNER_GROUP 2ull
+
+/* EVENT_OWNER: there is something to read (POLL_IN). */
+#define SKINK_VFS_OWNER_INPUT 1ull
+
+/* EVENT_OWNER: there is room to write (POLL_OUT). */
+#define SKINK_VFS_OWNER_OUTPUT 2ull
+
+/* EVENT_OWNER: the lease is to be broken (POLL_MSG). */
+#define SKINK_VFS_OWNER_MESSAGE 3ull
+
+/* EVENT_OWNER: the peer has gone (POLL_HUP). */
+#define SKINK_VFS_OWNER_HANG_UP 6ull
 
 /* Inotify instances of one user: /proc/sys/fs/inotify/max_user_instances. */
 #define SKINK_VFS_INOTIFY_USER_INSTANCES 128ull
@@ -3400,6 +3426,18 @@ struct skink_vfs_signals_pending {
 struct skink_vfs_process_folder {
     uint64_t process;
     int64_t descriptor;
+};
+
+/* Compares what two threads have open (kcmp(2)): COMPARE_*. Word 0 of the reply: 0, the same; 1 or 2, the first is before or behind the
+ * second, in an order that stays. EBADF: no such descriptor; of COMPARE_EPOLL also EINVAL, no epoll, and ENOENT. */
+#define SKINK_VFS_COMPARE 0x30019u
+struct skink_vfs_compare {
+    uint64_t what;
+    uint64_t first;
+    uint64_t descriptor;
+    uint64_t second;
+    uint64_t other;
+    uint64_t nth;
 };
 
 /* procfs: word 0 of the reply is what a descriptor was opened for (OPEN_*). EBADF. */

@@ -212,6 +212,7 @@ impl<S: System> Pm<S> {
         self.programs.system.vfs_exec_commit(process);
         self.programs.take_credentials(p, credentials);
         self.programs.table[p].shares_memory = false;
+        self.programs.table.renew_memory(p);
         self.programs.table[p].memory_limits.stack = stack_bytes;
         self.programs.tell_vm_limits(p);
         self.programs.table[p].control = self.programs.table[p].control.for_program(secure);

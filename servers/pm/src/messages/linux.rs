@@ -35,6 +35,7 @@ impl<S: System> Pm<S> {
             nr::RESTART_SYSCALL => self.restart_syscall(t),
             nr::PIDFD_OPEN => self.programs.pidfd_open(t, a[0] as i32, a[1]).into(),
             nr::PIDFD_GETFD => self.programs.pidfd_getfd(t, a).into(),
+            nr::KCMP => self.programs.kcmp(t, a).into(),
             nr::PIDFD_SEND_SIGNAL => self.pidfd_send_signal(t, a).into(),
 
             nr::RT_SIGACTION => self.rt_sigaction(t, a).into(),

@@ -158,9 +158,12 @@ impl<S: System> Programs<S> {
         let process = self.table.allocate_process()?;
         let (now_ns, _) = self.system.time_ns();
         self.table.enter_child(process, parent, request.has(flag::PARENT), now_ns)?;
+        self.table.renew_memory(process);
+        let memory = self.table[if request.has(flag::VM) { parent } else { process }].memory;
         let child = &mut self.table[process];
         child.exit_signal = Signal::new(request.exit_signal).ok();
         child.shares_memory = request.has(flag::VM);
+        child.memory = memory;
         if request.has(flag::CLEAR_SIGHAND) {
             action::reset_for_exec(&mut child.actions);
         }

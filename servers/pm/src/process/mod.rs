@@ -1,6 +1,6 @@
 //! The life of processes and threads: `fork`, `exit`, `wait`; their groups and sessions (`jobs`), ids, scheduling and small
 //! attributes; `futexes` that a dying thread releases; `list` for procfs and rs; `pidfds`, descriptors
-//! that mean a process.
+//! that mean a process; `kcmp`, what two processes share.
 
 mod attributes;
 mod capabilities;
@@ -12,6 +12,7 @@ mod futexes;
 mod ids;
 mod io_priority;
 mod jobs;
+mod kcmp;
 mod list;
 mod pidfds;
 mod scheduling;

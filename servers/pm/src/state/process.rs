@@ -89,6 +89,8 @@ pub struct Process {
     pub memory_limits: MemoryLimits,
     /// Its memory is that of another process too: it has executed nothing since clone with `CLONE_VM`.
     pub shares_memory: bool,
+    /// Which memory it has: processes that share it have the same number.
+    pub memory: u64,
     /// What it has chosen by prctl(2) and personality(2).
     pub control: Control,
     /// Limits.
@@ -157,6 +159,7 @@ impl Process {
             executed: false,
             memory_limits: MemoryLimits::NONE,
             shares_memory: false,
+            memory: 0,
             control: Control::DEFAULT,
             limits: Limits::default(),
             nice: 0,

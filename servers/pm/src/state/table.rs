@@ -49,6 +49,8 @@ pub struct Table {
     pub(super) ended: Vec<Ended>,
     /// Stops of traced threads so far.
     pub(super) stops: u64,
+    /// Memories of processes so far.
+    memories: u64,
     /// A zombie that its tracer has waited for: its parent is to be told.
     pub released: Option<ProcessIndex>,
 }
@@ -96,8 +98,15 @@ impl Table {
             entries: Entries::new(),
             ended: Vec::new(),
             stops: 0,
+            memories: 0,
             released: None,
         }
+    }
+
+    /// Gives a process a memory of its own, which no other process has or had.
+    pub fn renew_memory(&mut self, p: ProcessIndex) {
+        self.memories += 1;
+        self[p].memory = self.memories;
     }
 
     /// The thread with this endpoint, if pm knows it.

@@ -72,6 +72,7 @@ pub enum Told {
     Files { parent: Endpoint, child: Endpoint, pid: u32, flags: u64 },
     PidFd { to: Requester, identity: Identity, flags: u64, address: u64 },
     Copied { to: Requester, from: Endpoint, descriptor: i32 },
+    Compared { what: u64, first: Endpoint, second: Endpoint, descriptors: [u64; 3] },
     FilesEnded(Endpoint),
     Committed(Endpoint),
     Unmasked(Endpoint),
@@ -446,6 +447,12 @@ impl System for Fake {
         self.enter();
         self.tell(Told::Copied { to: *to, from, descriptor });
         Ok(70)
+    }
+    fn vfs_compare(&mut self, request: &abi::vfs::Compare) -> Result<u64> {
+        self.enter();
+        let abi::vfs::Compare { what, first, descriptor, second, other, nth } = *request;
+        self.tell(Told::Compared { what, first, second, descriptors: [descriptor, other, nth] });
+        Ok(2)
     }
     fn vfs_exit(&mut self, thread: Endpoint) {
         self.enter();

@@ -18,6 +18,7 @@ mod frames;
 mod futexes;
 mod ids;
 mod jobs;
+mod kcmp;
 mod kills;
 mod life;
 mod messages;

@@ -9,11 +9,12 @@ use crate::{
     callers::lives::Identity,
     keep::{Store, records::Note},
     memory as user,
-    objects::{File, O_NONBLOCK, O_RDWR, OpenFile, directory::Directory, pidfd::PidFd},
+    objects::{File, O_NONBLOCK, O_RDWR, OpenFile, directory::Directory, epoll::epoll_of, pidfd::PidFd},
     processes::{Process, Processes},
 };
 use abi::{Endpoint, Errno, Message, Word, fs, vfs};
 use alloc::rc::Rc;
+use core::cmp::Ordering;
 use sys::fallible::copied;
 
 /// The descriptor that was made for a call.
@@ -75,6 +76,28 @@ pub(super) fn process_folder(processes: &Processes, request: &vfs::ProcessFolder
     let node = &file.object::<Directory>().ok_or(Errno::EBADF)?.node;
     let pid = if node.mount().kind() == "proc" { fs::process_of_folder(node.number()) } else { None };
     pid.map(u64::from).ok_or(Errno::EBADF)
+}
+
+/// `Compare`.
+pub(super) fn compare(processes: &Processes, request: &vfs::Compare) -> Result<u64, Errno> {
+    let (first, second) = (processes.get(request.first)?, processes.get(request.second)?);
+    let file = || Ok(first.file(request.descriptor as i32)?.number());
+    let order = match request.what {
+        vfs::COMPARE_FILE => file()?.cmp(&second.file(request.other as i32)?.number()),
+        vfs::COMPARE_FILES => first.files().number().cmp(&second.files().number()),
+        vfs::COMPARE_FS => first.directories()?.record().cmp(&second.directories()?.record()),
+        vfs::COMPARE_EPOLL => {
+            let (file, epoll) = (file()?, second.file(request.other as i32)?);
+            let epoll = epoll_of(&epoll).ok_or(Errno::EINVAL)?;
+            file.cmp(&epoll.nth_target((request.other >> 32) as i32, request.nth).ok_or(Errno::ENOENT)?)
+        }
+        _ => return Err(Errno::EINVAL),
+    };
+    Ok(match order {
+        Ordering::Equal => 0,
+        Ordering::Less => 1,
+        Ordering::Greater => 2,
+    })
 }
 
 /// `CopyDescriptor`. `EBADF`: the other thread has no such descriptor.

@@ -81,6 +81,7 @@ fn pm_request(vfs: &'static Vfs, pm: Endpoint, request: Request) -> Result<u64, 
         Request::OpenPidFd(request) => return pidfds::open(base, processes, &request),
         Request::ProcessFolder(request) => return pidfds::process_folder(processes, &request),
         Request::CopyDescriptor(request) => return pidfds::copy_descriptor(base, processes, &request),
+        Request::Compare(request) => return pidfds::compare(processes, &request),
         Request::SyncAll(request) => mounts::begin_sync(base, request.unmount),
         _ => return Err(Errno::ENOSYS),
     }

@@ -99,6 +99,14 @@ impl Epoll {
         Ok(())
     }
 
+    /// The number of the open file of the registration that is the `nth` with this descriptor.
+    pub fn nth_target(&self, descriptor: i32, nth: u64) -> Option<u64> {
+        let interests = self.interests.borrow();
+        let of_descriptor = interests.range((descriptor, 0)..=(descriptor, u64::MAX));
+        let mut open = of_descriptor.filter(|(_, interest)| interest.target().is_some());
+        open.nth(usize::try_from(nth).ok()?).map(|((_, target), _)| *target)
+    }
+
     /// Enters an interest. `ENOMEM`: then nothing has changed.
     fn enter(self: &Rc<Self>, record: Kept<InterestRecord>, target: &Rc<OpenFile>) -> Result<Rc<Interest>, Errno> {
         self.drop_ended();
