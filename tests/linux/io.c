@@ -1,5 +1,6 @@
-/* read, write and their relatives, lseek, offsets, O_APPEND, sparse files, truncate. */
+/* read, write and their relatives, lseek, offsets, O_APPEND, sparse files, truncate. It is long because it is a list. */
 #include "behaviour.h"
+#include <sys/socket.h>
 
 static int file(const char *text, int flags) {
     make("f", text);
@@ -248,6 +249,86 @@ BEHAVIOUR("preadv and pwritev leave the offset") {
     show(lseek(fd, 0, SEEK_CUR));
     show_file("f");
     show(preadv(fd, pieces, 2, -1));
+}
+BEHAVIOUR("preadv2 and pwritev2: negative offsets, descriptors of the wrong kind") {
+    struct iovec piece = {"x", 1};
+    int ends[2], fd = open("f", O_RDWR | O_CREAT, 0644);
+    pipe(ends);
+    show(pwritev2(fd, &piece, 1, -2, 0));
+    show(preadv2(fd, &piece, 1, -2, 0));
+    show(pwritev2(ends[1], &piece, 1, 0, 0));
+    show(pwritev2(ends[0], &piece, 1, -1, 0));
+    show(preadv2(99, &piece, 1, -1, RWF_HIPRI));
+}
+BEHAVIOUR("pwritev2 RWF_APPEND writes at the end, wherever the offset") {
+    int fd = open("f", O_RDWR | O_CREAT, 0644);
+    struct iovec piece = {"xy", 2};
+    write(fd, "text", 4);
+    lseek(fd, 1, SEEK_SET);
+    show(pwritev2(fd, &piece, 1, 0, RWF_APPEND));
+    show(lseek(fd, 0, SEEK_CUR));
+    show_file("f");
+    show(pwritev2(fd, &piece, 1, -1, RWF_APPEND));
+    show(lseek(fd, 0, SEEK_CUR));
+    show_file("f");
+    note("%d", !!(fcntl(fd, F_GETFL) & O_APPEND));
+}
+BEHAVIOUR("pwritev2 RWF_APPEND|RWF_SYNC of nothing, at a limit") {
+    int fd = open("f", O_RDWR | O_CREAT, 0644);
+    struct iovec piece = {"xyz", 3}, nothing = {NULL, 0};
+    write(fd, "text", 4);
+    show(pwritev2(fd, &nothing, 1, 0, RWF_APPEND | RWF_SYNC));
+    struct rlimit limit = {6, 6};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    signal(SIGXFSZ, SIG_IGN);
+    show(pwritev2(fd, &piece, 1, 0, RWF_APPEND));
+    show(pwritev2(fd, &piece, 1, 0, RWF_APPEND));
+    show_file("f");
+}
+BEHAVIOUR("pwritev2 RWF_DSYNC and RWF_SYNC") {
+    int fd = open("f", O_RDWR | O_CREAT, 0644);
+    struct iovec piece = {"xy", 2};
+    show(pwritev2(fd, &piece, 1, 1, RWF_DSYNC));
+    show(pwritev2(fd, &piece, 1, 3, RWF_SYNC));
+    show_file("f");
+    note("%d", !!(fcntl(fd, F_GETFL) & (O_SYNC | O_DSYNC)));
+}
+BEHAVIOUR("preadv2 with flags of writes") {
+    char text[4] = "";
+    struct iovec piece = {text, 4};
+    int fd = open("f", O_RDWR | O_CREAT, 0644);
+    write(fd, "text", 4);
+    show(preadv2(fd, &piece, 1, 0, RWF_SYNC | RWF_DSYNC | RWF_HIPRI));
+    show_bytes(text, 4);
+}
+BEHAVIOUR("RWF_NOWAIT of a pipe without data, with data, without room") {
+    static char bytes[4096];
+    char text[4];
+    struct iovec piece = {text, 4}, page = {bytes, sizeof bytes};
+    int ends[2], pages = 0;
+    pipe(ends);
+    show(preadv2(ends[0], &piece, 1, -1, RWF_NOWAIT));
+    write(ends[1], "text", 4);
+    show(preadv2(ends[0], &piece, 1, -1, RWF_NOWAIT));
+    while (pwritev2(ends[1], &page, 1, -1, RWF_NOWAIT) > 0)
+        pages++;
+    note("%d %s", pages, strerrorname_np(errno));
+    note("%d", !!(fcntl(ends[1], F_GETFL) & O_NONBLOCK));
+    close(ends[1]);
+    while (pages-- > 0)
+        preadv2(ends[0], &page, 1, -1, RWF_NOWAIT);
+    show(preadv2(ends[0], &piece, 1, -1, RWF_NOWAIT));
+}
+BEHAVIOUR("RWF_NOWAIT of sockets") {
+    char text[4];
+    struct iovec piece = {text, 4};
+    for (int type = SOCK_STREAM; type <= SOCK_DGRAM; type++) {
+        int ends[2];
+        must(socketpair(AF_UNIX, type, 0, ends));
+        show(preadv2(ends[0], &piece, 1, -1, RWF_NOWAIT));
+        show(pwritev2(ends[1], &(struct iovec){"text", 4}, 1, -1, RWF_NOWAIT));
+        show(preadv2(ends[0], &piece, 1, -1, RWF_NOWAIT));
+    }
 }
 BEHAVIOUR("preadv2 with offset -1 uses the offset; unknown flags") {
     char a[2];

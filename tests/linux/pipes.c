@@ -1,5 +1,6 @@
-/* pipe, pipe2, FIFOs: data, ends, sizes, SIGPIPE, atomic writes. */
+/* pipe, pipe2, FIFOs: data, ends, sizes, SIGPIPE, atomic writes. It is long because it is a list. */
 #include "behaviour.h"
+#include <sys/socket.h>
 
 static int in, out;
 static void new_pipe(int flags) {
@@ -365,6 +366,147 @@ BEHAVIOUR("a packet pipe keeps the pieces apart") {
     show_read(in, 9);
     show_read(in, 2);
     show_read(in, 9);
+}
+BEHAVIOUR("a packet pipe: read of length 0, write of length 0") {
+    new_pipe(O_DIRECT | O_NONBLOCK);
+    show(write(out, "", 0));
+    show_read(in, 9);
+    write(out, "abc", 3);
+    char byte;
+    show(read(in, &byte, 0));
+    show_read(in, 9);
+}
+BEHAVIOUR("a packet pipe: what a short read leaves of a packet is dropped") {
+    new_pipe(O_DIRECT | O_NONBLOCK);
+    write(out, "abcdef", 6);
+    write(out, "ghi", 3);
+    show_read(in, 2);
+    show_read(in, 2);
+    show_read(in, 2);
+}
+BEHAVIOUR("a packet pipe: a write of more than PIPE_BUF is several packets") {
+    static char bytes[10000];
+    new_pipe(O_DIRECT | O_NONBLOCK);
+    show(write(out, bytes, sizeof bytes));
+    for (int i = 0; i < 4; i++)
+        show(read(in, bytes, sizeof bytes));
+}
+BEHAVIOUR("a packet pipe: pieces of writev are one packet, readv takes one packet") {
+    char a[2], b[9];
+    struct iovec pieces[] = {{"ab", 2}, {"", 0}, {"cde", 3}}, room[] = {{a, sizeof a}, {b, sizeof b}};
+    new_pipe(O_DIRECT | O_NONBLOCK);
+    show(writev(out, pieces, 3));
+    show(write(out, "f", 1));
+    show(readv(in, room, 2));
+    show_bytes(b, 3);
+    show(readv(in, room, 2));
+}
+BEHAVIOUR("a packet pipe has room for as many packets as pages") {
+    new_pipe(O_DIRECT | O_NONBLOCK);
+    int packets = 0;
+    while (write(out, "x", 1) == 1)
+        packets++;
+    note("%d %s", packets, strerrorname_np(errno));
+    note("%x", events(out));
+    show_read(in, 9);
+    note("%x", events(out));
+    show(write(out, "y", 1));
+    show(write(out, "z", 1));
+}
+BEHAVIOUR("a packet pipe of another size") {
+    new_pipe(O_DIRECT | O_NONBLOCK);
+    show(fcntl(out, F_SETPIPE_SZ, 4 * 4096));
+    int packets = 0;
+    while (write(out, "x", 1) == 1)
+        packets++;
+    note("%d", packets);
+    show(fcntl(out, F_SETPIPE_SZ, 4096));
+    show(fcntl(out, F_SETPIPE_SZ, 8 * 4096));
+    show(write(out, "y", 1));
+}
+BEHAVIOUR("a packet pipe: FIONREAD counts all packets") {
+    int bytes;
+    new_pipe(O_DIRECT | O_NONBLOCK);
+    write(out, "abc", 3);
+    write(out, "de", 2);
+    ioctl(in, FIONREAD, &bytes);
+    note("%d", bytes);
+}
+BEHAVIOUR("a packet pipe: a reader that waits gets one packet") {
+    new_pipe(O_DIRECT);
+    struct gate ready = new_gate();
+    pid_t child = must(fork());
+    if (child == 0) {
+        open_gate(ready);
+        show_read(in, 2);
+        show_read(in, 9);
+        show_read(in, 9);
+        _exit(0);
+    }
+    pass_gate(ready);
+    wait_until_asleep(child);
+    write(out, "abc", 3);
+    write(out, "def", 3);
+    write(out, "ghi", 3);
+    wait_for(child);
+}
+BEHAVIOUR("a packet pipe: a writer that waits writes all of its packets") {
+    static char bytes[20 * 4096];
+    new_pipe(O_DIRECT);
+    pid_t child = must(fork());
+    if (child == 0) {
+        show(write(out, bytes, sizeof bytes));
+        _exit(0);
+    }
+    close(out);
+    wait_until_asleep(child);
+    long sum = 0;
+    int packets = 0;
+    for (ssize_t length; (length = read(in, bytes, sizeof bytes)) > 0; packets++)
+        sum += length;
+    wait_for(child);
+    note("%ld %d", sum, packets);
+}
+BEHAVIOUR("F_SETFL O_DIRECT makes packets of what is written from then on") {
+    new_pipe(O_NONBLOCK);
+    show(fcntl(out, F_SETFL, O_NONBLOCK | O_DIRECT));
+    note("%d", !!(fcntl(out, F_GETFL) & O_DIRECT));
+    write(out, "ab", 2);
+    write(out, "cd", 2);
+    show(fcntl(out, F_SETFL, O_NONBLOCK));
+    write(out, "ef", 2);
+    write(out, "gh", 2);
+    for (int i = 0; i < 4; i++)
+        show_read(in, 9);
+}
+BEHAVIOUR("a packet pipe without readers") {
+    new_pipe(O_DIRECT);
+    close(in);
+    signal(SIGPIPE, SIG_IGN);
+    show(write(out, "x", 1));
+}
+BEHAVIOUR("a packet pipe: packets come before the end") {
+    new_pipe(O_DIRECT);
+    write(out, "ab", 2);
+    write(out, "cd", 2);
+    close(out);
+    show_read(in, 9);
+    show_read(in, 9);
+    show_read(in, 9);
+}
+BEHAVIOUR("a packet pipe: bad memory of the writer, of the reader") {
+    new_pipe(O_DIRECT | O_NONBLOCK);
+    show(write(out, bad(), 3));
+    show_read(in, 9);
+    write(out, "abc", 3);
+    show(read(in, bad(), 9));
+    show_read(in, 9);
+}
+BEHAVIOUR("F_SETFL O_DIRECT of a socket") {
+    int ends[2];
+    must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+    show(fcntl(ends[0], F_SETFL, O_DIRECT));
+    show(fcntl(must(open("/dev/null", O_RDWR)), F_SETFL, O_DIRECT));
 }
 BEHAVIOUR("two writers of up to PIPE_BUF do not mix their bytes") {
     static char bytes[PIPE_BUF];

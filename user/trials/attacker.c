@@ -146,6 +146,21 @@ static void fill_pipes(void)
 
 static void pipes(void) { crowd(fill_pipes); }
 
+/* Pipes full of packets, each of which is told to the user by a signal that is queued. */
+static void fill_with_packets(void)
+{
+    int pair[2];
+    signal(SIGRTMIN, SIG_IGN);
+    while (pipe2(pair, O_NONBLOCK | O_DIRECT) == 0) {
+        fcntl(pair[0], F_SETOWN, getpid());
+        fcntl(pair[0], F_SETSIG, SIGRTMIN);
+        fcntl(pair[0], F_SETFL, O_ASYNC);
+        while (write(pair[1], "x", 1) > 0) {}
+    }
+}
+
+static void packets(void) { crowd(fill_with_packets); }
+
 /* Calls that hold memory of vfs while they wait: for room in a pipe, and for data. */
 static void wait_in_splice(void)
 {
@@ -607,6 +622,7 @@ static const struct attack {
     void (*act)(void);
 } attacks[] = {
     { "signals", signals },     { "timers", timers },   { "vectors", vectors },     { "polls", polls },   { "pipes", pipes },
+    { "packets", packets },
     { "files", files },         { "sockets", sockets }, { "queues", queues },       { "semaphores", semaphores },
     { "memory", memory },       { "tables", tables },   { "regions", regions },     { "processes", processes },
     { "futexes", futexes },     { "sleepers", sleepers }, { "locks", locks },       { "names", names },   { "calls", calls },

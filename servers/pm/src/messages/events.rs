@@ -86,15 +86,15 @@ impl<S: System> Pm<S> {
         let _ = self.send(p, None, SigInfo::message(signal, sender, value));
     }
 
-    /// A lease is to be broken: signals the owner of the open file that holds it (fcntl(2), `F_SETOWN`).
+    /// Something happened to an open file, or its lease is to be broken: signals its owner (fcntl(2), `F_SETOWN`).
     fn owner_signals(&mut self, event: &FileEvent) {
-        let [target, descriptor, ids, _] = event.values;
+        let [target, of, ids, _] = event.values;
         let (id, kind, signal) = (target as u32, target >> 32 & 0xff, Signal::new(target >> 40).ok());
         let user = Ids { real: ids as u32, effective: (ids >> 32) as u32, ..Ids::default() };
         // As Linux: the user who named it decides, not what rights it has now.
         let sender =
             Credentials { user, capabilities: Capabilities::of_user(user.effective), ..Credentials::default() };
-        let signal = OwnerSignal { sender, signal, descriptor: descriptor as u32 };
+        let signal = OwnerSignal { sender, signal, descriptor: of as u32, reason: (of >> 32) as u32 };
         match kind {
             vfs::OWNER_THREAD => {
                 if let Some(t) = self.programs.table.thread_by_tid(id) {
@@ -116,7 +116,7 @@ impl<S: System> Pm<S> {
         if !event.sender.may_signal(&self.programs.table[p].credentials.user) {
             return;
         }
-        let info = event.signal.map(|signal| SigInfo::lease(signal, event.descriptor));
+        let info = event.signal.map(|signal| SigInfo::io(signal, event.reason, event.descriptor));
         if info.is_none_or(|info| self.send(p, t, info).is_err()) {
             // Standard signals never meet the limit of the queue.
             let _ = self.send(p, t, SigInfo::kernel(Signal::IO));
@@ -131,4 +131,6 @@ struct OwnerSignal {
     /// `None`: SIGIO without details.
     signal: Option<Signal>,
     descriptor: u32,
+    /// `abi::vfs::OWNER_INPUT` and so on.
+    reason: u32,
 }

@@ -131,7 +131,7 @@ fn each_reason_has_its_fields() {
     assert_eq!((word(&timer, 48), half(&timer, 12)), (0x1_0000_0007, 0));
     let message = bytes(SigInfo::message(Signal::IO, 77 | 5 << 32, 8));
     assert_eq!([12, 16, 44].map(|at| half(&message, at)), [77, 5, 8]);
-    let lease = bytes(SigInfo::lease(Signal::IO, 3));
+    let lease = bytes(SigInfo::io(Signal::IO, 3, 3));
     assert_eq!([20, 28].map(|at| half(&lease, at)), [3, 0x441]);
     assert_eq!(word(&bytes(SigInfo::fault(Signal::SEGV, 1, 0x1234)), 72), 0x1234);
     assert_eq!(half(&bytes(SigInfo::kernel(Signal::INT)), 8), 0x80);

@@ -289,7 +289,7 @@ fn a_message_in_a_queue_runs_the_handler_of_whoever_asked_to_be_told() {
 
 /// vfs reports a lease of descriptor 9 that is to be broken; `users`: real and effective id of who named its owner.
 fn break_lease(world: &mut World, kind: u64, id: u64, signal: u64, users: [u64; 2]) {
-    let values = [id | kind << 32 | signal << 40, 9, users[0] | users[1] << 32, 0];
+    let values = [id | kind << 32 | signal << 40, 9 | vfs::OWNER_MESSAGE << 32, users[0] | users[1] << 32, 0];
     world.file_event(vfs::EVENT_OWNER, Endpoint::NONE, values);
 }
 

@@ -32,7 +32,10 @@ impl Base {
         loop {
             let now_ns = time::now_ns();
             leases.expire(now_ns);
-            leases.begin_break(wanted, now_ns + BREAK_NS, |owner| self.announce_break(owner));
+            leases.begin_break(wanted, now_ns + BREAK_NS, |owner| {
+                let descriptor = owner.lease.map_or(0, |lease| lease.descriptor);
+                self.tell_owner(owner, descriptor, vfs::OWNER_MESSAGE);
+            });
             let Some(deadline_ns) = leases.deadline(wanted) else { return Ok(()) };
             if wait == Wait::No {
                 return Err(Errno::EAGAIN);
@@ -45,14 +48,17 @@ impl Base {
         }
     }
 
-    fn announce_break(&self, owner: &OwnerRecord) {
-        let Some(lease) = owner.lease.filter(|_| owner.id != 0) else { return };
+    /// Has pm signal the owner of an open file, if there is one, that something (`abi::vfs::OWNER_*`) happened to this descriptor.
+    pub fn tell_owner(&self, owner: &OwnerRecord, descriptor: u32, reason: u64) {
+        if owner.id == 0 {
+            return;
+        }
         let target = owner.id as u64 | (owner.kind as u64) << 32 | (owner.signal as u64) << 40;
         let [user, effective_user] = owner.named_by;
         let named_by = user as u64 | (effective_user as u64) << 32;
         self.send_signal(&SignalRecord {
             event: vfs::EVENT_OWNER,
-            values: [target, lease.descriptor as u64, named_by],
+            values: [target, descriptor as u64 | reason << 32, named_by],
         });
     }
 }

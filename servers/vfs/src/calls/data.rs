@@ -11,10 +11,12 @@ use crate::{
     memory as user,
     memory::buffer::UserBuffer,
     objects::{
-        Operation,
+        O_APPEND, O_DSYNC, OpenFile, Operation,
         block::{self, Block},
         directory::Directory,
         pipe::PipeEnd,
+        regular::Regular,
+        socket::SocketFile,
     },
     peers::Peers,
     processes::Process,
@@ -46,8 +48,8 @@ pub(super) const CALLS: &[Entry] = &[
     call(nr::GETDENTS, |c| {
         task(read_directory(c.files(), c.peers(), c.process(), (c.int(0), c.words[1], c.words[2]), true))
     }),
-    call(nr::PREADV2, |c| read(c.base(), c.process, c.int(0), c.vector(1)?, position_and_flags(c)?)),
-    call(nr::PWRITEV2, |c| write(c.base(), c.process, c.int(0), c.vector(1)?, position_and_flags(c)?)),
+    call(nr::PREADV2, read_flagged),
+    call(nr::PWRITEV2, write_flagged),
     call(nr::FSYNC, |c| sync_file(c.base(), c.process, c.int(0))),
     call(nr::FDATASYNC, |c| sync_file(c.base(), c.process, c.int(0))),
     call(nr::SYNCFS, |c| sync_file_system(c.mappings(), c.process, c.int(0))),
@@ -56,13 +58,57 @@ pub(super) const CALLS: &[Entry] = &[
     call(nr::SYNC_FILE_RANGE, sync_range),
 ];
 
-/// The position of preadv2 and pwritev2; -1: the file's own. `EOPNOTSUPP`: flags other than RWF_HIPRI, which is a hint.
-fn position_and_flags(call: &Call) -> Result<Option<u64>, Errno> {
-    const RWF_HIPRI: u32 = 1;
-    if call.flags(5) & !RWF_HIPRI != 0 {
-        return Err(Errno::EOPNOTSUPP);
-    }
+/// Flags of preadv2 and pwritev2. `HIPRI` is a hint.
+mod rwf {
+    pub const HIPRI: u32 = 1;
+    pub const DSYNC: u32 = 2;
+    pub const SYNC: u32 = 4;
+    pub const NOWAIT: u32 = 8;
+    pub const APPEND: u32 = 16;
+}
+
+/// The position of preadv2 and pwritev2; -1: the file's own.
+fn position_or_own(call: &Call) -> Result<Option<u64>, Errno> {
     if call.words[3] == u64::MAX { Ok(None) } else { call.position(3) }
+}
+
+/// The flags of preadv2 and pwritev2. `EOPNOTSUPP`: unknown ones, or `RWF_NOWAIT` on what has none: only pipes and sockets do.
+fn flags_for(call: &Call, file: &OpenFile) -> Result<u32, Errno> {
+    let flags = call.flags(5);
+    let known = rwf::HIPRI | rwf::DSYNC | rwf::SYNC | rwf::NOWAIT | rwf::APPEND;
+    let hurries = file.object::<PipeEnd>().is_some() || file.object::<SocketFile>().is_some();
+    let refused = flags & !known != 0 || flags & rwf::NOWAIT != 0 && !hurries;
+    if refused { Err(Errno::EOPNOTSUPP) } else { Ok(flags) }
+}
+
+/// preadv2.
+fn read_flagged(call: &Call) -> Result<Flow, Errno> {
+    let (mut buffer, at) = (call.vector(1)?, position_or_own(call)?);
+    let file = call.process.file(call.int(0))?;
+    file.readable()?;
+    let on = Operation { base: call.base(), caller: &call.process.caller, file: &file };
+    match flags_for(call, &file)? & rwf::NOWAIT {
+        0 => file.any().read(&on, &mut buffer, at),
+        _ => file.any().read_now(&on, &mut buffer, at),
+    }
+}
+
+/// pwritev2.
+fn write_flagged(call: &Call) -> Result<Flow, Errno> {
+    let (mut buffer, at) = (call.vector(1)?, position_or_own(call)?);
+    let file = call.process.file(call.int(0))?;
+    file.writable()?;
+    let on = Operation { base: call.base(), caller: &call.process.caller, file: &file };
+    let flags = flags_for(call, &file)?;
+    let status = |bits: u32, flag: u32| if flags & bits != 0 { flag } else { 0 };
+    match file.object::<Regular>() {
+        Some(regular) => {
+            let more = status(rwf::APPEND, O_APPEND) | status(rwf::DSYNC | rwf::SYNC, O_DSYNC);
+            regular.write_as(&on, &mut buffer, at, file.flags() | more)
+        }
+        None if flags & rwf::NOWAIT != 0 => file.any().write_now(&on, &mut buffer, at),
+        None => file.any().write(&on, &mut buffer, at),
+    }
 }
 
 /// read, readv, and with a position pread64, preadv. Inlined into each of them, as [`write`] is: a call would cost the fastest calls 20

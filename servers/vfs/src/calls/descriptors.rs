@@ -1,7 +1,7 @@
 //! Calls on descriptors that move no data: close, dup, pipe, lseek, fcntl, ioctl.
 
 use super::{
-    Entry, call,
+    Entry, asynchronous, call,
     call::Call,
     done, leases,
     locks::{self, Owner},
@@ -13,8 +13,8 @@ use crate::{
     files::Files,
     memory as user,
     objects::{
-        CHANGEABLE, File, O_APPEND, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NOATIME, O_NONBLOCK, O_WRONLY, OpenFile, Operation,
-        SEEK_DATA, SEEK_HOLE, Seek, pipe::PipeEnd, regular::Regular,
+        CHANGEABLE, File, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NOATIME, O_NONBLOCK, O_WRONLY, OpenFile, Operation,
+        SEEK_DATA, SEEK_HOLE, Seek, block::Block, pipe::PipeEnd, regular::Regular,
     },
     open::open_slave,
     paths::decimal,
@@ -48,7 +48,6 @@ mod ioctl {
     pub const FIONBIO: u32 = 0x5421;
     pub const FIONCLEX: u32 = 0x5450;
     pub const FIOCLEX: u32 = 0x5451;
-    pub const FIOASYNC: u32 = 0x5452;
 }
 
 /// close_range: mark instead of closing.
@@ -203,6 +202,10 @@ fn control_descriptor(call: &Call) -> Result<Flow, Errno> {
             if let Some(node) = file.node().filter(|_| argument as u32 & !file.flags() & O_NOATIME != 0) {
                 permission::check_owner(&process.caller.credentials(), node.attributes())?;
             }
+            if argument as u32 & O_DIRECT != 0 && !takes_direct(&file) {
+                return Err(Errno::EINVAL);
+            }
+            asynchronous::set(call, &file, argument as u32 & O_ASYNC != 0)?;
             file.set_flags(file.flags() & !CHANGEABLE | argument as u32 & CHANGEABLE);
             0
         }
@@ -246,12 +249,11 @@ fn ioctl(call: &Call) -> Result<Flow, Errno> {
             table.set_close_on_exec(descriptor, request == ioctl::FIOCLEX)?;
             return done(Ok(0));
         }
-        ioctl::FIONBIO | ioctl::FIOASYNC => {
-            let flag = if request == ioctl::FIONBIO { O_NONBLOCK } else { O_ASYNC };
+        ioctl::FIONBIO => {
             let mut on = [0; 4];
             user::fetch(process.caller.endpoint, argument, &mut on)?;
-            let others = file.flags() & !flag;
-            file.set_flags(if on == [0; 4] { others } else { others | flag });
+            let others = file.flags() & !O_NONBLOCK;
+            file.set_flags(if on == [0; 4] { others } else { others | O_NONBLOCK });
             return done(Ok(0));
         }
         ioctl::TIOCGPTPEER => {
@@ -264,6 +266,9 @@ fn ioctl(call: &Call) -> Result<Flow, Errno> {
         }
         _ => {}
     }
+    if let Some(result) = asynchronous::control(call, &file, request) {
+        return done(result);
+    }
     if let Some(result) = loops::control(call, &file, request) {
         return result;
     }
@@ -274,5 +279,10 @@ fn ioctl(call: &Call) -> Result<Flow, Errno> {
 /// The flags of pipe2 that mean something for an open file; `None`: unknown ones.
 fn pipe_flags(flags: u32) -> Option<u32> {
     let known = O_NONBLOCK | O_CLOEXEC | O_DIRECT;
-    (flags & !known == 0).then_some(flags & (O_NONBLOCK | O_APPEND))
+    (flags & !known == 0).then_some(flags & (O_NONBLOCK | O_DIRECT))
+}
+
+/// Whether `O_DIRECT` may be set: on files, disks, and pipes, which then have packets.
+fn takes_direct(file: &OpenFile) -> bool {
+    file.object::<PipeEnd>().is_some() || file.object::<Regular>().is_some() || file.object::<Block>().is_some()
 }

@@ -1,7 +1,7 @@
-//! fcntl's commands on leases, and on the owner of an open file and its signal, which serve leases alone: `O_ASYNC` does nothing.
+//! fcntl's commands on leases, and on the owner of an open file and its signal.
 //!
 //! Owner, signal and lease of an open file lie in one record, which is charged to the user whose call makes it. Neighbours:
-//! `files::leases`; `descriptors` (the other commands).
+//! `files::leases`; `asynchronous` (what else an owner is told); `descriptors` (the other commands).
 
 use super::call::Call;
 use crate::{
@@ -37,15 +37,8 @@ pub(super) fn control(call: &Call, file: &OpenFile, command: u32) -> Result<u64,
     let (process, argument) = (call.process, call.words[2]);
     file.usable()?;
     match command {
-        fcntl::SETOWN => {
-            let who = argument as i32;
-            let kind = if who < 0 { OWNER_GROUP } else { OWNER_PROCESS };
-            set_owner(call, file, kind, who.checked_abs().ok_or(Errno::EINVAL)?)
-        }
-        fcntl::GETOWN => {
-            let (kind, id) = owner_of(call.processes(), file);
-            Ok(if kind == OWNER_GROUP { (id as u64).wrapping_neg() } else { id as u64 })
-        }
+        fcntl::SETOWN => set_signed_owner(call, file, argument as i32),
+        fcntl::GETOWN => Ok(signed_owner(call.processes(), file) as u64),
         fcntl::SETOWN_EX => {
             let [owner] = user::fetch_words::<1>(process.caller.endpoint, argument)?;
             set_owner(call, file, owner & 0xffff_ffff, (owner >> 32) as i32)
@@ -61,6 +54,18 @@ pub(super) fn control(call: &Call, file: &OpenFile, command: u32) -> Result<u64,
         fcntl::GETLEASE => Ok(get_lease(file)),
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// F_SETOWN: negative ids are groups.
+pub(super) fn set_signed_owner(call: &Call, file: &OpenFile, who: i32) -> Result<u64, Errno> {
+    let kind = if who < 0 { OWNER_GROUP } else { OWNER_PROCESS };
+    set_owner(call, file, kind, who.checked_abs().ok_or(Errno::EINVAL)?)
+}
+
+/// F_GETOWN: negative ids are groups.
+pub(super) fn signed_owner(processes: &Processes, file: &OpenFile) -> i64 {
+    let (kind, id) = owner_of(processes, file);
+    if kind == OWNER_GROUP { -(id as i64) } else { id as i64 }
 }
 
 /// F_SETOWN, F_SETOWN_EX. `ESRCH`: no process or group has this id; `ENOMEM`.
@@ -80,7 +85,7 @@ fn set_owner(call: &Call, file: &OpenFile, kind: u64, id: i32) -> Result<u64, Er
     Ok(0)
 }
 
-fn name_owner(process: &Process, owner: &FileOwner, kind: u64, id: u32) {
+pub(super) fn name_owner(process: &Process, owner: &FileOwner, kind: u64, id: u32) {
     let credentials = process.caller.credentials();
     owner.set_owner(kind as u8, id, [credentials.uid, credentials.euid]);
 }

@@ -4,6 +4,7 @@
 //! what a call that comes again means. What can be answered without waiting for anybody is answered at once; what waits becomes a task.
 //! Neighbours: `call` (arguments), `repeated` (calls that come again), `services` (requests of pm and procfs, not in the table).
 
+mod asynchronous;
 mod attributes;
 mod call;
 mod data;

@@ -6,7 +6,7 @@
 //! leases and waits), `calls::leases` (fcntl).
 
 use crate::{
-    events::Watchers,
+    events::{Watch, Watchers},
     keep::{
         Kept, Store,
         records::{LeaseRecord, OwnerRecord},
@@ -84,50 +84,61 @@ impl LeaseRecord {
 
 /// The owner of an open file, its signal, and the lease that the open file holds.
 #[derive(Debug)]
-pub struct FileOwner(Kept<OwnerRecord>);
+pub struct FileOwner {
+    record: Kept<OwnerRecord>,
+    /// What tells the owner of what happens to the object of the open file (`O_ASYNC`).
+    teller: RefCell<Option<Rc<dyn Watch>>>,
+}
 
 impl FileOwner {
     /// Makes an owner without id for the open file with this number and place, charged to a user. `ENOMEM`: no room.
     pub fn new(store: &Rc<Store>, number: u64, place: u32, user: u32) -> Result<Rc<FileOwner>, Errno> {
-        let record = OwnerRecord { number, place, user, kind: 0, id: 0, named_by: [user; 2], signal: 0, lease: None };
-        store.new_owner(record).map(|record| Rc::new(FileOwner(record)))
+        let (kind, id, signal, named_by) = (0, 0, 0, [user; 2]);
+        let record = OwnerRecord { number, place, user, kind, id, named_by, signal, told_of: None, lease: None };
+        Ok(Rc::new(FileOwner { record: store.new_owner(record)?, teller: RefCell::default() }))
     }
 
     /// Restores the owner in this place of the records.
     pub fn restore(store: &Rc<Store>, place: u16, record: OwnerRecord) -> Rc<FileOwner> {
-        Rc::new(FileOwner(Kept::new(store, place.into(), record)))
+        Rc::new(FileOwner { record: Kept::new(store, place.into(), record), teller: RefCell::default() })
     }
 
     /// Returns what is preserved of it.
     pub fn record(&self) -> OwnerRecord {
-        self.0.get()
+        self.record.get()
+    }
+
+    /// Has the owner told by `teller` of what happens, as of the descriptor `told_of`; `None`: no more.
+    pub fn set_teller(&self, told_of: Option<u32>, teller: Option<Rc<dyn Watch>>) {
+        self.record.update(|record| record.told_of = told_of);
+        self.teller.replace(teller);
     }
 
     /// Sets the kind of the id (`abi::vfs::OWNER_*`), the id (0: no owner), and the real and effective uid of the caller that names it.
     pub fn set_owner(&self, kind: u8, id: u32, named_by: [u32; 2]) {
-        self.0.update(|record| (record.kind, record.id, record.named_by) = (kind, id, named_by));
+        self.record.update(|record| (record.kind, record.id, record.named_by) = (kind, id, named_by));
     }
 
     /// Sets the signal; 0: SIGIO without details.
     pub fn set_signal(&self, signal: u8) {
-        self.0.update(|record| record.signal = signal);
+        self.record.update(|record| record.signal = signal);
     }
 
-    /// Whether its record can be freed: it has no id, no signal and no lease.
+    /// Whether its record can be freed: it has no id, no signal and no lease, and is not told of anything.
     pub fn is_unused(&self) -> bool {
-        let OwnerRecord { id, signal, lease, .. } = self.0.get();
-        (id, signal, lease) == (0, 0, None)
+        let OwnerRecord { id, signal, told_of, lease, .. } = self.record.get();
+        (id, signal, told_of, lease) == (0, 0, None, None)
     }
 
     /// The lease as `F_GETLEASE` tells it: during a break, the lease that the break will leave.
     pub fn lease(&self) -> Option<Access> {
-        let lease = self.0.get().lease.filter(|lease| !lease.is_to_end())?;
+        let lease = self.record.get().lease.filter(|lease| !lease.is_to_end())?;
         Some(if lease.is_breaking() { Access::Read } else { lease.access() })
     }
 
     /// Sets the lease. Its end clears owner and signal, as on Linux.
     fn set_lease(&self, lease: Option<LeaseRecord>) {
-        self.0.update(|record| {
+        self.record.update(|record| {
             record.lease = lease;
             if lease.is_none() {
                 (record.kind, record.id, record.signal) = (OWNER_PROCESS as u8, 0, 0);

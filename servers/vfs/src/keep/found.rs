@@ -188,8 +188,8 @@ impl Store {
     }
 
     /// After a restart: a signal is in use.
-    pub fn claim_signal(&self, place: u16) {
-        self.signals.pool.claim(place as usize, ROOT);
+    pub fn claim_signal(&self, place: u16, user: u32) {
+        self.signals.pool.claim(place as usize, user);
     }
 
     /// After a restart: a timer is in use.

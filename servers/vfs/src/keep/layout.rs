@@ -44,7 +44,7 @@ pub(super) const MOUNTS: usize = 32;
 /// Message queues (`queues_max` of mq_overview(7)).
 const QUEUES: usize = scaled(limits::POSIX_QUEUES, 32);
 const MESSAGE_PLACES: usize = 0x20_0000 / queues::PLACE_BYTES / scaled(1, 8);
-const SIGNALS: usize = scaled(256, 32);
+const SIGNALS: usize = scaled(2048, 32);
 const TIMERS: usize = scaled(2048, 256);
 /// Registrations of epolls.
 const INTERESTS: usize = scaled(131_072, 512);
@@ -249,7 +249,7 @@ impl Store {
             runs: Extents::new(MESSAGE_PLACES),
             messages: Cells::lay_out(&recover, MESSAGE_PLACES),
             slots: Area::lay_out(&recover, MESSAGE_PLACES * queues::PLACE_BYTES),
-            signals: Places::lay_out(&recover, SIGNALS),
+            signals: Places::lay_out_shared(&recover, SIGNALS, SIGNALS),
             timers: Places::lay_out_shared(&recover, TIMERS, TIMERS),
             interests: Places::lay_out_shared(&recover, INTERESTS, sizes.interests),
             device_interests: quota(DEVICE_INTERESTS),

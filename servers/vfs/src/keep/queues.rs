@@ -124,9 +124,9 @@ impl Store {
         slots.pool.release(held.slot as usize, self.turn());
     }
 
-    /// Notes a signal that pm is to send. `None`: pm has not fetched any for too long.
+    /// Notes a signal that pm is to send. `None`: pm has not fetched any for too long, or the user has his share.
     pub fn new_signal(&self, record: &SignalRecord) -> Option<u16> {
-        let place = self.signals.pool.take(ROOT, self.turn())?;
+        let place = self.signals.pool.take(record.user(), self.turn())?;
         self.signals.table.set(&self.recover, place, record);
         Some(place as u16)
     }

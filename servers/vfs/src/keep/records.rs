@@ -507,6 +507,8 @@ pub struct OwnerRecord {
     pub named_by: [u32; 2],
     /// 0: SIGIO without details.
     pub signal: u8,
+    /// The descriptor by which `O_ASYNC` was set, which it is set for.
+    pub told_of: Option<u32>,
     pub lease: Option<LeaseRecord>,
 }
 
@@ -517,12 +519,14 @@ impl Record for OwnerRecord {
 
     fn store(&self, words: &mut [u64]) {
         let lease = self.lease.unwrap_or(NO_LEASE);
-        let bits = (self.lease.is_some() as u32) << 16 | (lease.exclusive as u32) << 17;
+        let bits = (self.lease.is_some() as u32) << 16
+            | (lease.exclusive as u32) << 17
+            | (self.told_of.is_some() as u32) << 18;
         words[0] = self.number;
         words[1] = halves(self.place, self.user);
         words[2] = halves(self.id, self.kind as u32 | (self.signal as u32) << 8 | bits);
         words[3] = halves(self.named_by[0], self.named_by[1]);
-        words[4] = lease.descriptor as u64;
+        words[4] = halves(lease.descriptor, self.told_of.unwrap_or(0));
         words[5] = lease.downgrade_ns;
         words[6] = lease.release_ns;
     }
@@ -543,6 +547,7 @@ impl Record for OwnerRecord {
             id: words[2] as u32,
             named_by: [words[3] as u32, high(3)],
             signal: (high(2) >> 8) as u8,
+            told_of: (high(2) >> 18 & 1 != 0).then_some(high(4)),
             lease: (high(2) >> 16 & 1 != 0).then_some(lease),
         }
     }
@@ -768,6 +773,13 @@ pub struct SignalRecord {
     pub values: [u64; 3],
 }
 
+impl SignalRecord {
+    /// Real uid of the one to whom it is charged: who named the owner of an open file, which may be told often.
+    pub fn user(&self) -> u32 {
+        if self.event == abi::vfs::EVENT_OWNER { self.values[2] as u32 } else { super::ROOT }
+    }
+}
+
 impl Record for SignalRecord {
     const WORDS: usize = 4;
 
@@ -867,6 +879,8 @@ pub struct AncillaryRecord {
     /// Places of open files, as many as `count`.
     pub files: [u32; CARRIED],
     pub count: u8,
+    /// Its bytes are a packet of a pipe (`O_DIRECT`).
+    pub packet: bool,
     /// Of a stream: how many bytes there are between the one before and this one, and with how many bytes this one goes.
     pub before: u32,
     pub bytes: u32,
@@ -880,7 +894,7 @@ impl Record for AncillaryRecord {
 
     fn store(&self, words: &mut [u64]) {
         let sender = self.sender.unwrap_or(Ucred::NONE);
-        let bits = self.count as u32 | (self.sender.is_some() as u32) << 8;
+        let bits = self.count as u32 | (self.sender.is_some() as u32) << 8 | (self.packet as u32) << 9;
         words[0] = halves(self.next as u32 | (self.more as u32) << 16, bits);
         words[1] = halves(self.before, self.bytes);
         words[2] = halves(sender.pid, sender.uid);
@@ -896,6 +910,7 @@ impl Record for AncillaryRecord {
             more: (words[0] >> 16) as u16,
             files: core::array::from_fn(|index| unpack(&words[4..], index)),
             count: high(0) as u8,
+            packet: high(0) >> 9 & 1 != 0,
             before: words[1] as u32,
             bytes: high(1),
             sender: (high(0) >> 8 & 1 != 0).then_some(sender),

@@ -14,7 +14,7 @@ use crate::{
     files::vnode::NodeRef,
     keep::records::{Note, ObjectRecord},
     memory::buffer::UserBuffer,
-    peers::Service,
+    peers::{Peers, Service},
 };
 use abi::{
     Errno, chardev,
@@ -62,6 +62,13 @@ impl Character {
             MINOR_MASTER.. => Ok((self.service, self.minor - MINOR_MASTER)),
             _ => Err(Errno::ENOTTY),
         }
+    }
+
+    /// [`Object::ask_ready`], for nobody in particular.
+    pub fn ask(&self, peers: &Peers, events: u32, stay: bool, done: Done) -> Result<End, Errno> {
+        let request = chardev::Poll { minor: self.minor, events: events as u64, now: !stay };
+        let end = peers.ask_meanwhile(self.service, request.message(), done)?;
+        Ok(Box::new(end))
     }
 
     /// Whether it is one of the memory devices (mem(4)), whose position stays 0 wherever a program sets it, as on Linux. Other
@@ -139,9 +146,11 @@ impl Object for Character {
     }
 
     fn ask_ready(&self, by: &Asking, events: u32, stay: bool, done: Done) -> Result<End, Errno> {
-        let request = chardev::Poll { minor: self.minor, events: events as u64, now: !stay };
-        let end = by.peers.ask_meanwhile(self.service, request.message(), done)?;
-        Ok(Box::new(end))
+        self.ask(by.peers, events, stay, done)
+    }
+
+    fn is_asynchronous(&self) -> bool {
+        !self.is_memory()
     }
 
     fn watchers(&self) -> [Option<(&Watchers, u32)>; 2] {

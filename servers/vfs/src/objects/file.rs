@@ -56,8 +56,8 @@ pub const O_CLOEXEC: u32 = 0x80000;
 pub const O_PATH: u32 = 0x20_0000;
 /// The bit of O_TMPFILE that is its own.
 pub const O_TMPFILE: u32 = 0x40_0000;
-/// What `F_SETFL` may change.
-pub const CHANGEABLE: u32 = O_APPEND | O_NONBLOCK | O_ASYNC | O_DIRECT | O_NOATIME;
+/// What `F_SETFL` may change at any file; `O_ASYNC` only where that has an effect.
+pub const CHANGEABLE: u32 = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME;
 
 /// An open file as a predecessor has left it: record, position, status flags.
 pub type FoundFile = (FileRecord, u64, u32);

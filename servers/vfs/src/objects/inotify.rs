@@ -13,7 +13,7 @@ use crate::{
     memory as user,
     memory::buffer::UserBuffer,
 };
-use abi::Errno;
+use abi::{Errno, vfs::OWNER_INPUT};
 use alloc::rc::Rc;
 use core::mem::take;
 
@@ -80,6 +80,14 @@ impl Object for InotifyFile {
 
     fn poll(&self) -> u32 {
         if self.0.has_events() { POLLIN | POLLRDNORM } else { 0 }
+    }
+
+    fn is_asynchronous(&self) -> bool {
+        true
+    }
+
+    fn happened(&self, _: u32) -> Option<u64> {
+        self.0.has_events().then_some(OWNER_INPUT)
     }
 
     fn watchers(&self) -> [Option<(&Watchers, u32)>; 2] {

@@ -4,6 +4,7 @@
 //! looks up the open file and asks its object. A new kind is a file here with its `impl Object` and `impl Kind`, a line in [`KINDS`], and
 //! the call that makes it. Object and open file lie in one allocation: `Rc<File<Regular>>` is also an `Rc<File<dyn Object>>`.
 
+pub mod asynchronous;
 pub mod block;
 pub mod character;
 pub mod directory;
@@ -110,6 +111,16 @@ pub trait Object: Any + Debug {
         Err(Errno::EINVAL)
     }
 
+    /// [`Object::read`] that does not wait (`RWF_NOWAIT`).
+    fn read_now(&self, _: &Operation, _: &mut UserBuffer, _at: Option<u64>) -> Result<Flow, Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// [`Object::write`] that does not wait (`RWF_NOWAIT`).
+    fn write_now(&self, _: &Operation, _: &mut UserBuffer, _at: Option<u64>) -> Result<Flow, Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
     /// lseek: the new position. `ESPIPE`: it has none.
     fn seek(&self, _: &Seek) -> Result<u64, Errno> {
         Err(Errno::ESPIPE)
@@ -148,6 +159,16 @@ pub trait Object: Any + Debug {
         [None, None]
     }
 
+    /// Whether its owner may be told of what happens to it (`O_ASYNC`).
+    fn is_asynchronous(&self) -> bool {
+        false
+    }
+
+    /// What the owner is told (`abi::vfs::OWNER_*`) when the watchers are told of these events; `None`: nothing. Devices are asked instead.
+    fn happened(&self, _events: u32) -> Option<u64> {
+        None
+    }
+
     /// The monotonic time at which it becomes ready by itself.
     fn wakes_at(&self) -> Option<u64> {
         None
@@ -167,6 +188,8 @@ pub type Done = Box<dyn FnOnce(Result<Message, Errno>)>;
 pub trait Inheritance {
     /// The pipe at this place.
     fn pipe(&mut self, place: u16) -> Option<Rc<Pipe>>;
+    /// A pipe that may have packets: what it has is restored.
+    fn has_packets(&mut self, pipe: &Rc<Pipe>);
     /// The message queue at this place.
     fn queue(&mut self, place: u16) -> Option<Rc<Queue>>;
     /// The timer at this place.

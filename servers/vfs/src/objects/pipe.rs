@@ -1,6 +1,6 @@
 //! Ends of pipes and FIFOs, and what reading and writing them means for a call: what waits, what a signal ends, and SIGPIPE.
 
-use super::{FIONREAD, Inheritance, Kind, Object, Operation, done, no_position};
+use super::{FIONREAD, Inheritance, Kind, O_DIRECT, Object, Operation, done, no_position, socket::pause};
 use crate::{
     base::{
         Base, Flow,
@@ -10,7 +10,7 @@ use crate::{
     events::{
         Watchers,
         notices::SIGPIPE,
-        poll::{ANY, OF_READERS, OF_WRITERS, POLLHUP},
+        poll::{ALWAYS_READY, ANY, OF_READERS, OF_WRITERS, POLLHUP},
     },
     files::{stat::Summary, vnode::NodeRef},
     keep::records::{Note, ObjectRecord},
@@ -18,7 +18,10 @@ use crate::{
     memory::buffer::UserBuffer,
     pipes::{Outcome, Pipe},
 };
-use abi::Errno;
+use abi::{
+    Errno,
+    vfs::{OWNER_INPUT, OWNER_OUTPUT},
+};
 use alloc::rc::Rc;
 
 /// An open end of a pipe or FIFO, or both ends of a FIFO.
@@ -36,6 +39,27 @@ pub struct PipeEnd {
     pub writes: bool,
     /// Of a FIFO that was opened for reading without a writer: how often it had been opened for writing.
     pub lonely: Option<u64>,
+}
+
+impl PipeEnd {
+    #[inline(always)]
+    fn write_with(
+        &self,
+        on: &Operation,
+        buffer: &mut UserBuffer,
+        at: Option<u64>,
+        nonblocking: bool,
+    ) -> Result<Flow, Errno> {
+        no_position(at)?;
+        // Nothing needs no reader.
+        if self.pipe.readers() == 0 && buffer.left() == 0 {
+            return done(0);
+        }
+        if on.file.flags() & O_DIRECT != 0 {
+            return write_packets(on, &self.pipe, buffer, nonblocking);
+        }
+        write(on.base, on.caller, &self.pipe, buffer, nonblocking, false)
+    }
 }
 
 impl Object for PipeEnd {
@@ -57,13 +81,17 @@ impl Object for PipeEnd {
         read(on.base, on.caller, &self.pipe, buffer, on.file.nonblocking())
     }
 
-    fn write(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+    fn read_now(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         no_position(at)?;
-        // Nothing needs no reader.
-        if self.pipe.readers() == 0 && buffer.left() == 0 {
-            return done(0);
-        }
-        write(on.base, on.caller, &self.pipe, buffer, on.file.nonblocking(), false)
+        read(on.base, on.caller, &self.pipe, buffer, true)
+    }
+
+    fn write(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        self.write_with(on, buffer, at, on.file.nonblocking())
+    }
+
+    fn write_now(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        self.write_with(on, buffer, at, true)
     }
 
     fn control(&self, on: &Operation, request: u32, argument: u64) -> Result<Flow, Errno> {
@@ -78,6 +106,22 @@ impl Object for PipeEnd {
         let ready = self.pipe.poll(self.reads, self.writes);
         // Who waits for the first writer has lost none.
         if self.lonely == Some(self.pipe.opened().1) { ready & !POLLHUP } else { ready }
+    }
+
+    fn is_asynchronous(&self) -> bool {
+        true
+    }
+
+    /// As on Linux each write is told, though there was data; but a read only when there was no room. Of other changes, the end of the
+    /// other side.
+    fn happened(&self, events: u32) -> Option<u64> {
+        let only_room = events & OF_WRITERS == events;
+        match (self.reads, self.writes) {
+            _ if events & !ALWAYS_READY == 0 => Some(if only_room { OWNER_OUTPUT } else { OWNER_INPUT }),
+            (true, _) if self.pipe.writers() == 0 => Some(OWNER_INPUT),
+            (_, true) if self.pipe.readers() == 0 => Some(OWNER_OUTPUT),
+            _ => None,
+        }
     }
 
     fn watchers(&self) -> [Option<(&Watchers, u32)>; 2] {
@@ -100,6 +144,7 @@ impl Kind for PipeEnd {
     fn restore(record: &ObjectRecord, node: Option<NodeRef>, from: &mut dyn Inheritance) -> Option<Self> {
         let (reads, writes) = (record.minor & 1 != 0, record.minor & 2 != 0);
         let pipe = from.pipe(record.place)?;
+        from.has_packets(&pipe);
         pipe.open(reads, writes);
         if let Some(node) = &node {
             node.set_fifo(&pipe);
@@ -140,6 +185,51 @@ pub fn write(
         return broken(base, caller, quiet);
     }
     flow(base, caller, pipe, outcome)
+}
+
+/// Writes packets to a pipe.
+fn write_packets(on: &Operation, pipe: &Rc<Pipe>, buffer: &mut UserBuffer, nonblocking: bool) -> Result<Flow, Errno> {
+    if let Some(Note::Moved(moved)) = on.caller.noted() {
+        buffer.advance_all(moved);
+    }
+    on.base.store().has_moved();
+    match pipe.write_packets(on.base, buffer, on.caller.user()) {
+        Err(Errno::EAGAIN) if !nonblocking => {}
+        Err(Errno::EPIPE) => return broken(on.base, on.caller, false),
+        Ok(moved) if buffer.left() > 0 && !nonblocking => on.caller.note(Note::Moved(moved)),
+        result => return Ok(Flow::Done(result)),
+    }
+    let (base, caller, file, pipe, buffer) =
+        (on.base, on.caller.clone(), on.file.clone(), pipe.clone(), core::mem::take(buffer));
+    Ok(Flow::task(async move {
+        let result = write_further_packets(base, &caller, &pipe, buffer).await;
+        drop(file);
+        result
+    }))
+}
+
+/// Writes packets as room comes.
+async fn write_further_packets(
+    base: &Base,
+    caller: &Caller,
+    pipe: &Pipe,
+    mut buffer: UserBuffer,
+) -> Result<u64, Errno> {
+    loop {
+        if let Err(error) = pause(base, caller, pipe, None).await {
+            return buffer.moved_or(error);
+        }
+        match pipe.write_packets(base, &mut buffer, caller.user()) {
+            Err(Errno::EAGAIN) => {}
+            Err(Errno::EPIPE) => {
+                base.notices().signal(caller.endpoint, SIGPIPE);
+                return caller.wait_for_signal().await;
+            }
+            Ok(moved) if buffer.left() > 0 => caller.note(Note::Moved(moved)),
+            result => return result,
+        }
+        base.store().has_moved();
+    }
 }
 
 /// Ends a write to a pipe without readers: SIGPIPE, unless `quiet`.

@@ -40,6 +40,21 @@ impl Regular {
         Regular { node, access }
     }
 
+    /// [`Object::write`] with these status flags instead of the open file's.
+    pub fn write_as(
+        &self,
+        on: &Operation,
+        buffer: &mut UserBuffer,
+        at: Option<u64>,
+        flags: u32,
+    ) -> Result<Flow, Errno> {
+        if buffer.left() == 0 {
+            return done(0);
+        }
+        let (caller, file) = (on.caller.clone(), on.file.clone());
+        Ok(Flow::task(write(on.base, caller, (file, flags), self.node.clone(), take(buffer), at)))
+    }
+
     /// What leases count it as.
     pub fn access(&self) -> Access {
         self.access
@@ -73,10 +88,7 @@ impl Object for Regular {
     }
 
     fn write(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
-        if buffer.left() == 0 {
-            return done(0);
-        }
-        Ok(Flow::task(write(on.base, on.caller.clone(), on.file.clone(), self.node.clone(), take(buffer), at)))
+        self.write_as(on, buffer, at, on.file.flags())
     }
 
     fn seek(&self, seek: &Seek) -> Result<u64, Errno> {
@@ -159,12 +171,12 @@ async fn read(
 async fn write(
     base: &Base,
     caller: Rc<Caller>,
-    file: Rc<OpenFile>,
+    (file, flags): (Rc<OpenFile>, u32),
     node: NodeRef,
     mut buffer: UserBuffer,
     at: Option<u64>,
 ) -> Result<u64, Errno> {
-    let appends = file.flags() & O_APPEND != 0;
+    let appends = flags & O_APPEND != 0;
     let old_size = node.size();
     let start = if appends { append_at(&caller, old_size) } else { at.unwrap_or_else(|| file.position()) };
     // At the limit nothing is written; before it, what is below.
@@ -205,7 +217,7 @@ async fn write(
     if node.size() == old_size.max(expected) {
         node.set_size(real_size.max(if result.is_ok() { end } else { 0 }));
     }
-    let written = written(base, &caller, &file, &node).await;
+    let written = written(base, &caller, flags, &node).await;
     // Last, in the turn that answers the call: until then it is done again from its start.
     if at.is_none() {
         file.end_transfer(expected, end);
@@ -217,15 +229,15 @@ async fn write(
     result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
 }
 
-/// Does what follows a write: drops vm's image, clears set-id bits, syncs for O_DSYNC.
-pub async fn written(base: &Base, caller: &Caller, file: &OpenFile, node: &NodeRef) -> Result<(), Errno> {
+/// Does what follows a write through an open file with these status flags: drops vm's image, clears set-id bits, syncs for O_DSYNC.
+pub async fn written(base: &Base, caller: &Caller, flags: u32, node: &NodeRef) -> Result<(), Errno> {
     node.mount().mark_dirty();
     pages::forget_image(node);
     let mode = after_write(&caller.credentials(), node.mode());
     if mode != node.mode() {
         base.files().set_mode(node, mode).await?;
     }
-    if file.flags() & O_DSYNC != 0 {
+    if flags & O_DSYNC != 0 {
         base.mappings().sync_node(node).await?;
     }
     Ok(())

@@ -4,15 +4,22 @@ use super::{FIONREAD, Inheritance, Kind, Object, OpenFile, Operation, done, mess
 use crate::{
     base::{Base, Flow, closing::Closing},
     callers::{Caller, permission::S_IFSOCK},
-    events::{Watchers, notices::SIGPIPE},
+    events::{
+        Watchers,
+        notices::SIGPIPE,
+        poll::{ALWAYS_READY, OF_READERS, POLLIN},
+    },
     files::{stat::Summary, vnode::NodeRef},
     keep::records::{Note, ObjectRecord, Ucred},
     memory as user,
     memory::buffer::UserBuffer,
     pipes::{Outcome, Pipe, ancillary::Cargo, packets::Receiver},
-    sockets::{self, Socket},
+    sockets::{self, Socket, connection::POLLRDHUP},
 };
-use abi::Errno;
+use abi::{
+    Errno,
+    vfs::{OWNER_HANG_UP, OWNER_INPUT, OWNER_OUTPUT},
+};
 use alloc::rc::Rc;
 use sys::time;
 
@@ -41,6 +48,27 @@ pub mod flag {
 #[derive(Debug)]
 pub struct SocketFile(pub Rc<Socket>);
 
+impl SocketFile {
+    #[inline]
+    fn receive(&self, on: &Operation, buffer: &mut UserBuffer, flags: u32) -> Result<Flow, Errno> {
+        match self.0.kind() {
+            sockets::Kind::Stream => receive(on, &self.0, buffer, flags),
+            _ => {
+                let buffer = core::mem::take(buffer);
+                messages::receive(on, &self.0, Receiver { buffer, ..Receiver::default() }, flags)
+            }
+        }
+    }
+
+    #[inline]
+    fn send(&self, on: &Operation, buffer: &mut UserBuffer, flags: u32) -> Result<Flow, Errno> {
+        match self.0.kind() {
+            sockets::Kind::Stream => send(on, &self.0, buffer, flags),
+            _ => messages::send(on, &self.0, buffer, flags),
+        }
+    }
+}
+
 impl Object for SocketFile {
     fn record(&self) -> ObjectRecord {
         ObjectRecord { place: self.0.place(), ..ObjectRecord::of(Self::NUMBER) }
@@ -52,21 +80,22 @@ impl Object for SocketFile {
 
     fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         no_position(at)?;
-        match self.0.kind() {
-            sockets::Kind::Stream => receive(on, &self.0, buffer, 0),
-            _ => {
-                let buffer = core::mem::take(buffer);
-                messages::receive(on, &self.0, Receiver { buffer, ..Receiver::default() }, 0)
-            }
-        }
+        self.receive(on, buffer, 0)
+    }
+
+    fn read_now(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        no_position(at)?;
+        self.receive(on, buffer, flag::DONTWAIT)
     }
 
     fn write(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         no_position(at)?;
-        match self.0.kind() {
-            sockets::Kind::Stream => send(on, &self.0, buffer, 0),
-            _ => messages::send(on, &self.0, buffer, 0),
-        }
+        self.send(on, buffer, 0)
+    }
+
+    fn write_now(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        no_position(at)?;
+        self.send(on, buffer, flag::DONTWAIT)
     }
 
     fn control(&self, on: &Operation, request: u32, argument: u64) -> Result<Flow, Errno> {
@@ -87,6 +116,24 @@ impl Object for SocketFile {
 
     fn poll(&self) -> u32 {
         self.0.ready()
+    }
+
+    fn is_asynchronous(&self) -> bool {
+        true
+    }
+
+    /// What comes, and of streams room after a send that found none; that the peer has gone, once.
+    fn happened(&self, events: u32) -> Option<u64> {
+        let ready = self.0.ready();
+        match events {
+            _ if events & OF_READERS == 0 => (self.0.kind() == sockets::Kind::Stream).then_some(OWNER_OUTPUT),
+            _ if events & !ALWAYS_READY == 0 => Some(OWNER_INPUT),
+            // The other pipe of the connection tells.
+            _ if events & POLLIN == 0 => None,
+            _ if ready & POLLRDHUP != 0 => Some(OWNER_HANG_UP),
+            _ if ready & POLLIN != 0 => Some(OWNER_INPUT),
+            _ => None,
+        }
     }
 
     fn watchers(&self) -> [Option<(&Watchers, u32)>; 2] {

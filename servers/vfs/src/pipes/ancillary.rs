@@ -1,4 +1,5 @@
-//! What goes with bytes or messages of a socket's pipe (unix(7), "Ancillary messages"): open files, and of streams the sender's ids.
+//! What goes with bytes or messages of a socket's pipe (unix(7), "Ancillary messages"): open files, and of streams the sender's ids. And
+//! which bytes of a pipe are a packet (pipe(2), `O_DIRECT`).
 //!
 //! In a pipe of bytes an entry belongs to a range of them: its files go to whoever reads the first byte, and no read passes the range's
 //! end then. In a pipe of messages the head of a message says whether the first entry is its own. Invariants: entries are in the order of
@@ -102,7 +103,7 @@ impl Drop for Ancillary {
 /// A record without files.
 fn blank(user: u32) -> AncillaryRecord {
     let (next, more, files) = (NOWHERE, NOWHERE, [NO_PLACE; CARRIED]);
-    AncillaryRecord { next, more, files, count: 0, before: 0, bytes: 0, sender: None, user }
+    AncillaryRecord { next, more, files, count: 0, packet: false, before: 0, bytes: 0, sender: None, user }
 }
 
 /// All entries of a pipe.
@@ -111,6 +112,8 @@ pub(super) struct Ancillaries {
     queue: VecDeque<Ancillary>,
     /// Bytes up to the end of the last entry's.
     marked: usize,
+    /// How many of the entries are packets, and of how many bytes.
+    packets: (usize, usize),
 }
 
 impl Ancillaries {
@@ -129,6 +132,7 @@ impl Ancillaries {
     pub(super) fn restore(&mut self, entry: Ancillary) {
         let record = entry.record.get();
         self.marked += (record.before + record.bytes) as usize;
+        self.count(&record, 1);
         self.queue.push_back(entry);
     }
 
@@ -136,6 +140,41 @@ impl Ancillaries {
     pub(super) fn prepare(&mut self, world: &impl World, user: u32, cargo: &Cargo) -> Result<Ancillary, Errno> {
         self.queue.try_make_room(1)?;
         Ancillary::new(world, user, cargo)
+    }
+
+    /// An entry for a packet, as [`Ancillaries::prepare`] makes one. `ENOMEM`: also when the user has his share.
+    pub(super) fn prepare_packet(&mut self, world: &impl World, user: u32) -> Result<Ancillary, Errno> {
+        self.queue.try_make_room(1)?;
+        let record = AncillaryRecord { packet: true, ..blank(user) };
+        let record = world.new_ancillary(record).map_err(|_| Errno::ENOMEM)?;
+        Ok(Ancillary { record, more: Vec::new(), rights: None })
+    }
+
+    /// How many packets there are, and how many bytes they have.
+    pub(super) fn packets(&self) -> (usize, usize) {
+        self.packets
+    }
+
+    /// An entry has come (`by` 1) or gone (-1).
+    fn count(&mut self, record: &AncillaryRecord, by: isize) {
+        if record.packet {
+            let (packets, bytes) = self.packets;
+            let bytes = bytes.wrapping_add_signed(by * record.bytes as isize);
+            self.packets = (packets.wrapping_add_signed(by), bytes);
+        }
+    }
+
+    /// How many bytes follow the first `read` ones in a packet that these end in: they are not read any more.
+    pub(super) fn rest_of_packet(&self, read: usize) -> usize {
+        let mut at = 0;
+        for record in self.queue.iter().map(|entry| entry.record.get()) {
+            let begin = at + record.before as usize;
+            at = begin + record.bytes as usize;
+            if read <= at {
+                return if record.packet && read > begin { at - read } else { 0 };
+            }
+        }
+        0
     }
 
     /// Appends an entry that has been prepared, for the last `bytes` of `length` bytes.
@@ -150,6 +189,7 @@ impl Ancillaries {
     pub(super) fn push(&mut self, entry: Ancillary, before: usize, bytes: usize) {
         let (before, bytes) = (before as u32, bytes as u32);
         entry.record.put_unreferenced(AncillaryRecord { before, bytes, ..entry.record.get() });
+        self.count(&entry.record.get(), 1);
         if let Some(last) = self.queue.back() {
             last.record.update(|record| record.next = entry.place());
         }
@@ -189,7 +229,7 @@ impl Ancillaries {
                 }
                 bytes += part;
             }
-            if files.is_some() {
+            if files.is_some() || record.packet {
                 rights = files.cloned();
                 break;
             }
@@ -203,6 +243,7 @@ impl Ancillaries {
         while bytes > 0 {
             let Some(entry) = self.queue.front_mut() else { return };
             let mut record = entry.record.get();
+            let old = record;
             let skipped = (record.before as usize).min(bytes);
             let taken = (record.bytes as usize).min(bytes - skipped);
             bytes -= skipped + taken;
@@ -212,11 +253,15 @@ impl Ancillaries {
                 entry.take_rights();
                 (record.more, record.count) = (NOWHERE, 0);
             }
-            if record.before + record.bytes == 0 {
-                self.queue.pop_front();
-            } else {
+            let left = record.before + record.bytes > 0;
+            if left {
                 entry.record.set(record);
-                return;
+            } else {
+                self.queue.pop_front();
+            }
+            self.count(&old, -1);
+            if left {
+                return self.count(&record, 1);
             }
         }
     }
@@ -233,7 +278,7 @@ impl Ancillaries {
 
     /// Takes all of them.
     pub(super) fn take(&mut self) -> VecDeque<Ancillary> {
-        self.marked = 0;
+        (self.marked, self.packets) = (0, (0, 0));
         core::mem::take(&mut self.queue)
     }
 

@@ -143,7 +143,9 @@ impl State {
         let moved = (to.moved() - before) as usize;
         if moved > 0 {
             *cargo = self.ancillaries.stretch(length, moved, by_sender).1;
-            self.ancillaries.consume(moved);
+            let rest = self.ancillaries.rest_of_packet(moved);
+            self.ring.skip(world, rest);
+            self.ancillaries.consume(moved + rest);
             self.ring.set_ancillary(self.ancillaries.first());
         }
         result

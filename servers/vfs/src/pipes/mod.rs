@@ -5,7 +5,7 @@
 //! file is told only when nothing is left to read, or while a splice holds the first bytes; nobody waits for an end that nobody holds; a write of at most `PIPE_BUF` bytes is not
 //! mixed with others. The ring's memory grows with what is in it, up to the capacity, for which `pool` has reserved pages.
 //! The ring outlives vfs, and so does how far a writer that waits has come; those who wait come again by themselves.
-//! Neighbours: `World` is vfs (copies, answers), in tests a fake; `ring` holds the bytes; `splice` moves them within vfs.
+//! Neighbours: `World` is vfs (copies, answers), in tests a fake; `ring` holds the bytes; `splice` moves them within vfs; `whole` has packets.
 
 pub mod ancillary;
 mod copy;
@@ -16,6 +16,7 @@ pub mod ring;
 mod splice;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 use crate::{
     events::{
@@ -252,7 +253,7 @@ impl Pipe {
         }
         let bytes = bytes.next_power_of_two().max(PIPE_BUF as usize);
         let mut state = self.state.borrow_mut();
-        if bytes < state.ring.len() {
+        if bytes < state.ring.len() || bytes < state.used_pages() * PIPE_BUF as usize {
             return Err(Errno::EBUSY);
         }
         self.charge.borrow_mut().resize(bytes)?;
@@ -396,7 +397,7 @@ impl State {
 
     /// Whether a poll for writing waits.
     fn is_full(&self) -> bool {
-        (self.ring.room() as u64) < PIPE_BUF
+        (self.ring.room() as u64) < PIPE_BUF || self.is_full_of_packets()
     }
 
     /// Whether a read has something to take, from the ring or from a writer that waits.

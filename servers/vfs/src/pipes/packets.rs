@@ -6,7 +6,7 @@
 //! Invariants: receivers wait only while the ring is empty and no sender waits; a pipe has messages or bytes, never both.
 
 use super::{
-    Outcome, Pipe, Side, State, World,
+    DATA, Outcome, Pipe, ROOM, Side, State, World,
     ancillary::{Ancillary, Cargo},
     hand_over,
 };
@@ -199,7 +199,7 @@ impl Pipe {
             Err(error) => Outcome::Done(Err(error)),
         };
         drop(state);
-        self.watchers.fire();
+        self.watchers.fire_for(DATA);
         outcome
     }
 
@@ -219,7 +219,7 @@ impl Pipe {
             state.admit_senders(world);
             self.save(world, &mut state);
             drop(state);
-            self.watchers.fire();
+            self.watchers.fire_for(ROOM);
             return Outcome::Done(result);
         }
         if self.writers.get() == 0 {
@@ -296,7 +296,7 @@ impl State {
     }
 
     /// Copies a message's content into the ring. False: no page is free.
-    fn fill_all(&mut self, world: &impl World, from: &mut UserBuffer) -> Result<bool, Errno> {
+    pub(super) fn fill_all(&mut self, world: &impl World, from: &mut UserBuffer) -> Result<bool, Errno> {
         while from.left() > 0 {
             let piece = from.piece();
             match self.ring.fill(world, from.owner, piece.address, piece.bytes as usize)? {

@@ -6,6 +6,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a successor needs no more than its predecessor had")]
 
+mod owners;
 mod sockets;
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,6 @@ use crate::{
     calls::mmap::serve_vm,
     exec,
     files::{
-        leases::FileOwner,
         loops::LoopDevice,
         mount::{Mount, NewMount},
         vnode::{NodeRef, Running},
@@ -309,7 +309,7 @@ impl Restoration {
             self.queues.insert(place, queue);
         }
         for (place, record) in store.signals() {
-            store.claim_signal(place);
+            store.claim_signal(place, record.user());
             self.vfs.base().notices().preserved(place, &record);
         }
     }
@@ -411,33 +411,6 @@ impl Restoration {
         self.directories.insert(place, directories.clone());
         Some(directories)
     }
-
-    /// Restores a lock, or drops it when its owner has ended or its file is not open.
-    fn restore_lock(&mut self, place: u16, record: &LockRecord) {
-        let owner = self.files.values().find(|file| file.number() == record.owner);
-        let held = owner.is_some() || !record.whole && self.tables.values().any(|table| table.number() == record.owner);
-        self.vfs.base().store().claim_lock(place, record.user);
-        match self.node(record.node) {
-            Some(node) if held => {
-                node.locks().restore(place, record);
-                owner.into_iter().for_each(|file| file.set_locked());
-            }
-            _ => self.vfs.base().store().release_lock(place),
-        }
-    }
-
-    /// Restores the owner of an open file and its lease, or drops both when the file is not open any more.
-    fn restore_owner(&self, place: u16, record: OwnerRecord) {
-        let store = self.vfs.base().store();
-        store.claim_owner(place, record.user);
-        let owner = FileOwner::restore(store, place, record);
-        let Some(file) = self.files.get(&record.place).filter(|file| file.number() == record.number) else { return };
-        if let (Some(_), Some(node)) = (record.lease, file.node()) {
-            node.leases().restore(&owner);
-            file.set_locked();
-        }
-        file.set_owner(owner);
-    }
 }
 
 /// The inotify instance of an open file, with the file's number.
@@ -461,6 +434,12 @@ impl Inheritance for Restoration {
             self.laden.insert(place, record.ancillary);
         }
         Some(pipe)
+    }
+
+    fn has_packets(&mut self, pipe: &Rc<Pipe>) {
+        if self.laden.contains_key(&pipe.record()) {
+            self.received.push(pipe.clone());
+        }
     }
 
     fn queue(&mut self, place: u16) -> Option<Rc<Queue>> {

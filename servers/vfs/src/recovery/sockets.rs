@@ -59,7 +59,12 @@ impl Restoration {
     /// Restores what goes with bytes in pipes from which sockets receive, also of sockets that are found so. It is no recursion, however
     /// long the chain. What nobody can receive is forgotten.
     pub(super) fn restore_ancillaries(&mut self) {
+        let mut restored = BTreeSet::new();
         while let Some(pipe) = self.received.pop() {
+            // A pipe may be open more than once.
+            if !restored.insert(pipe.record()) {
+                continue;
+            }
             let mut seen = BTreeSet::new();
             let mut next = self.laden.get(&pipe.record()).copied().unwrap_or(NOWHERE);
             // A place that something has written into may lead back.

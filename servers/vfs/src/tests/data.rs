@@ -337,8 +337,11 @@ fn what_cannot_be_synced_or_advised_says_so() {
     assert_eq!(refused(nr::SYNC_FILE_RANGE, &[file, 0, 1, 7]), Ok(0));
 }
 
+const RWF_NOWAIT: u64 = 8;
+const RWF_APPEND: u64 = 16;
+
 #[test]
-fn vectors_take_a_position_or_the_files_own_and_no_flags() {
+fn vectors_take_a_position_or_the_files_own_and_flags() {
     let world = World::new();
     world.make("/file", b"0123456789", 0o644, (0, 0));
     let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
@@ -347,6 +350,12 @@ fn vectors_take_a_position_or_the_files_own_and_no_flags() {
         |position: i64, flags| world.call(world.root, nr::PREADV2, &[file, pieces, 1, position as u64, 0, flags]);
     assert_eq!((read(-1, 0), world.position(world.root, file)), (Ok(4), 4));
     assert_eq!((read(8, 1), world.position(world.root, file)), (Ok(2), 4));
-    assert_eq!((read(0, 2), read(-2, 0)), (Err(Errno::EOPNOTSUPP), Err(Errno::EINVAL)));
-    assert_eq!(world.call(world.root, nr::PWRITEV2, &[file, pieces, 1, 9, 0, 0]), Ok(4));
+    assert_eq!((read(0, 32), read(-2, 0)), (Err(Errno::EOPNOTSUPP), Err(Errno::EINVAL)));
+    assert_eq!(read(0, RWF_NOWAIT), Err(Errno::EOPNOTSUPP), "a file system is always waited for");
+    let write =
+        |position: i64, flags| world.call(world.root, nr::PWRITEV2, &[file, pieces, 1, position as u64, 0, flags]);
+    assert_eq!(write(9, 0), Ok(4));
+    assert_eq!((write(0, RWF_APPEND), world.position(world.root, file)), (Ok(4), 4));
+    assert_eq!((write(-1, RWF_APPEND), world.position(world.root, file)), (Ok(4), 21));
+    assert_eq!(world.pread(world.root, file, 100, 0).map(|bytes| bytes.len()), Ok(21));
 }

@@ -61,8 +61,10 @@ fn begin(world: &World, who: Endpoint, flags: u64) -> Option<Result<u64>> {
 /// The signals that pm is told to send: owner, what the owner is, signal, descriptor, ids.
 fn told(world: &World) -> Vec<[u64; 5]> {
     let events = std::iter::from_fn(|| world.next_event());
-    let fields = events.map(|(kind, process, [target, descriptor, ids, rest])| {
+    let fields = events.map(|(kind, process, [target, of, ids, rest])| {
         assert_eq!((kind, process, rest), (vfs::EVENT_OWNER, Endpoint::NONE, 0));
+        let (descriptor, reason) = (of & 0xffff_ffff, of >> 32);
+        assert_eq!(reason, vfs::OWNER_MESSAGE);
         [target & 0xffff_ffff, target >> 32 & 0xff, target >> 40, descriptor, ids]
     });
     fields.collect()

@@ -5,6 +5,7 @@
 
 mod again;
 mod append;
+mod asynchronous;
 mod attributes;
 mod capabilities;
 mod control;

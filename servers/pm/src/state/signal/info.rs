@@ -17,7 +17,6 @@ pub mod code {
     pub const TIMER: i32 = -2;
     pub const MESSAGE: i32 = -3;
     pub const IO: i32 = -5;
-    pub const POLL_MSG: i32 = 3;
     pub const CHILD_EXITED: i32 = 1;
     pub const CHILD_KILLED: i32 = 2;
     pub const CHILD_DUMPED: i32 = 3;
@@ -87,14 +86,16 @@ impl SigInfo {
         SigInfo::new(signal, code::MESSAGE, [sender, value, 0, 0])
     }
 
-    /// The lease of an open file is to be broken. Where Linux's `POLL_MSG` would be another reason of the same signal, the code is `SI_SIGIO`.
-    pub fn lease(signal: Signal, descriptor: u32) -> Self {
-        /// `POLLIN | POLLRDNORM | POLLMSG`, which Linux tells with `POLL_MSG`.
-        const BAND: u64 = 0x441;
+    /// Something happened to an open file, or its lease is to be broken (`abi::vfs::OWNER_INPUT` and so on, which are Linux's `POLL_IN` and so
+    /// on). Where that code would be another reason of the same signal, it is `SI_SIGIO`.
+    pub fn io(signal: Signal, reason: u32, descriptor: u32) -> Self {
+        /// What Linux says of each reason, as `POLL*`.
+        const BANDS: [u64; 7] = [0, 0x41, 0x304, 0x441, 0x8, 0x82, 0x18];
         const AMBIGUOUS: [Signal; 7] =
             [Signal::ILL, Signal::FPE, Signal::SEGV, Signal::BUS, Signal::TRAP, Signal::CHLD, Signal::SYS];
-        let code = if AMBIGUOUS.contains(&signal) { code::IO } else { code::POLL_MSG };
-        SigInfo::new(signal, code, [BAND, descriptor as u64, 0, 0])
+        let code = if AMBIGUOUS.contains(&signal) { code::IO } else { reason as i32 };
+        let band = BANDS.get(reason as usize).copied().unwrap_or(u64::MAX);
+        SigInfo::new(signal, code, [band, descriptor as u64, 0, 0])
     }
 
     /// How many expiries of its timer a signal stands for, beyond the first.

@@ -191,7 +191,7 @@ async fn store_at(
     data.truncate(node.writable_bytes(start, data.len() as u64)? as usize);
     let moved = base.mappings().write_from(node, start, data, caller.credentials().ids()).await?;
     base.files().watches().happened(node, &file.path(), flag::MODIFY);
-    written(base, caller, file, node).await?;
+    written(base, caller, file.flags(), node).await?;
     Ok(moved)
 }
 
@@ -323,7 +323,7 @@ impl Mover {
         }
         if moved > 0 {
             self.base.files().watches().happened(&target, &self.files[1].path(), flag::MODIFY);
-            result = written(self.base, &self.caller, &self.files[1], &target).await;
+            result = written(self.base, &self.caller, self.files[1].flags(), &target).await;
         }
         from.end(from_expected, from_start + moved)?;
         to.end(to_expected, to_start + moved)?;
