@@ -8,7 +8,7 @@
 #   memfd         stores to a private mapping, and wants them gone when the file is truncated: a private mapping here shows the file as it
 #                 was when it was mapped (docs/linux.md)
 #   iomix         wants a file of 1 GiB, which our disk has no space for
-#   vm-segv       its child, which unmaps all of its memory, is found stopped (state T) where Linux ends it by SIGSEGV: not explained yet
+#   vm-segv       its child, which unmaps all of its memory, was once found stopped (state T) where Linux ends it by SIGSEGV; alone it passes
 #                 (CAVEATS.md)
 #   rseq, tmpfs   do nothing on Linux either: rseq is glibc's, and no tmpfs can be written
 #   bind-mount, binderfs, clock, cpu-online, fanotify, ioport, ipsec-mb, netlink-proc, netlink-task, smi, softlockup, uprobe
