@@ -6,7 +6,11 @@
 #ifndef M3IPC_H
 #define M3IPC_H
 
+#ifdef __KERNEL__
+#include <linux/stddef.h>
+#else
 #include <stddef.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +38,7 @@ extern "C" {
 #define SELF 0x8ace
 #define HARDWARE (-1)
 #define _ENDPOINT_DISTANCE 35570
+#define _ENDPOINT_LAST_GENERATION 60373
 /* The endpoint of a slot's occupant of a generation; and back. */
 #define _ENDPOINT(g, p) ((int)((g) * _ENDPOINT_DISTANCE + (p)))
 #define _ENDPOINT_P(e) ((((e) + NR_TASKS) % _ENDPOINT_DISTANCE) - NR_TASKS)
@@ -609,6 +614,17 @@ M3IPC_STATIC_ASSERT(offsetof(priv_usr_t, priv_ipc_to) == 48, "priv_usr.priv_ipc_
 M3IPC_STATIC_ASSERT(offsetof(priv_usr_t, priv_call_mask) == 80, "priv_usr.priv_call_mask");
 M3IPC_STATIC_ASSERT(offsetof(priv_usr_t, priv_alarm) == 88, "priv_usr.priv_alarm");
 
+/* A call without a message, as the device of Linux's module takes it. */
+typedef struct m3ipc_request {
+    /* Its arguments, in the order of its prototype. */
+    long arguments[5];
+    /* What it has returned, if it has not failed. */
+    long value;
+} m3ipc_request_t;
+M3IPC_STATIC_ASSERT(sizeof(m3ipc_request_t) == 48, "size of m3ipc_request");
+M3IPC_STATIC_ASSERT(offsetof(m3ipc_request_t, arguments) == 0, "m3ipc_request.arguments");
+M3IPC_STATIC_ASSERT(offsetof(m3ipc_request_t, value) == 40, "m3ipc_request.value");
+
 /* The calls. Those with _T end with EMOLAGAIN or EMOLTIMEDOUT when they have waited so many milliseconds: 0 is not at all,
  * TIMEOUT_FOREVER as long as it takes, as those without. */
 /* Starts this node with a number, and limits unless drvs is NULL. Returns the node's number. For root. */
@@ -716,6 +732,64 @@ int mnx_get2rmt(void *header, void *payload);
 int mnx_get2rmt_T(void *header, void *payload, long ms);
 /* Delivers what came from another node. For receiver proxies. */
 int mnx_put2lcl(void *header, void *payload);
+
+/* The calls by number, and the device of Linux's module: ioctl(file, M3IPC_IOCTL(number), address). For libraries; programs use the functions above. */
+#define M3IPC_CALL_DRVS_INIT 1
+#define M3IPC_CALL_DRVS_END 2
+#define M3IPC_CALL_DRVS_INFO 3
+#define M3IPC_CALL_VM_INIT 4
+#define M3IPC_CALL_VM_END 5
+#define M3IPC_CALL_VM_INFO 6
+#define M3IPC_CALL_VM_DUMP 7
+#define M3IPC_CALL_BIND 8
+#define M3IPC_CALL_THREAD_BIND 9
+#define M3IPC_CALL_LOCAL_BIND 10
+#define M3IPC_CALL_REMOTE_BIND 11
+#define M3IPC_CALL_BACKUP_BIND 12
+#define M3IPC_CALL_REPLICA_BIND 13
+#define M3IPC_CALL_WAIT_FOR_BIND 14
+#define M3IPC_CALL_WAIT_FOR_BIND_OF 15
+#define M3IPC_CALL_WAIT_FOR_UNBIND 16
+#define M3IPC_CALL_UNBIND 17
+#define M3IPC_CALL_GET_ENDPOINT 18
+#define M3IPC_CALL_PROCESS_INFO 19
+#define M3IPC_CALL_PROCESS_DUMP 20
+#define M3IPC_CALL_SET_PRIVILEGES 21
+#define M3IPC_CALL_GET_PRIVILEGES 22
+#define M3IPC_CALL_SEND 23
+#define M3IPC_CALL_RECEIVE 24
+#define M3IPC_CALL_SEND_RECEIVE 25
+#define M3IPC_CALL_RECEIVE_REQUEST 26
+#define M3IPC_CALL_REPLY 27
+#define M3IPC_CALL_NOTIFY 28
+#define M3IPC_CALL_NOTIFY_VALUE 29
+#define M3IPC_CALL_NOTIFY_AS 30
+#define M3IPC_CALL_NOTIFY_HARDWARE 31
+#define M3IPC_CALL_COPY 32
+#define M3IPC_CALL_WAKE_UP 33
+#define M3IPC_CALL_RELAY 34
+#define M3IPC_CALL_MIGRATE_START 35
+#define M3IPC_CALL_MIGRATE_ROLLBACK 36
+#define M3IPC_CALL_MIGRATE_COMMIT 37
+#define M3IPC_CALL_PROXIES_BIND 38
+#define M3IPC_CALL_PROXIES_UNBIND 39
+#define M3IPC_CALL_PROXY_CONNECTION 40
+#define M3IPC_CALL_PROXY_INFO 41
+#define M3IPC_CALL_NODE_UP 42
+#define M3IPC_CALL_NODE_DOWN 43
+#define M3IPC_CALL_NODE_INFO 44
+#define M3IPC_CALL_ADD_NODE 45
+#define M3IPC_CALL_DEL_NODE 46
+#define M3IPC_CALL_GET_TO_REMOTE 47
+#define M3IPC_CALL_PUT_TO_LOCAL 48
+#define M3IPC_DEVICE "/dev/m3ipc"
+#define M3IPC_IOCTL(call) (0x4d00 + (call))
+#define M3IPC_OWN_NODE "local"
+/* What calls with a message take there: the peer is in m_source. Others take an m3ipc_request. */
+typedef struct m3ipc_parcel {
+    long limit_ms;
+    message m;
+} m3ipc_parcel_t;
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,9 @@
 //! A back end that carries calls as numbers (a service of Skink, a device of Linux) uses these. Names and arguments are those that were
 //! published. Every call returns 0 or more, or an error negated.
 
+/// Before the names of the calls' numbers in C.
+pub const C_PREFIX: &str = "M3IPC_CALL_";
+
 /// A call.
 #[derive(Clone, Copy, Debug)]
 pub struct Prototype {

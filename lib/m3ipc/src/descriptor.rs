@@ -247,6 +247,13 @@ descriptors! {
         /// When its alarm comes; kept for the programs.
         alarm: u64 = "priv_alarm",
     }
+    /// A call without a message, as the device of Linux's module takes it.
+    Request = "m3ipc_request" {
+        /// Its arguments, in the order of its prototype.
+        arguments: [i64; 5] = "arguments",
+        /// What it has returned, if it has not failed.
+        value: i64 = "value",
+    }
 }
 
 /// The state of a container: it has been initialised.

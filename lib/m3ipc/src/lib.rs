@@ -13,6 +13,7 @@
 //! | [`endpoint`] | slots of a container, and the names of those who occupy them |
 //! | [`descriptor`] | what calls tell and are told of nodes, containers and processes |
 //! | [`call`] | the calls, with their numbers and prototypes in C |
+//! | [`device`] | how calls reach the module of Linux |
 //! | [`rights`] | what a process may call, and whom it may send to |
 //! | [`settings`] | what a node and a container may ask for |
 //! | [`rendezvous`] | who waits for whom, and what ends the wait |
@@ -24,6 +25,7 @@
 
 pub mod call;
 pub mod descriptor;
+pub mod device;
 pub mod endpoint;
 pub mod error;
 pub mod limits;

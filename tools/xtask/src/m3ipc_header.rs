@@ -1,11 +1,13 @@
 //! The C header of M3-IPC, lib/m3ipc/include/m3ipc.h, made from the tables of `lib/m3ipc`: every back end is used through it.
 
-use m3ipc::call::{PROTOTYPES, WITHOUT_LIMIT};
+use m3ipc::call::{C_PREFIX, PROTOTYPES, WITHOUT_LIMIT};
 use m3ipc::descriptor::{CONTAINER_RUNNING, Flag, STRUCTURES, Structure, misc, node, rts};
-use m3ipc::endpoint::{DISTANCE, Endpoint};
+use m3ipc::device::{IOCTL, PATH as DEVICE};
+use m3ipc::endpoint::{DISTANCE, Endpoint, LAST_GENERATION};
 use m3ipc::error::Error;
 use m3ipc::message::{Field, LAYOUTS, MESSAGE_BYTES, NOTIFY};
 use m3ipc::rights::{Level, Trap};
+use m3ipc::settings::OWN_NODE;
 use m3ipc::{descriptor, limits};
 use std::fmt::{self, Display, Write};
 
@@ -21,7 +23,11 @@ const HEADING: &str = "\
 #ifndef M3IPC_H
 #define M3IPC_H
 
+#ifdef __KERNEL__
+#include <linux/stddef.h>
+#else
 #include <stddef.h>
+#endif
 
 #ifdef __cplusplus
 extern \"C\" {
@@ -45,6 +51,14 @@ const BITMAPS: &str = "\
 #define PRIV_SLOT_TEST(map, nr) ((map)[((nr) + NR_TASKS) / 64] >> (((nr) + NR_TASKS) % 64) & 1)
 ";
 
+const DEVICE_CALLS: &str = "\
+/* What calls with a message take there: the peer is in m_source. Others take an m3ipc_request. */
+typedef struct m3ipc_parcel {
+    long limit_ms;
+    message m;
+} m3ipc_parcel_t;
+";
+
 const END: &str = "
 #ifdef __cplusplus
 }
@@ -66,6 +80,7 @@ pub fn make() -> String {
         header.structure(structure);
     }
     header.calls();
+    header.device();
     header.0.push_str(END);
     header.0
 }
@@ -111,6 +126,7 @@ impl Header {
         }
         self.define("HARDWARE", "(-1)");
         self.define("_ENDPOINT_DISTANCE", DISTANCE);
+        self.define("_ENDPOINT_LAST_GENERATION", LAST_GENERATION);
         self.0.push_str(ENDPOINTS);
     }
 
@@ -210,6 +226,23 @@ impl Header {
         }
     }
 
+    fn device(&mut self) {
+        self.line(format_args!(
+            "\n/* The calls by number, and the device of Linux's module: ioctl(file, M3IPC_IOCTL(number), address). For libraries; programs use the \
+             functions above. */"
+        ));
+        for prototype in PROTOTYPES {
+            self.define(&number_name(prototype.call), prototype.call as u32);
+        }
+        self.define("M3IPC_DEVICE", format_args!("\"{DEVICE}\""));
+        self.define("M3IPC_IOCTL(call)", format_args!("(0x{IOCTL:x} + (call))"));
+        self.define(
+            "M3IPC_OWN_NODE",
+            format_args!("\"{}\"", String::from_utf8_lossy(&OWN_NODE).trim_end_matches('\0')),
+        );
+        self.0.push_str(DEVICE_CALLS);
+    }
+
     fn calls(&mut self) {
         self.line(format_args!(
             "\n/* The calls. Those with _T end with EMOLAGAIN or EMOLTIMEDOUT when they have waited so many milliseconds: 0 is not at \
@@ -224,6 +257,18 @@ impl Header {
             self.line(format_args!("{};", prototype.c));
         }
     }
+}
+
+/// The name of a call's number: that of the variant, as C spells constants.
+fn number_name(call: impl fmt::Debug) -> String {
+    let mut name = String::from(C_PREFIX);
+    for (at, letter) in format!("{call:?}").chars().enumerate() {
+        if letter.is_ascii_uppercase() && at > 0 {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_uppercase());
+    }
+    name
 }
 
 /// The fields of a layout with the parts of their names behind the layout's.
