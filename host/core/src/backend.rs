@@ -6,6 +6,7 @@
 use crate::client;
 use crate::member::Member;
 use crate::memory::{self, Block, ForkMark};
+use crate::module;
 use crate::skink;
 use crate::wait::Limit;
 use crate::wire::internal;
@@ -137,6 +138,9 @@ pub fn ask(call: Call, arguments: &[i64], bytes: &[u8]) -> Result<(i64, Vec<u8>)
     if skink::is_here() {
         return skink::ask(call, arguments, bytes);
     }
+    if module::is_here() {
+        return module::ask(call, arguments, bytes);
+    }
     forget_after_fork()?;
     let answer = client::call(call as u32, arguments, bytes)?;
     Ok((answer.value, answer.bytes))
@@ -147,6 +151,9 @@ pub fn ask(call: Call, arguments: &[i64], bytes: &[u8]) -> Result<(i64, Vec<u8>)
 /// # Errors
 /// The broker's.
 pub fn containers() -> Result<Vec<u8>, Error> {
+    if module::is_here() {
+        return module::containers();
+    }
     forget_after_fork()?;
     Ok(client::call(internal::CONTAINERS, &[], &[])?.bytes)
 }
@@ -158,6 +165,9 @@ pub fn containers() -> Result<Vec<u8>, Error> {
 pub fn bind(call: Call, arguments: &[i64]) -> Result<i64, Error> {
     if skink::is_here() {
         return skink::bind(call, arguments);
+    }
+    if module::is_here() {
+        return module::ask(call, arguments, &[]).map(|(value, _)| value);
     }
     ask(call, arguments, &[])?;
     Ok(join()?.endpoint.raw().into())
@@ -191,6 +201,9 @@ pub fn send(to: i32, message: &Message, ms: i64) -> Result<(), Error> {
     if skink::is_here() {
         return skink::send(to, message, ms);
     }
+    if module::is_here() {
+        return module::send(Call::Send, to, message, ms);
+    }
     as_member(|member| member.send(Endpoint::from_raw(to), message, Limit::from_ms(ms)))
 }
 
@@ -201,6 +214,9 @@ pub fn send(to: i32, message: &Message, ms: i64) -> Result<(), Error> {
 pub fn receive(from: i32, ms: i64) -> Result<Message, Error> {
     if skink::is_here() {
         return skink::receive(from, ms);
+    }
+    if module::is_here() {
+        return module::receive(Call::Receive, from, ms);
     }
     as_member(|member| member.receive(Endpoint::from_raw(from), Limit::from_ms(ms)))
 }
@@ -213,6 +229,9 @@ pub fn send_receive(to: i32, message: &Message, ms: i64) -> Result<Message, Erro
     if skink::is_here() {
         return skink::send_receive(to, message, ms);
     }
+    if module::is_here() {
+        return module::send_receive(to, message, ms);
+    }
     as_member(|member| member.send_receive(Endpoint::from_raw(to), message, Limit::from_ms(ms)))
 }
 
@@ -223,6 +242,9 @@ pub fn send_receive(to: i32, message: &Message, ms: i64) -> Result<Message, Erro
 pub fn receive_request(ms: i64) -> Result<Message, Error> {
     if skink::is_here() {
         return skink::receive_request(ms);
+    }
+    if module::is_here() {
+        return module::receive(Call::ReceiveRequest, Endpoint::ANY.raw(), ms);
     }
     as_member(|member| member.receive_request(Limit::from_ms(ms)))
 }
@@ -235,6 +257,9 @@ pub fn reply(to: i32, message: &Message) -> Result<(), Error> {
     if skink::is_here() {
         return skink::reply(to, message);
     }
+    if module::is_here() {
+        return module::send(Call::Reply, to, message, 0);
+    }
     as_member(|member| member.reply(Endpoint::from_raw(to), message))
 }
 
@@ -245,6 +270,9 @@ pub fn reply(to: i32, message: &Message) -> Result<(), Error> {
 pub fn notify(to: i32, value: u64) -> Result<(), Error> {
     if skink::is_here() {
         return skink::notify(to, value);
+    }
+    if module::is_here() {
+        return module::notify(to, value);
     }
     as_member(|member| member.notify(Endpoint::from_raw(to), value))
 }

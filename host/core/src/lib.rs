@@ -1,4 +1,5 @@
-//! M3-IPC for programs: what the library and the broker have in common, and the library's calls, on Linux and on Skink ([`skink`]).
+//! M3-IPC for programs: what the library and the broker have in common, and the library's calls, on Linux, with the module of Linux ([`module`]),
+//! and on Skink ([`skink`]).
 //!
 //! In Linux, processes of a container exchange messages through shared memory and futexes; the broker (`m3ipcd`) is asked for what is rare: who is
 //! bound where, boxes, rights, deaths. Three kinds of shared memory:
@@ -16,7 +17,7 @@
 //! So a member that scribbles can delay others of its container and spoil the order of messages, but not read, forge or double them.
 //!
 //! Whatever is read from shared memory is an atomic, read once; every bit pattern has a meaning. `unsafe` is in
-//! [`memory`] and in `skink::raw` alone.
+//! [`memory`], in `skink::raw`, in [`module`] and in `module::raw` alone.
 
 pub mod backend;
 pub mod board;
@@ -26,6 +27,7 @@ pub mod desk;
 mod exchange;
 pub mod member;
 pub mod memory;
+pub mod module;
 pub mod pair;
 #[cfg(test)]
 mod pair_tests;

@@ -323,6 +323,10 @@ pub unsafe extern "C" fn mnx_vcopy(
         // SAFETY: the caller has named the memory that is written.
         return result(unsafe { m3core::skink::copy((from, source as usize), (to, target as usize), bytes) });
     }
+    if m3core::module::is_here() {
+        // SAFETY: as above.
+        return result(unsafe { m3core::module::copy((from, source as usize), (to, target as usize), bytes) });
+    }
     let copy = backend::check_copy((from, source as usize), (to, target as usize), bytes);
     // SAFETY: the caller has named the memory, here or elsewhere, that is written.
     result(copy.and_then(|copy| unsafe { copy.run() }))
