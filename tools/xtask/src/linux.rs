@@ -14,6 +14,11 @@ use std::process::Command;
 const IMAGE: &str = "linux-image-amd64";
 const HEADERS: &str = "linux-headers-amd64";
 
+/// Debian's name for the source.
+const SOURCE: &str = "linux-source-6.1";
+/// Marks a kernel that has been built whole.
+const BUILT: &str = "skink-built";
+
 /// The unpacked packages of the kernel and its headers.
 pub struct Linux {
     root: PathBuf,
@@ -51,6 +56,27 @@ impl Linux {
         self.root.join("boot").join(format!("vmlinuz-{}", self.version))
     }
 
+    /// The kernel, uncompressed: it boots some seconds sooner. It is made once.
+    ///
+    /// # Errors
+    /// When the image has no kernel compressed by xz.
+    pub fn uncompressed(&self) -> Result<PathBuf> {
+        let to = self.root.join("boot").join(format!("vmlinux-{}", self.version));
+        if to.is_file() {
+            return Ok(to);
+        }
+        let image = fs::read(self.image())?;
+        let is_xz = |window: &[u8]| window == b"\xfd7zXZ\0";
+        let start = image.windows(6).position(is_xz).context("the kernel is not compressed by xz")?;
+        process::replace(&to, |new| {
+            let unpack = r#"tail -c "+$1" "$2" | xz --decompress --stdout --single-stream >"$3""#;
+            let mut shell = Command::new("sh");
+            shell.args(["-euc", unpack, "sh", &(start + 1).to_string()]).arg(self.image()).arg(new);
+            process::run(&mut shell)
+        })?;
+        Ok(to)
+    }
+
     /// Debian's own module `name`, a path below /lib/modules/VERSION/kernel.
     pub fn module(&self, name: &str) -> PathBuf {
         self.root.join("lib/modules").join(&self.version).join("kernel").join(name)
@@ -72,6 +98,36 @@ impl Linux {
             .with_context(|| format!("the modules in {} do not compile", sources.display()))?;
         Ok(to.to_path_buf())
     }
+}
+
+/// Builds a kernel of Debian's source with tinyconfig and what `config` names, once for each version of either. Returns the folder of its source.
+///
+/// # Errors
+/// When the source cannot be had, or does not compile.
+pub fn build_checked(workspace: &Workspace, config: &Path) -> Result<PathBuf> {
+    let hash = process::output(Command::new("sha256sum").arg(config))?;
+    let hash: String = String::from_utf8_lossy(&hash).chars().take(12).collect();
+    let folder = workspace.build.join("linux").join(format!("{SOURCE}-{hash}"));
+    if folder.join(BUILT).is_file() {
+        return Ok(folder);
+    }
+    fs::create_dir_all(&folder)?;
+    let mut apt = Command::new("apt-get");
+    apt.args(["-o", "APT::Sandbox::User=root", "download", SOURCE]).current_dir(&folder);
+    process::run(&mut apt).context("cannot fetch the kernel's source")?;
+    let build = r#"
+        for package in *.deb; do dpkg-deb -x "$package" . && rm "$package"; done
+        tar -xf usr/src/linux-source-*.tar.xz --strip-components=1
+        rm -r usr/src
+        make -s tinyconfig
+        scripts/kconfig/merge_config.sh -m .config "$1"
+        make -s olddefconfig
+        nice make -s -j"$(nproc)" bzImage modules_prepare
+        cp vmlinux.symvers Module.symvers
+        touch "$2""#;
+    let mut shell = Command::new("sh");
+    process::run(shell.args(["-euc", build, "sh"]).arg(config).arg(BUILT).current_dir(&folder))?;
+    Ok(folder)
 }
 
 /// Packs the folder `root` as the initial file system of a Linux into `archive`.

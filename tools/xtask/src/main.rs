@@ -31,6 +31,7 @@ mod image;
 mod keys;
 mod linux;
 mod m3ipc_header;
+mod m3ipc_module;
 mod machine;
 mod monolith;
 mod mutants;

@@ -4,7 +4,7 @@
 //! its own in a folder of its own, and twice in one guest with Skink, which tells its hash: the second time the server is killed meanwhile. `SKINK_M3IPC_RECORD` in the environment writes the .expect
 //! files anew.
 
-use super::{Setting, Test, Verdict, linux};
+use super::{Setting, Test, Verdict, linux, m3ipc_module};
 use crate::cli::DEFAULT_SYSTEM;
 use crate::guest::{Guest, Job};
 use crate::process::{self, tail};
@@ -57,10 +57,19 @@ pub struct Programs {
     folder: RunFolder,
 }
 
+impl Programs {
+    /// The folder with the programs.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.join("m3ipc")
+    }
+}
+
 /// What a program has printed in the guest.
-struct Printed {
-    hash: String,
-    text: String,
+pub struct Printed {
+    /// Hash of the program.
+    pub hash: String,
+    /// What it has printed.
+    pub text: String,
 }
 
 /// What the programs have printed in the guest, by name; and why the guest ended early, if it did.
@@ -82,19 +91,19 @@ fn test_name(program: &str) -> String {
     format!("m3ipc/{program}")
 }
 
-fn folder(setting: &Setting) -> PathBuf {
+pub(super) fn folder(setting: &Setting) -> PathBuf {
     setting.workspace.root.join("tests/m3ipc")
 }
 
 /// The names of the programs, sorted.
-fn names(setting: &Setting) -> Result<Vec<String>> {
+pub(super) fn names(setting: &Setting) -> Result<Vec<String>> {
     let mut names = linux::sources(&folder(setting))?;
     names.retain(|name| name != END_NODE);
     Ok(names)
 }
 
 /// Builds the library and the broker, and compiles the programs that are asked for.
-fn built<'a>(setting: &'a Setting<'_>) -> Result<&'a Programs> {
+pub(super) fn built<'a>(setting: &'a Setting<'_>) -> Result<&'a Programs> {
     setting.built(&setting.m3ipc, || {
         let mut cargo = Command::new("cargo");
         cargo.current_dir(&setting.workspace.root).args(["build", "--quiet", "--release"]);
@@ -103,7 +112,8 @@ fn built<'a>(setting: &'a Setting<'_>) -> Result<&'a Programs> {
         let folder = setting.workspace.run_folder()?;
         let overlay = folder.join("m3ipc");
         fs::create_dir_all(&overlay)?;
-        let wanted = names(setting)?.into_iter().filter(|name| setting.is_wanted(&test_name(name)));
+        let is_wanted = |name: &String| setting.is_wanted(&test_name(name)) || setting.is_wanted(m3ipc_module::NAME);
+        let wanted = names(setting)?.into_iter().filter(is_wanted);
         for name in wanted.chain([END_NODE.to_string()]) {
             compile(setting, &library, &name, &overlay.join(&name))?;
         }
@@ -137,7 +147,7 @@ fn run_in_guest(setting: &Setting) -> Result<Ran> {
 }
 
 /// Splits the guest's output at the lines `program NAME HASH STATUS`.
-fn by_program(output: &str) -> BTreeMap<String, Printed> {
+pub(super) fn by_program(output: &str) -> BTreeMap<String, Printed> {
     let mut outputs = BTreeMap::new();
     let mut current = None;
     for line in output.lines() {
@@ -198,8 +208,7 @@ fn judge(setting: &Setting, name: &str) -> Result<Verdict> {
         fs::write(&expect, &printed)?;
     }
     let expected = fs::read_to_string(&expect).with_context(|| format!("{}: run with {RECORD}=1", expect.display()))?;
-    let hash = process::output(Command::new("sha256sum").arg(&program))?;
-    let hash = String::from_utf8_lossy(&hash).chars().take(64).collect::<String>();
+    let hash = hash(&program)?;
     let mut problems = Vec::new();
     if printed != expected {
         fs::write(setting.failure_folder(&test_name(name))?.join("linux"), &printed)?;
@@ -238,8 +247,14 @@ fn run_in_linux(setting: &Setting, broker: &Path, program: &Path) -> Result<(Str
     Ok((String::from_utf8_lossy(&output.stdout).into_owned(), errors))
 }
 
+/// The hash of a program, as the guest tells it.
+pub(super) fn hash(program: &Path) -> Result<String> {
+    let hash = process::output(Command::new("sha256sum").arg(program))?;
+    Ok(String::from_utf8_lossy(&hash).chars().take(64).collect())
+}
+
 /// The first line in which two outputs differ.
-fn difference(expected: &str, printed: &str) -> String {
+pub(super) fn difference(expected: &str, printed: &str) -> String {
     let (mut expected, mut printed) = (expected.lines(), printed.lines());
     for line in 1.. {
         match (expected.next(), printed.next()) {

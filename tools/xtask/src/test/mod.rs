@@ -1,7 +1,7 @@
 //! `./skink test`: everything that continuous integration runs.
 //!
 //! A test is a [`Test`]: a name and something to do that ends well or with the reason why not. They come
-//! from `units` (cargo's tests), `check`, `scripts` (tests/qemu and tests/host), `linux` (tests/linux), `m3ipc` (tests/m3ipc), `iso` and `fresh`;
+//! from `units` (cargo's tests), `check`, `scripts` (tests/qemu and tests/host), `linux` (tests/linux), `m3ipc` (tests/m3ipc), `m3ipc_module` (the same under its module of Linux), `iso` and `fresh`;
 //! `pool` runs them. The last line says how many passed and failed.
 //!
 //! A proof that takes long has a short form, which samples with a fixed seed, and a full one, for
@@ -13,6 +13,7 @@ mod fresh;
 mod iso;
 mod linux;
 mod m3ipc;
+mod m3ipc_module;
 mod pool;
 mod record;
 mod scripts;
@@ -174,6 +175,7 @@ fn short<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     tests.extend(scripts);
     tests.extend(linux::tests(setting)?);
     tests.extend(m3ipc::tests(setting)?);
+    tests.push(m3ipc_module::test(setting));
     tests.extend(iso::tests(setting));
     Ok(tests)
 }
@@ -186,6 +188,7 @@ fn deep<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     tests.push(Test::new(FAULTS, || run_all_faults(workspace)));
     tests.push(Test::new(power::NAME, || run_power_cuts(workspace, Depth::Deep)));
     tests.push(Test::new(monolith::NAME, || run_monolith(workspace)));
+    tests.push(m3ipc_module::deep_test(setting));
     Ok(tests)
 }
 
