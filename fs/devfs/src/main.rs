@@ -1,9 +1,9 @@
-//! devfs: the directory /dev, and the memory devices behind some of its nodes.
+//! devfs: the directory /dev, and the random devices and the kernel's log behind some of its nodes.
 //!
-//! vfs speaks `fs` to it for the directory and `chardev` for the memory devices. All other devices have drivers of their own. The
+//! vfs speaks `fs` to it for the directory and `chardev` for these devices. All other devices have drivers of their own. The
 //! system file declares them all.
 //!
-//! * `nodes`: the directory; `kept`: what of it outlives the process; `memory`: zero and its like; this file: messages.
+//! * `nodes`: the directory; `kept`: what of it outlives the process; `memory`: the devices; this file: messages.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]

@@ -1,5 +1,5 @@
-//! The memory devices, by the minor numbers that the system file declares for devfs (mem(4), random(4), full(4)). None of them ever makes
-//! its caller wait. vfs itself drives minor 3, null(4).
+//! The random devices and the kernel's log, by the minor numbers that the system file declares for devfs (random(4), kmsg). None of them ever
+//! makes its caller wait. vfs itself drives null(4), zero(4) and full(4).
 
 use abi::chardev::Request;
 use abi::pm::Stir;
@@ -9,8 +9,6 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 /// What each minor number is.
 mod minor {
-    pub const ZERO: u64 = 5;
-    pub const FULL: u64 = 7;
     pub const RANDOM: u64 = 8;
     pub const URANDOM: u64 = 9;
     pub const KMSG: u64 = 11;
@@ -51,33 +49,20 @@ impl MemoryDevices {
     fn read(&mut self, requester: Endpoint, minor: u64, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
         check(minor)?;
         let bytes = bytes.min(READ_LIMIT);
-        match minor {
-            minor::KMSG => return Ok(0),
-            minor::RANDOM | minor::URANDOM => {
-                let mut chunk = [0; CHUNK];
-                for (offset, count) in pieces(bytes) {
-                    self.random.fill_bytes(&mut chunk[..count]);
-                    sys::copy::to_grant(requester, grant, offset, &chunk[..count])?;
-                }
-            }
-            _ => {
-                static ZEROS: [u8; CHUNK] = [0; CHUNK];
-                for (offset, count) in pieces(bytes) {
-                    sys::copy::to_grant(requester, grant, offset, &ZEROS[..count])?;
-                }
-            }
+        if minor == minor::KMSG {
+            return Ok(0);
+        }
+        let mut chunk = [0; CHUNK];
+        for (offset, count) in pieces(bytes) {
+            self.random.fill_bytes(&mut chunk[..count]);
+            sys::copy::to_grant(requester, grant, offset, &chunk[..count])?;
         }
         Ok(bytes)
     }
 
     fn write(&mut self, requester: Endpoint, minor: u64, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
         check(minor)?;
-        match minor {
-            minor::FULL => Err(Errno::ENOSPC),
-            minor::KMSG => log(requester, grant, bytes),
-            minor::RANDOM | minor::URANDOM => self.stir(requester, grant, bytes),
-            _ => Ok(bytes),
-        }
+        if minor == minor::KMSG { log(requester, grant, bytes) } else { self.stir(requester, grant, bytes) }
     }
 
     /// Mixes what is written into both generators, this one and that of `getrandom`. Whoever writes learns nothing and makes nothing
@@ -109,7 +94,7 @@ fn pieces(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
 
 fn check(minor: u64) -> Result<u64, Errno> {
     match minor {
-        minor::ZERO | minor::FULL | minor::RANDOM | minor::URANDOM | minor::KMSG => Ok(0),
+        minor::RANDOM | minor::URANDOM | minor::KMSG => Ok(0),
         _ => Err(Errno::ENXIO),
     }
 }
@@ -129,21 +114,10 @@ fn log(requester: Endpoint, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
 mod tests {
     //! What needs no memory of others.
     use super::*;
-    use abi::chardev::{Open, Poll, Write};
+    use abi::chardev::{Open, Poll};
 
     fn devices() -> MemoryDevices {
         MemoryDevices::new([7; 32])
-    }
-
-    fn write(minor: u64) -> Option<Result<u64, Errno>> {
-        let request = Write { minor, grant: GrantId::NONE, bytes: 10, flags: 0, caller: 0 };
-        devices().answer(Endpoint::NONE, Request::Write(request))
-    }
-
-    #[test]
-    fn zero_swallows_what_full_refuses() {
-        assert_eq!(write(5), Some(Ok(10)));
-        assert_eq!(write(7), Some(Err(Errno::ENOSPC)));
     }
 
     #[test]
@@ -160,7 +134,7 @@ mod tests {
 
     #[test]
     fn minors_that_do_not_exist_are_refused() {
-        for minor in [0, 1, 3, 4, 64, u64::MAX] {
+        for minor in [0, 1, 3, 5, 7, 64, u64::MAX] {
             let open = Open { minor, flags: 0, caller: 1 | 1 << 32, session: 1, ids: 0, node: 0 };
             assert_eq!(devices().answer(Endpoint::NONE, Request::Open(open)), Some(Err(Errno::ENXIO)));
         }
@@ -168,7 +142,7 @@ mod tests {
 
     #[test]
     fn all_events_are_there_at_once() {
-        let poll = Poll { minor: 5, events: 5, now: false };
+        let poll = Poll { minor: 8, events: 5, now: false };
         assert_eq!(devices().answer(Endpoint::NONE, Request::Poll(poll)), Some(Ok(5)));
     }
 }

@@ -5,15 +5,13 @@ use crate::{
     events::Startup,
     files::pages,
     mappings::{Mappings, ask_vm},
-    objects::{OpenFile, character::Character, regular::Regular},
+    objects::{OpenFile, regular::Regular, zero::Zero},
     peers::program_error,
     processes::Processes,
 };
 use abi::{Endpoint, Errno, Message, vm};
 use sys::ipc;
 
-/// The device number of /dev/zero.
-const ZERO: u64 = 1 << 8 | 5;
 /// What vm takes for memory without a file.
 const NO_IMAGE: u64 = 0;
 /// mmap: shared with other processes.
@@ -71,7 +69,7 @@ fn check_rights(file: &OpenFile, flags: u64) -> Result<(), Errno> {
 
 /// Whether it is /dev/zero, a mapping of which is memory without a file (zero(4)).
 fn is_zero(file: &OpenFile) -> bool {
-    file.object::<Character>().is_some_and(|device| device.node.special_device() == ZERO)
+    file.object().is_some_and(Zero::swallows)
 }
 
 /// Loads the range of a file, and returns its image or shared object, held by vfs, and whether the descriptor is open for writing.

@@ -25,6 +25,7 @@ pub mod rights;
 pub mod signalfd;
 pub mod socket;
 pub mod timer;
+pub mod zero;
 
 use crate::{
     base::{Base, Flow, closing::Closing},
@@ -227,7 +228,7 @@ fn restore_as<K: Kind>(
 }
 
 /// All kinds, by the number that records have.
-const KINDS: [(u8, Restore); 16] = [
+const KINDS: [(u8, Restore); 17] = [
     (regular::Regular::NUMBER, restore_as::<regular::Regular>),
     (directory::Directory::NUMBER, restore_as::<directory::Directory>),
     (null::Null::NUMBER, restore_as::<null::Null>),
@@ -244,6 +245,7 @@ const KINDS: [(u8, Restore); 16] = [
     (signalfd::SignalFile::NUMBER, restore_as::<signalfd::SignalFile>),
     (inotify::InotifyFile::NUMBER, restore_as::<inotify::InotifyFile>),
     (loop_control::LoopControl::NUMBER, restore_as::<loop_control::LoopControl>),
+    (zero::Zero::NUMBER, restore_as::<zero::Zero>),
 ];
 
 /// An open file as a predecessor has left it. `None`: the record makes no sense.

@@ -7,6 +7,9 @@ use crate::{
 };
 use abi::Errno;
 
+/// Its minor number (devices.txt of Linux).
+pub const MINOR: u64 = 3;
+
 /// See the head of the file.
 #[derive(Debug)]
 pub struct Null {

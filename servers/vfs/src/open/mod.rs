@@ -23,10 +23,11 @@ use crate::{
         character::Character,
         directory::Directory,
         loop_control::{LOOP_CONTROL, LoopControl},
-        null::Null,
+        null::{self, Null},
         path::PathOnly,
         pipe::PipeEnd,
         regular::Regular,
+        zero::Zero,
     },
     paths::{
         self,
@@ -230,7 +231,8 @@ async fn open_node(
             (OWN_NAME, _) if node.special_device() == LOOP_CONTROL => {
                 File::new(closing, user, LoopControl { node }, status, path)
             }
-            (OWN_NAME, _) => File::new(closing, user, Null { node }, status, path),
+            (OWN_NAME, null::MINOR) => File::new(closing, user, Null { node }, status, path),
+            (OWN_NAME, minor) => File::new(closing, user, Zero::new(node, minor)?, status, path),
             device => File::new(
                 closing,
                 user,

@@ -206,3 +206,39 @@ fn null_takes_everything_and_gives_nothing() {
         world.restart_vfs();
     }
 }
+
+#[test]
+fn zero_and_full_give_zeros_and_full_takes_nothing() {
+    let mut world = World::new();
+    node(&world, "/zero", S_IFCHR, 0x105);
+    node(&world, "/full", S_IFCHR, 0x107);
+    let [zero, full] = ["/zero", "/full"].map(|path| world.open(world.root, path, O_RDWR, 0).unwrap());
+    for _ in 0..2 {
+        assert_eq!(world.write(world.root, zero, b"gone"), Ok(4));
+        assert_eq!(world.write(world.root, full, b"gone"), Err(Errno::ENOSPC));
+        assert_eq!(world.write(world.root, full, b""), Err(Errno::ENOSPC));
+        for device in [zero, full] {
+            world.machine.write(world.root, DATA, &[7; 40]);
+            assert_eq!(world.call(world.root, nr::PREAD64, &[device, DATA + 2, 30, 50]), Ok(30));
+            let bytes = world.machine.read(world.root, DATA, 40);
+            assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == if (2..32).contains(&at) { 0 } else { 7 }));
+            assert_eq!(world.seek(world.root, device, 100, SEEK_SET), Ok(0));
+        }
+        world.restart_vfs();
+    }
+}
+
+#[test]
+fn zeros_fill_pages_and_pieces_up_to_memory_that_is_not_there() {
+    let world = World::new();
+    node(&world, "/zero", S_IFCHR, 0x105);
+    let zero = world.open(world.root, "/zero", O_RDONLY, 0).unwrap();
+    world.machine.write(world.root, DATA, &[7; 0x3000]);
+    assert_eq!(world.call(world.root, nr::READ, &[zero, DATA + 0xff0, 0x1020]), Ok(0x1020));
+    let bytes = world.machine.read(world.root, DATA, 0x3000);
+    assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == if (0xff0..0x2010).contains(&at) { 0 } else { 7 }));
+    let pieces = world.words(world.root, &[DATA, 3, DATA + 8, 0, DATA + 16, 5, 8, 100]);
+    assert_eq!(world.call(world.root, nr::READV, &[zero, pieces, 4]), Ok(8));
+    assert_eq!(world.call(world.root, nr::READV, &[zero, pieces + 48, 1]), Err(Errno::EFAULT));
+    assert_eq!(world.read(world.root, zero, 0).unwrap(), b"");
+}

@@ -36,7 +36,7 @@ const DISK: usize = 22;
 const PROC: usize = 24;
 const LOOP_EXT2: usize = 25;
 const ARGUMENTS: &str = "root=ext2,vda dev:vda=block,254,0,660,virtio_blk dev:vdb=block,254,1,660,virtio_blk \
-    dev:null=char,1,3,666,vfs dev:zero=char,1,5,666,tty dev:tty5=char,4,5,620,tty dev:ptmx=char,5,2,666,tty \
+    dev:null=char,1,3,666,vfs dev:zero=char,1,5,666,vfs dev:full=char,1,7,666,vfs dev:tty5=char,4,5,620,tty dev:ptmx=char,5,2,666,tty \
     dev:loop-control=char,10,237,660,vfs dev:loop0=block,7,0,660,vfs dev:loop1=block,7,1,660,vfs";
 const DISK_BYTES: u64 = 4 << 20;
 

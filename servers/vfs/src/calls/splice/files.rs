@@ -3,7 +3,7 @@
 //! What goes from a file into a pipe or socket is read first, and put in when there is room; what comes from a pipe is held there until it is
 //! written. A copy between two files of one file system is made by that file system.
 
-use super::{Mover, PIECE_BYTES, open_file, pipe_of, stream};
+use super::{Mover, PIECE_BYTES, open_file, pipe_of, stream, swallows};
 use crate::{
     base::{Base, Flow},
     callers::{Caller, permission::S_IFDIR},
@@ -14,7 +14,6 @@ use crate::{
     objects::{
         O_APPEND, OpenFile,
         character::{self, Character},
-        null::Null,
         regular::{Regular, written},
     },
     pipes::Pipe,
@@ -220,7 +219,7 @@ pub(super) fn sendfile(call: &Call) -> Result<Flow, Errno> {
         let to_place = Place { file: to.clone(), who: call.process.caller.endpoint, offset: None };
         return task(mover.file_to_file((from_place, node), (to_place, target), bytes));
     }
-    let target = if to.object::<Null>().is_some() {
+    let target = if swallows(&to) {
         Target::Nothing
     } else if to.object::<Character>().is_some() {
         Target::Device
@@ -236,7 +235,7 @@ pub(super) fn sendfile(call: &Call) -> Result<Flow, Errno> {
 
 /// What sendfile sends all bytes to.
 enum Target {
-    /// /dev/null.
+    /// A device that takes everything.
     Nothing,
     /// A character device.
     Device,

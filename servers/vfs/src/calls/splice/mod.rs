@@ -20,6 +20,7 @@ use crate::{
         pipe::{self, PipeEnd},
         regular::Regular,
         socket::SocketFile,
+        zero::Zero,
     },
     pipes::{Outcome, Pipe},
     processes::Process,
@@ -217,7 +218,7 @@ fn out_of_pipe(
         let node = regular.node.clone();
         return task(mover.pipe_to_file(source, to, node, bytes));
     }
-    if file.object::<Null>().is_some() {
+    if swallows(&file) {
         return task(mover.discard(source, bytes));
     }
     if to.is_explicit() {
@@ -233,6 +234,11 @@ fn out_of_pipe(
     }
     let target = connection.outgoing().clone();
     task(mover.between_pipes(source, target, bytes, true))
+}
+
+/// Whether it is a device that takes everything.
+fn swallows(file: &OpenFile) -> bool {
+    file.object::<Null>().is_some() || file.object().is_some_and(Zero::swallows)
 }
 
 /// splice into a pipe. `EINVAL`: the source gives no bytes to pipes.
