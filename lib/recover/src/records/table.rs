@@ -3,6 +3,7 @@
 use super::Recover;
 use crate::check::check_word;
 use core::{marker::PhantomData, ops::Range};
+use sys::keep::Words;
 
 /// Most words of one record.
 const MAX_WORDS: usize = 32;
@@ -73,16 +74,14 @@ impl<R: Record> Table<R> {
     pub fn get(&self, recover: &Recover, index: usize) -> Entry<R> {
         let at = self.place(index);
         let stored = recover.keep.words(at, R::WORDS + 1);
-        let check_word = stored.read(0);
-        if check_word == 0 {
+        if stored.read(0) == 0 {
             return Entry::Empty;
         }
-        let mut words = [0; MAX_WORDS];
-        let words = &mut words[..R::WORDS];
-        for (offset, word) in words.iter_mut().enumerate() {
-            *word = stored.read(1 + offset);
+        match R::WORDS {
+            0..=7 => load::<7, R>(at, &stored),
+            8..=15 => load::<15, R>(at, &stored),
+            _ => load::<MAX_WORDS, R>(at, &stored),
         }
-        if check(at, words) == check_word { Entry::Some(R::load(words)) } else { Entry::Damaged }
     }
 
     /// Puts a record into the place `index`, as part of the present change.
@@ -165,8 +164,19 @@ fn with_words<R: Record>(at: usize, record: &R, act: impl FnOnce(&[u64])) {
         0..=1 => fill::<2, R>(at, record, act),
         2..=3 => fill::<4, R>(at, record, act),
         4..=7 => fill::<8, R>(at, record, act),
+        8..=15 => fill::<16, R>(at, record, act),
         _ => fill::<{ MAX_WORDS + 1 }, R>(at, record, act),
     }
+}
+
+/// The record of `stored`, by way of an array of `N` words, which is not much larger than needed either.
+fn load<const N: usize, R: Record>(at: usize, stored: &Words) -> Entry<R> {
+    let mut words = [0; N];
+    let words = &mut words[..R::WORDS];
+    for (offset, word) in words.iter_mut().enumerate() {
+        *word = stored.read(1 + offset);
+    }
+    if check(at, words) == stored.read(0) { Entry::Some(R::load(words)) } else { Entry::Damaged }
 }
 
 #[inline]
