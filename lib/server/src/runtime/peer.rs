@@ -10,6 +10,7 @@ use super::Runtime;
 use super::progress::Progress;
 use crate::names::{self, Event};
 use abi::{Endpoint, Errno, Message, Name};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -73,8 +74,8 @@ struct Entry {
     reply: Reply,
     /// The message has no reply.
     one_way: bool,
-    /// Sent after each transmission of the request, which has been cancelled.
-    cancellation: Option<Message>,
+    /// Sent after each transmission of the request, which has been cancelled. In a box, because few are, and entries are written whole.
+    cancellation: Option<Box<Message>>,
     /// Incarnations that have stalled over it.
     stalls: u8,
 }
@@ -112,6 +113,8 @@ pub struct PeerCore {
     name: Name,
     window: usize,
     table: RefCell<Table>,
+    /// The slot of all incarnations; `None` before the first. Every reply is looked up by it.
+    slot: Cell<Option<usize>>,
     /// Its place among the runtime's peers.
     index: usize,
     /// Whether it has messages to send at the end of the turn.
@@ -266,9 +269,10 @@ impl PeerCore {
             progress: Progress::default(),
         };
         let (waits, waiting) = (Cell::new(false), runtime.inner.waiting.clone());
+        let slot = Cell::new(found.map(Endpoint::slot));
         let mut peers = runtime.inner.peers.borrow_mut();
         let index = peers.len();
-        let core = Rc::new(PeerCore { name, window, table: RefCell::new(table), index, waits, waiting });
+        let core = Rc::new(PeerCore { name, window, table: RefCell::new(table), slot, index, waits, waiting });
         peers.push(core.clone());
         core
     }
@@ -279,8 +283,7 @@ impl PeerCore {
 
     /// Returns the peer's slot, if known.
     pub(super) fn slot(&self) -> Option<usize> {
-        let endpoint = self.table.borrow().endpoint;
-        (endpoint != Endpoint::NONE).then_some(endpoint.slot())
+        self.slot.get()
     }
 
     /// Handles the peer's notification: it accepts requests again.
@@ -305,6 +308,7 @@ impl PeerCore {
                 }
                 table.endpoint = event.endpoint;
                 table.link = Link::Open;
+                self.slot.set(Some(event.endpoint.slot()));
             } else {
                 table.lose_what_was_sent();
                 table.link = Link::Down;
@@ -372,7 +376,7 @@ impl PeerCore {
             |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.message.tag() == tag && !entry.one_way);
         let Some(at) = table.entries.iter().position(is_it) else { return };
         let Some(entry) = &mut table.entries[at] else { return };
-        entry.cancellation = Some(message);
+        entry.cancellation = Some(Box::new(message));
         if entry.state == State::Sent {
             table.put_first(message);
         }
@@ -519,7 +523,7 @@ impl Table {
                 } else {
                     entry.state = State::Sent;
                     self.in_flight += 1;
-                    if let Some(cancellation) = entry.cancellation {
+                    if let Some(cancellation) = entry.cancellation.as_deref().copied() {
                         self.put_first(cancellation);
                     }
                 }
