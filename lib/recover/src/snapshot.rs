@@ -12,6 +12,9 @@ use sys::keep::Keep;
 
 const WORD_BYTES: usize = 8;
 
+/// The header of a part has not been read yet.
+const UNREAD: u8 = u8::MAX;
+
 /// Words that saving a part changes: its header and the header's check word.
 const CHANGES: usize = Header::WORDS + 1;
 
@@ -54,13 +57,17 @@ impl Record for Note {
     }
 }
 
-/// How much there is of each: parts of at most so many bytes, and notes.
+/// How much there is of each: parts of at most so many bytes, smaller parts behind them, and notes.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Parts.
     pub parts: usize,
     /// Limit of a part, in bytes.
     pub part_bytes: usize,
+    /// Small parts, numbered behind the others: for what changes at other times than a large part.
+    pub small_parts: usize,
+    /// Limit of a small part, in bytes.
+    pub small_part_bytes: usize,
     /// Notes.
     pub notes: usize,
 }
@@ -68,14 +75,25 @@ pub struct Size {
 impl Size {
     /// Preserved memory that it takes.
     pub const fn bytes(self) -> usize {
-        let Size { parts, part_bytes, notes } = self;
-        let tables = parts * (Header::WORDS + 1) + notes * NOTE_CHANGES;
-        Recover::bytes(self.changes()) + 8 * tables + 2 * parts * part_bytes.next_multiple_of(8)
+        let tables = self.all() * (Header::WORDS + 1) + self.notes * NOTE_CHANGES;
+        let large = self.parts * self.part_bytes.next_multiple_of(8);
+        let small = self.small_parts * self.small_part_bytes.next_multiple_of(8);
+        Recover::bytes(self.changes()) + 8 * tables + 2 * (large + small)
+    }
+
+    /// Parts of either size.
+    const fn all(self) -> usize {
+        self.parts + self.small_parts
     }
 
     /// Words that one save may change.
     const fn changes(self) -> usize {
-        self.parts * CHANGES + self.notes * NOTE_CHANGES
+        self.all() * CHANGES + self.notes * NOTE_CHANGES
+    }
+
+    /// Parts of equal size, and no notes.
+    const fn equal(parts: usize, part_bytes: usize) -> Size {
+        Size { parts, part_bytes, small_parts: 0, small_part_bytes: 0, notes: 0 }
     }
 }
 
@@ -85,14 +103,18 @@ pub struct Snapshots {
     recover: Recover,
     headers: Table<Header>,
     notes: Table<Note>,
-    places: Vec<[Area; 2]>,
+    size: Size,
+    /// The places of the large parts, two for each, and those of the small ones.
+    places: [Area; 2],
+    /// Which of its two places each part is in, as its header says; `UNREAD` before it is needed.
+    in_use: Vec<u8>,
     writer: Writer,
 }
 
 impl Snapshots {
     /// Preserved memory needed for `parts` parts of at most `part_bytes` each.
     pub const fn bytes(parts: usize, part_bytes: usize) -> usize {
-        Size { parts, part_bytes, notes: 0 }.bytes()
+        Size::equal(parts, part_bytes).bytes()
     }
 
     /// Opens the memory and lays out `parts` parts of equal size. `layout` is as for [`Recover::open`].
@@ -101,21 +123,22 @@ impl Snapshots {
     /// When the memory is too small for the headers.
     pub fn open(keep: Keep, layout: u64, parts: usize) -> (Snapshots, Found) {
         let part_bytes = ((keep.len() - Snapshots::bytes(parts, 0)) / (2 * parts)) & !7;
-        Snapshots::open_sized(keep, layout, Size { parts, part_bytes, notes: 0 })
+        Snapshots::open_sized(keep, layout, Size::equal(parts, part_bytes))
     }
 
     /// Opens the memory and lays out parts and notes.
     ///
     /// # Panics
     /// When the memory is too small.
-    #[expect(clippy::disallowed_methods, reason = "at the start")]
+    #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
     pub fn open_sized(keep: Keep, layout: u64, size: Size) -> (Snapshots, Found) {
         let (recover, found) = Recover::open(keep, layout, size.changes());
-        let headers = Table::lay_out(&recover, size.parts);
+        let headers = Table::lay_out(&recover, size.all());
         let notes = Table::lay_out(&recover, size.notes);
-        let part_bytes = size.part_bytes.next_multiple_of(8);
-        let places = (0..size.parts).map(|_| [(); 2].map(|()| Area::lay_out(&recover, part_bytes))).collect();
-        (Snapshots { recover, headers, notes, places, writer: Writer::default() }, found)
+        let places = [(size.parts, size.part_bytes), (size.small_parts, size.small_part_bytes)]
+            .map(|(parts, bytes)| Area::lay_out(&recover, 2 * parts * bytes.next_multiple_of(8)));
+        let in_use = vec![UNREAD; size.all()];
+        (Snapshots { recover, headers, notes, size, places, in_use, writer: Writer::default() }, found)
     }
 
     /// Returns the note in this place; `None`: there is none, or it is damaged.
@@ -125,22 +148,36 @@ impl Snapshots {
 
     /// Returns the memory of a part to vm that was saved without bytes and is rarely needed.
     pub fn discard(&self, part: usize) {
-        for place in &self.places[part] {
-            place.discard(&self.recover, 0, place.len());
+        for place in [0, 1] {
+            let (area, start, bytes) = self.place(part, place);
+            area.discard(&self.recover, start, bytes);
         }
     }
 
-    /// Largest number of bytes in a part.
+    /// Largest number of bytes in a large part.
     pub fn capacity(&self) -> usize {
-        self.places.first().map_or(0, |places| places[0].len())
+        self.size.part_bytes.next_multiple_of(8)
+    }
+
+    /// Where one of the two places of a part is, and its length.
+    #[inline]
+    fn place(&self, part: usize, place: usize) -> (&Area, usize, usize) {
+        let (areas, parts) = (&self.places, self.size.parts);
+        let (area, index, bytes) = match part < parts {
+            true => (&areas[0], part, self.size.part_bytes),
+            false => (&areas[1], part - parts, self.size.small_part_bytes),
+        };
+        let bytes = bytes.next_multiple_of(8);
+        (area, (2 * index + place) * bytes, bytes)
     }
 
     /// The part as `load` reads it; `None` when it was never saved, is damaged, or `load` makes no sense of it.
     #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
     pub fn load<T>(&self, part: usize, load: impl FnOnce(&mut Reader) -> Option<T>) -> Option<T> {
         let header = self.headers.get(&self.recover, part).record()?;
-        let mut bytes = vec![0; header.bytes.min(self.capacity())];
-        self.places[part][header.place].read(&self.recover, 0, &mut bytes);
+        let (area, start, limit) = self.place(part, header.place);
+        let mut bytes = vec![0; header.bytes.min(limit)];
+        area.read(&self.recover, start, &mut bytes);
         if check(&bytes) != header.check {
             sys::log!("part {part} of the preserved state is damaged");
             return None;
@@ -171,11 +208,17 @@ impl Snapshots {
         for part in parts {
             self.writer.clear();
             save(part, &mut self.writer);
-            let in_use = self.headers.get(&self.recover, part).record().map_or(1, |header| header.place);
-            let (place, bytes) = (1 - in_use, self.writer.bytes());
-            self.places[part][place].write(&self.recover, 0, bytes);
+            if self.in_use[part] == UNREAD {
+                self.in_use[part] =
+                    self.headers.get(&self.recover, part).record().map_or(1, |header| header.place as u8);
+            }
+            let (place, bytes) = (1 - usize::from(self.in_use[part]), self.writer.bytes());
+            let (area, start, limit) = self.place(part, place);
+            assert!(bytes.len() <= limit, "{} bytes are more than the {limit} of part {part}", bytes.len());
+            area.write(&self.recover, start, bytes);
             let header = Header { place, bytes: bytes.len(), check: check(bytes) };
             self.headers.set(&self.recover, part, &header);
+            self.in_use[part] = place as u8;
         }
         self.recover.commit();
     }
@@ -209,6 +252,13 @@ impl Writer {
     #[expect(clippy::disallowed_methods, reason = "a part is bounded: from the heap's reserve")]
     pub fn number(&mut self, number: u64) {
         self.words.push(number.to_le_bytes());
+    }
+
+    /// Writes several numbers, which costs less than one after the other.
+    #[inline]
+    #[expect(clippy::disallowed_methods, reason = "a part is bounded: from the heap's reserve")]
+    pub fn numbers<const N: usize>(&mut self, numbers: [u64; N]) {
+        self.words.extend_from_slice(&numbers.map(u64::to_le_bytes));
     }
 
     /// Writes a run of bytes that lies in two pieces.
@@ -331,7 +381,7 @@ mod tests {
 
     #[test]
     fn notes_change_together_with_parts() {
-        let size = Size { parts: PARTS, part_bytes: PART_BYTES, notes: 4 };
+        let size = Size { notes: 4, ..Size::equal(PARTS, PART_BYTES) };
         let memory: &[AtomicU64] = (0..size.bytes() / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
         let open = |writes| Snapshots::open_sized(Keep::simulated(memory, writes), 1, size).0;
         let save = |snapshots: &mut Snapshots, value: u64| {
@@ -345,6 +395,30 @@ mod tests {
             let value = after.load(1, |reader| reader.number()).expect("was saved");
             assert_eq!((after.note(3), after.note(0)), (Some([value; 3]), None));
         }
+    }
+
+    #[test]
+    fn a_small_part_is_saved_by_itself_or_with_others() {
+        let size = Size { small_parts: 2, small_part_bytes: 16, ..Size::equal(PARTS, PART_BYTES) };
+        let memory: &[AtomicU64] = (0..size.bytes() / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
+        let open = || Snapshots::open_sized(Keep::simulated(memory, u64::MAX), 1, size).0;
+        open().save([0, PARTS].into_iter(), |part, writer| writer.number(part as u64 + 1));
+        open().save([PARTS + 1].into_iter(), |_, writer| writer.number(8));
+        let mut again = open();
+        again.save([PARTS].into_iter(), |_, writer| writer.number(9));
+        again.save([PARTS].into_iter(), |_, writer| writer.number(10));
+        let found = open();
+        let value = |part| found.load(part, |reader| reader.number());
+        assert_eq!([0, 1, PARTS, PARTS + 1].map(value), [Some(1), None, Some(10), Some(8)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "16 bytes are more than the 8 of part 3")]
+    fn a_small_part_has_its_own_limit() {
+        let size = Size { small_parts: 1, small_part_bytes: 8, ..Size::equal(PARTS, PART_BYTES) };
+        let memory: &[AtomicU64] = (0..size.bytes() / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
+        let mut snapshots = Snapshots::open_sized(Keep::simulated(memory, u64::MAX), 1, size).0;
+        snapshots.save([PARTS].into_iter(), |_, writer| (0..2).for_each(|number| writer.number(number)));
     }
 
     #[test]

@@ -19,6 +19,9 @@ const MINOR_CONSOLE: u64 = 1;
 const MINOR_PTMX: u64 = PTMX.1 as u64;
 const MINOR_SERIAL: u64 = 64;
 
+/// ioctls whose number has this bit tell something, and change nothing (`_IOR` of Linux).
+const TELLS: u64 = 1 << 31;
+
 /// What a minor number means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
@@ -94,7 +97,14 @@ impl Tty {
     }
 
     fn pty_request(self: &Rc<Self>, message: &Message, number: usize, act: impl FnOnce(&mut Pty, &mut Outside)) {
-        if self.with_pty(number, act).is_none() {
+        let found = match message.label {
+            chardev::Read::LABEL | chardev::Write::LABEL => self.with_queues(number, act),
+            chardev::Control::LABEL if chardev::Control::from_message(message).request & TELLS != 0 => {
+                self.ask_pty(number, act)
+            }
+            _ => self.with_pty(number, act),
+        };
+        if found.is_none() {
             self.answer(message, Err(Errno::EIO));
         }
     }

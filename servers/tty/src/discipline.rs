@@ -5,7 +5,7 @@
 //! never decrease and lie within `ready`; the line being edited is not in `ready` yet.
 //! Neighbours: `termios` (settings), `output` (echo), `terminal` (who waits for input).
 
-use crate::output::{Output, tab_width};
+use crate::output::{Output, front_of, tab_width};
 use crate::termios::{Termios, cc, iflag, lflag};
 use abi::Errno;
 use alloc::{collections::VecDeque, vec::Vec};
@@ -165,19 +165,16 @@ impl Discipline {
     }
 
     /// The first `wanted` bytes (of one line in canonical mode), or as many as there are.
-    ///
-    /// # Errors
-    /// `ENOMEM`.
-    pub fn peek(&self, termios: &Termios, wanted: usize) -> Result<Vec<u8>, Errno> {
+    pub fn front(&mut self, termios: &Termios, wanted: usize) -> &[u8] {
         let there = match (termios.has_local(lflag::ICANON), self.line_ends.front()) {
             (false, _) => self.ready.len(),
             (true, Some(&end)) => (end - self.taken) as usize,
             (true, None) => 0,
         };
-        self.ready.try_front(wanted.min(there))
+        front_of(&mut self.ready, wanted.min(there))
     }
 
-    /// Removes the bytes that `peek` has shown; of an empty line, the line.
+    /// Removes the bytes that `front` has shown; of an empty line, the line.
     pub fn take(&mut self, termios: &Termios, count: usize) {
         self.ready.drain(..count);
         self.taken += count as u64;
@@ -186,11 +183,16 @@ impl Discipline {
         }
     }
 
+    /// What differs between any two states one of which has come from the other by a single byte, a flush, or new settings.
+    pub fn extent(&self) -> [u64; 6] {
+        let lengths = [self.ready.len(), self.edit.len(), self.line_ends.len(), self.edit_column];
+        let [ready, edit, lines, column] = lengths.map(|length| length as u64);
+        [self.taken, ready, edit, lines, column, self.literal.into()]
+    }
+
     /// Saves the state into a snapshot.
     pub fn save(&self, writer: &mut Writer) {
-        writer.number(self.taken);
-        writer.number(self.edit_column as u64);
-        writer.number(self.literal.into());
+        writer.numbers([self.taken, self.edit_column as u64, self.literal.into()]);
         writer.run(self.ready.as_slices());
         writer.run((&self.edit, &[]));
         writer.number(self.line_ends.len() as u64);

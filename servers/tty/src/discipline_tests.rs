@@ -27,7 +27,7 @@ impl Typist {
 
     fn reads(&mut self, wanted: usize) -> Option<Vec<u8>> {
         self.discipline.readable(&self.termios, wanted)?;
-        let bytes = self.discipline.peek(&self.termios, wanted).unwrap();
+        let bytes = self.discipline.front(&self.termios, wanted).to_vec();
         self.discipline.take(&self.termios, bytes.len());
         Some(bytes)
     }

@@ -168,10 +168,7 @@ impl Output {
     /// The first `wanted` bytes of the queue, or as many as there are, stopped or not, and the position after them.
     pub fn front(&mut self, wanted: usize) -> (&[u8], u64) {
         let count = wanted.min(self.queue.len());
-        if self.queue.as_slices().0.len() < count {
-            self.queue.make_contiguous();
-        }
-        (&self.queue.as_slices().0[..count], self.taken + count as u64)
+        (front_of(&mut self.queue, count), self.taken + count as u64)
     }
 
     /// The device has every byte before `position`. Some may have been dropped in the meantime.
@@ -181,11 +178,14 @@ impl Output {
         self.taken += count;
     }
 
+    /// What differs between any two states one of which has come from the other by an echo, a flush, or a stop.
+    pub fn extent(&self) -> [u64; 4] {
+        [self.taken, self.queue.len() as u64, self.column as u64, self.stopped.into()]
+    }
+
     /// Saves the state into a snapshot.
     pub fn save(&self, writer: &mut Writer) {
-        writer.number(self.taken);
-        writer.number(self.column as u64);
-        writer.number(self.stopped.into());
+        writer.numbers([self.taken, self.column as u64, self.stopped.into()]);
         writer.run(self.queue.as_slices());
     }
 
@@ -203,6 +203,14 @@ impl Output {
         self.column = column_after(self.column, byte);
         self.queue.push_back_reserved(byte);
     }
+}
+
+/// The first `count` bytes of a queue, which has as many.
+pub fn front_of(queue: &mut VecDeque<u8>, count: usize) -> &[u8] {
+    if queue.as_slices().0.len() < count {
+        queue.make_contiguous();
+    }
+    &queue.as_slices().0[..count]
 }
 
 /// Columns from `column` to the next tab stop.

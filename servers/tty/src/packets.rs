@@ -49,17 +49,18 @@ impl Packets {
     /// Switches the mode. Nothing from before is told.
     pub fn switch(&mut self, on: bool, slave: &mut Terminal) {
         if on != self.are_on() {
+            self.status = Some(0);
             self.note(slave);
             self.status = on.then_some(0);
         }
     }
 
-    /// Takes note of what has happened to the slave.
+    /// Takes note of what has happened to the slave, while the mode is on.
     pub fn note(&mut self, slave: &mut Terminal) {
+        let Some(status) = &mut self.status else { return };
         let flushed = (slave.discipline.take_flushed(), slave.output.take_flushed());
         let (new, is_stopped) = (slave.termios, slave.output.is_stopped());
         let (old, was_stopped) = core::mem::replace(&mut self.seen, (new, is_stopped));
-        let Some(status) = &mut self.status else { return };
         *status |= if flushed.0 { status::FLUSHREAD } else { 0 } | if flushed.1 { status::FLUSHWRITE } else { 0 };
         if was_stopped != is_stopped {
             let (now, before) = if is_stopped { (status::STOP, status::START) } else { (status::START, status::STOP) };

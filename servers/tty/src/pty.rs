@@ -88,27 +88,47 @@ impl Pty {
         }
     }
 
-    /// Saves the state into a snapshot, without waiting requests: vfs repeats those.
-    pub fn save(&self, writer: &mut Writer) {
+    /// All settings that a read or a write may change, in a word.
+    pub fn state(&self) -> u64 {
         let flags = [self.master_is_open, self.is_locked, self.slave_was_closed, self.packets.are_on()];
         let flags = flags.iter().rev().fold(0, |word, flag| word << 1 | u64::from(*flag));
-        writer.number(flags << 32 | u64::from(self.packets.status()));
-        writer.number(self.serial);
-        writer.number(u64::from(self.slaves) << 32 | u64::from(self.user));
-        writer.number(u64::from(self.node.uid) << 32 | u64::from(self.node.gid));
-        writer.number(self.node.mode.into());
-        self.node.times_ns.iter().for_each(|time| writer.number(*time));
-        self.terminal.save(writer);
+        flags << 32 | u64::from(self.packets.status())
     }
 
-    /// Loads the state of pseudo-terminal `number` from a snapshot.
-    pub fn load(reader: &mut Reader, number: usize) -> Option<Pty> {
+    /// What differs when anything but a read or a write has changed the queues.
+    pub fn extent(&self) -> ([u64; 6], [u64; 4]) {
+        (self.terminal.discipline.extent(), self.terminal.output.extent())
+    }
+
+    /// Saves its queues into a snapshot, without waiting requests: vfs repeats those.
+    pub fn save_queues(&self, writer: &mut Writer) {
+        self.terminal.save_queues(writer);
+    }
+
+    /// Saves all but the queues into a snapshot.
+    pub fn save_settings(&self, writer: &mut Writer) {
+        let counts = u64::from(self.slaves) << 32 | u64::from(self.user);
+        let ids = u64::from(self.node.uid) << 32 | u64::from(self.node.gid);
+        writer.numbers([self.state(), self.serial, counts, ids, self.node.mode.into()]);
+        writer.numbers(self.node.times_ns);
+        self.terminal.save_settings(writer);
+    }
+
+    /// Loads the queues from a snapshot.
+    pub fn load_queues(mut self, reader: &mut Reader) -> Option<Pty> {
+        self.terminal.load_queues(reader)?;
+        self.packets = Packets::new(&self.terminal, self.packets.are_on().then_some(self.packets.status()));
+        Some(self)
+    }
+
+    /// Loads the settings of pseudo-terminal `number` from a snapshot.
+    pub fn load_settings(reader: &mut Reader, number: usize) -> Option<Pty> {
         let first = reader.number()?;
         let flag = |bit: u32| first >> 32 >> bit & 1 != 0;
         let serial = reader.number()?;
         let (counts, ids, mode) = (reader.number()?, reader.number()?, reader.number()? as u32);
         let times_ns = [reader.number()?, reader.number()?, reader.number()?];
-        let terminal = Terminal::load(reader, Lower::Master)?;
+        let terminal = Terminal::load_settings(reader, Lower::Master)?;
         Some(Pty {
             packets: Packets::new(&terminal, flag(3).then_some(first as u8)),
             terminal,

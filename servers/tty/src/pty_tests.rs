@@ -66,23 +66,54 @@ impl Pair {
         if !self.pty.waiting.is_empty() || !self.pty.terminal.waiting.is_empty() {
             return;
         }
-        let mut writer = Writer::default();
-        self.pty.save(&mut writer);
-        for short in [0, 8, 40, writer.bytes().len() - 1] {
-            assert!(Pty::load(&mut Reader::new(&writer.bytes()[..short]), 3).is_none());
+        let (settings, queues) = self.saved();
+        let (settings, queues) = (settings.bytes(), queues.bytes());
+        let load = |settings: &[u8], queues: &[u8]| {
+            Pty::load_settings(&mut Reader::new(settings), 3)?.load_queues(&mut Reader::new(queues))
+        };
+        for short in [0, 8, 40, settings.len() - 1] {
+            assert!(load(&settings[..short], queues).is_none());
         }
-        self.pty = Pty::load(&mut Reader::new(writer.bytes()), 3).expect("is whole");
+        for short in [0, 8, 40, queues.len() - 1] {
+            assert!(load(settings, &queues[..short]).is_none());
+        }
+        self.pty = load(settings, queues).expect("is whole");
+    }
+
+    /// What is saved of settings and queues.
+    fn saved(&self) -> (Writer, Writer) {
+        let [mut settings, mut queues] = [Writer::default(), Writer::default()];
+        self.pty.save_settings(&mut settings);
+        self.pty.save_queues(&mut queues);
+        (settings, queues)
     }
 
     /// Makes a request. Returns its result, or `None` while it waits.
     fn ask(&mut self, side: Side, request: chardev::Request) -> Option<Result<u64, Errno>> {
+        let tells = matches!(&request, chardev::Request::Control(control) if control.request & 1 << 31 != 0);
+        let is_transfer = matches!(request, chardev::Request::Read(_) | chardev::Request::Write(_));
+        let (before, state, extent) = (self.saved(), self.pty.state(), self.pty.extent());
+        let result = self.request(side, request);
+        let after = self.saved();
+        // Else it would not be saved (`Tty::ask_pty`, `Tty::with_queues`, `Tty::with_pty`).
+        if tells {
+            assert!((before.0.bytes(), before.1.bytes()) == (after.0.bytes(), after.1.bytes()), "it only tells");
+        } else if is_transfer {
+            assert!(before.0.bytes() == after.0.bytes() || self.pty.state() != state, "the settings have changed");
+        } else {
+            assert!(before.1.bytes() == after.1.bytes() || self.pty.extent() != extent, "the queues have changed");
+        }
+        self.reborn();
+        result
+    }
+
+    fn request(&mut self, side: Side, request: chardev::Request) -> Option<Result<u64, Errno>> {
         let mut message = Message::new(0);
         message.words[6] = self.tag;
         match side {
             Master => self.pty.master_request(&mut self.world, &message, request, 0),
             Slave => self.pty.slave_request(&mut self.world, &message, request, 0),
         }
-        self.reborn();
         self.result(self.tag)
     }
 

@@ -13,16 +13,26 @@ use sys::keep::Keep;
 
 /// The part that all terminals share, behind those of the serial lines.
 pub const SHARED: usize = TERMINALS;
-/// The part of pseudo-terminal 0.
-pub const PTYS: usize = SHARED + 1;
+/// The part with the queues of pseudo-terminal 0.
+pub const QUEUES: usize = SHARED + 1;
+/// The part with its settings, which most reads and writes do not change.
+pub const SETTINGS: usize = QUEUES + MAX_PTYS;
 /// Parts of a snapshot.
-const PARTS: usize = PTYS + MAX_PTYS;
+const PARTS: usize = SETTINGS + MAX_PTYS;
 /// Limit of a part, in bytes: full queues in both directions.
 const PART_BYTES: usize = 12 << 10;
+/// Limit of the settings of a pseudo-terminal, in bytes.
+const SETTINGS_BYTES: usize = 256;
 /// Changes when the bytes of a part change their meaning.
-const LAYOUT: u64 = 4;
+const LAYOUT: u64 = 5;
 /// `keep_bytes` of the system file is at least this.
-const SIZE: Size = Size { parts: PARTS, part_bytes: PART_BYTES, notes: ledger::PLACES };
+const SIZE: Size = Size {
+    parts: SETTINGS,
+    part_bytes: PART_BYTES,
+    small_parts: MAX_PTYS,
+    small_part_bytes: SETTINGS_BYTES,
+    notes: ledger::PLACES,
+};
 
 /// Opens the predecessor's terminals in preserved memory, so that they go on where it died.
 pub fn open() -> Snapshots {

@@ -3,7 +3,7 @@
 use crate::ledger::{Ledger, Outcome};
 use crate::pty::Pty;
 use crate::ptys::Ptys;
-use crate::saved::{Dirty, PTYS, SHARED};
+use crate::saved::{Dirty, QUEUES, SETTINGS, SHARED};
 use crate::serial::TERMINALS;
 use crate::signals::{Signal, Signals};
 use crate::terminal::{Lower, Terminal, World};
@@ -51,7 +51,10 @@ impl Tty {
         let lines = (0..TERMINALS).map(|index| Line::new(terminal(index))).collect();
         let saved = snapshots.load(SHARED, |reader| Some((reader.number()?, Signals::load(reader)?)));
         let (next_serial, signals) = saved.unwrap_or_else(|| (1, Signals::new()));
-        let pty = |number| snapshots.load(PTYS + number, |reader| Pty::load(reader, number));
+        let pty = |number| {
+            let pty = snapshots.load(SETTINGS + number, |reader| Pty::load_settings(reader, number))?;
+            snapshots.load(QUEUES + number, |reader| pty.load_queues(reader))
+        };
         Tty {
             runtime,
             uart,
@@ -82,8 +85,7 @@ impl Tty {
     /// Makes a pseudo-terminal for the `user` who is accountable, whose node belongs to `uid`; returns its number.
     pub fn make_pty(self: &Rc<Self>, user: u32, uid: u32) -> Result<usize, Errno> {
         let number = self.ptys.borrow_mut().make(user, uid, sys::time::real_ns())?;
-        self.with_pty(number, |_, _| ());
-        self.dirty.borrow_mut().add(SHARED);
+        [SHARED, QUEUES + number, SETTINGS + number].into_iter().for_each(|part| self.dirty.borrow_mut().add(part));
         Ok(number)
     }
 
@@ -109,7 +111,8 @@ impl Tty {
                 writer.number(ptys.next_serial());
                 self.signals.borrow().save(writer);
             }
-            PTYS.. => ptys.get(part - PTYS).into_iter().for_each(|pty| pty.save(writer)),
+            SETTINGS.. => ptys.get(part - SETTINGS).into_iter().for_each(|pty| pty.save_settings(writer)),
+            QUEUES.. => ptys.get(part - QUEUES).into_iter().for_each(|pty| pty.save_queues(writer)),
             _ => self.lines[part].terminal.borrow().save(writer),
         };
         self.snapshots.borrow_mut().save_with(dirty.take(), save, ledger.take_changes());
@@ -118,7 +121,10 @@ impl Tty {
     /// Returns the preserved memory of pseudo-terminals that have ended.
     pub fn trim(&self) {
         let snapshots = self.snapshots.borrow();
-        self.ptys.borrow_mut().trim(|number| snapshots.discard(PTYS + number));
+        self.ptys.borrow_mut().trim(|number| {
+            snapshots.discard(QUEUES + number);
+            snapshots.discard(SETTINGS + number);
+        });
     }
 
     /// Notifies pm if there are signals to fetch.
@@ -163,16 +169,46 @@ impl Tty {
         }
     }
 
-    /// Does something with a pseudo-terminal, which ends if nothing of it is open then.
+    /// Does something with a pseudo-terminal, which ends if nothing of it is open then. Its settings are saved, and its queues if they have
+    /// changed.
     pub fn with_pty<R>(self: &Rc<Self>, number: usize, act: impl FnOnce(&mut Pty, &mut Outside) -> R) -> Option<R> {
+        self.change_pty(number, |pty, world| {
+            let before = pty.extent();
+            let result = act(pty, world);
+            (result, [true, pty.extent() != before])
+        })
+    }
+
+    /// The same for a read or a write: its queues are saved, and its settings if what such a request changes of them has changed.
+    pub fn with_queues<R>(self: &Rc<Self>, number: usize, act: impl FnOnce(&mut Pty, &mut Outside) -> R) -> Option<R> {
+        self.change_pty(number, |pty, world| {
+            let before = pty.state();
+            let result = act(pty, world);
+            (result, [pty.state() != before, true])
+        })
+    }
+
+    /// The same for a request that changes nothing of what is saved.
+    pub fn ask_pty<R>(self: &Rc<Self>, number: usize, act: impl FnOnce(&mut Pty, &mut Outside) -> R) -> Option<R> {
+        self.change_pty(number, |pty, world| (act(pty, world), [false, false]))
+    }
+
+    /// Does something with a pseudo-terminal; `act` says whether settings and queues are to be saved.
+    fn change_pty<R>(
+        self: &Rc<Self>,
+        number: usize,
+        act: impl FnOnce(&mut Pty, &mut Outside) -> (R, [bool; 2]),
+    ) -> Option<R> {
         let mut ptys = self.ptys.borrow_mut();
         let pty = ptys.get_mut(number)?;
-        let result = act(pty, &mut Outside { tty: self });
+        let (result, changed) = act(pty, &mut Outside { tty: self });
         let deadline_ns = pty.take_new_deadline();
         if pty.is_unused() {
             ptys.remove(number);
         }
-        self.dirty.borrow_mut().add(PTYS + number);
+        for (part, _) in [SETTINGS, QUEUES].into_iter().zip(changed).filter(|(_, changed)| *changed) {
+            self.dirty.borrow_mut().add(part + number);
+        }
         drop(ptys);
         deadline_ns.into_iter().for_each(|deadline_ns| self.settle_pty_at(number, deadline_ns));
         Some(result)
@@ -183,7 +219,7 @@ impl Tty {
         let tty = self.clone();
         self.runtime.spawn(async move {
             tty.runtime.sleep_until(deadline_ns).await;
-            tty.with_pty(number, |pty, world| pty.settle(world));
+            tty.with_queues(number, |pty, world| pty.settle(world));
         });
     }
 

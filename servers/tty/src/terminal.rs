@@ -1,4 +1,5 @@
-//! One terminal: its settings, input and output, the session that controls it, and the requests that wait for it.
+//! One terminal: its settings, input and output, the session that controls it, and the requests that wait for it. The file is long because
+//! requests, those that wait, and what lets them go on change the same fields.
 //!
 //! A request gets its reply as soon as possible: at once, when input comes, when output has drained, or when vfs cancels it.
 //! Invariant: after each public method no request waits that could be replied to (`settle`).
@@ -90,27 +91,45 @@ impl Terminal {
 
     /// Saves the state into a snapshot, without waiting requests: vfs repeats those.
     pub fn save(&self, writer: &mut Writer) {
-        writer.run((&self.termios.to_bytes(), &[]));
+        self.save_settings(writer);
+        self.save_queues(writer);
+    }
+
+    /// Saves what is in its queues, and the state that bytes change.
+    pub fn save_queues(&self, writer: &mut Writer) {
         self.discipline.save(writer);
         self.output.save(writer);
+    }
+
+    /// Saves all but the queues.
+    pub fn save_settings(&self, writer: &mut Writer) {
+        writer.run((&self.termios.to_bytes(), &[]));
         let [rows, columns, width, height] = self.window.map(u64::from);
-        for number in [rows, columns, width, height, self.session.into(), self.group.into()] {
-            writer.number(number);
-        }
-        for number in [self.opened.into(), self.modem, self.received, self.holds_back.into()] {
-            writer.number(number);
-        }
+        writer.numbers([rows, columns, width, height, self.session.into(), self.group.into()]);
+        writer.numbers([self.opened.into(), self.modem, self.received, self.holds_back.into()]);
     }
 
     /// Loads the state from a snapshot. uart gets the line's settings again.
     pub fn load(reader: &mut Reader, lower: Lower) -> Option<Terminal> {
-        let termios: &[u8; TERMIOS_BYTES] = reader.run()?.try_into().ok()?;
-        let mut terminal = Terminal::below(lower, Termios::from_bytes(termios));
-        terminal.discipline = Discipline::load(reader)?;
-        terminal.output = Output::load(reader)?;
+        let mut terminal = Terminal::load_settings(reader, lower)?;
+        terminal.load_queues(reader)?;
         if lower == Lower::Serial {
             terminal.discipline.reserve(MAX_INPUT).ok()?;
         }
+        Some(terminal)
+    }
+
+    /// Loads what is in its queues.
+    pub fn load_queues(&mut self, reader: &mut Reader) -> Option<()> {
+        self.discipline = Discipline::load(reader)?;
+        self.output = Output::load(reader)?;
+        Some(())
+    }
+
+    /// Loads all but the queues.
+    pub fn load_settings(reader: &mut Reader, lower: Lower) -> Option<Terminal> {
+        let termios: &[u8; TERMIOS_BYTES] = reader.run()?.try_into().ok()?;
+        let mut terminal = Terminal::below(lower, Termios::from_bytes(termios));
         for size in &mut terminal.window {
             *size = reader.number()? as u16;
         }
@@ -161,9 +180,12 @@ impl Terminal {
         if read.flags & chardev::NONBLOCK != 0 && self.discipline.readable(&self.termios, bytes).is_none() {
             return world.answer(request, Err(Errno::EAGAIN));
         }
-        let deadline_ns = self.read_deadline(world.now_ns());
-        let need = Need::Input { grant: read.grant, bytes, deadline_ns };
-        self.wait(world, request, need);
+        let deadline_ns = self.read_deadline(world);
+        let at_once = self.waiting.is_empty().then(|| self.give(world, request, read.grant, bytes, deadline_ns));
+        match at_once.flatten() {
+            Some(result) => world.answer(request, result),
+            None => self.wait(world, request, Need::Input { grant: read.grant, bytes, deadline_ns }),
+        }
         self.settle(world);
     }
 
@@ -241,7 +263,7 @@ impl Terminal {
         } else {
             self.take_in_each(world, bytes);
         }
-        self.restart_interbyte_timers(world.now_ns());
+        self.restart_interbyte_timers(world);
         self.settle(world);
     }
 
@@ -344,28 +366,7 @@ impl Terminal {
     fn attempt(&mut self, world: &mut impl World, waiting: &mut Waiting) -> Option<Result<u64, Errno>> {
         match &mut waiting.need {
             Need::Input { grant, bytes, deadline_ns } => {
-                let late = deadline_ns.is_some_and(|deadline| deadline <= world.now_ns());
-                let count = self.discipline.readable(&self.termios, *bytes);
-                match count {
-                    None if late => {}
-                    // VMIN 0 with VTIME: the first byte or the time ends it.
-                    Some(0) if deadline_ns.is_some() && !late => return None,
-                    None => return None,
-                    Some(_) => {}
-                }
-                let data = match self.discipline.peek(&self.termios, *bytes) {
-                    Ok(data) => data,
-                    Err(error) => return Some(Err(error)),
-                };
-                let copied = world.copy_out(&waiting.request, *grant, &data);
-                if copied == Err(Errno::EDEADSRCDST) {
-                    // The sender's successor repeats the request.
-                    return None;
-                }
-                if copied.is_ok() {
-                    self.discipline.take(&self.termios, data.len());
-                }
-                Some(copied.map(|()| data.len() as u64))
+                self.give(world, &waiting.request, *grant, *bytes, *deadline_ns)
             }
             Need::Room { grant, bytes, done } => {
                 let before = *done;
@@ -392,6 +393,35 @@ impl Terminal {
             }
             Need::Line(_) | Need::Foreground => None,
         }
+    }
+
+    /// What a read gets; `None`: it has to wait.
+    fn give(
+        &mut self,
+        world: &mut impl World,
+        request: &Message,
+        grant: GrantId,
+        bytes: usize,
+        deadline_ns: Option<u64>,
+    ) -> Option<Result<u64, Errno>> {
+        let late = deadline_ns.is_some_and(|deadline| deadline <= world.now_ns());
+        match self.discipline.readable(&self.termios, bytes) {
+            None if late => {}
+            // VMIN 0 with VTIME: the first byte or the time ends it.
+            Some(0) if deadline_ns.is_some() && !late => return None,
+            None => return None,
+            Some(_) => {}
+        }
+        let data = self.discipline.front(&self.termios, bytes);
+        let (copied, count) = (world.copy_out(request, grant, data), data.len());
+        if copied == Err(Errno::EDEADSRCDST) {
+            // The sender's successor repeats the request.
+            return None;
+        }
+        if copied.is_ok() {
+            self.discipline.take(&self.termios, count);
+        }
+        Some(copied.map(|()| count as u64))
     }
 
     fn order_after_output(&mut self, ticket: Ticket, after: AfterOutput) -> AfterLine {
@@ -460,23 +490,24 @@ impl Terminal {
     }
 
     /// When VTIME ends a read that starts now (termios(3), noncanonical mode): only VMIN 0 counts from the start.
-    fn read_deadline(&self, now_ns: u64) -> Option<u64> {
+    fn read_deadline(&self, world: &impl World) -> Option<u64> {
         let counts = !self.termios.has_local(lflag::ICANON) && self.termios.characters[cc::VMIN] == 0;
-        if counts { self.interbyte_deadline(now_ns) } else { None }
+        if counts { self.interbyte_deadline(world) } else { None }
     }
 
-    fn interbyte_deadline(&self, now_ns: u64) -> Option<u64> {
+    /// The time is asked for only where VTIME counts.
+    fn interbyte_deadline(&self, world: &impl World) -> Option<u64> {
         const TENTH_NS: u64 = 100_000_000;
         let tenths = u64::from(self.termios.characters[cc::VTIME]);
-        (tenths > 0 && !self.termios.has_local(lflag::ICANON)).then(|| now_ns + tenths * TENTH_NS)
+        (tenths > 0 && !self.termios.has_local(lflag::ICANON)).then(|| world.now_ns() + tenths * TENTH_NS)
     }
 
     /// With VMIN and VTIME both set the timer runs between bytes.
-    fn restart_interbyte_timers(&mut self, now_ns: u64) {
-        if self.termios.characters[cc::VMIN] == 0 {
+    fn restart_interbyte_timers(&mut self, world: &impl World) {
+        if self.termios.characters[cc::VMIN] == 0 || self.waiting.is_empty() {
             return;
         }
-        let new_deadline = self.interbyte_deadline(now_ns);
+        let new_deadline = self.interbyte_deadline(world);
         for waiting in &mut self.waiting {
             if let Need::Input { deadline_ns, .. } = &mut waiting.need {
                 *deadline_ns = new_deadline;
