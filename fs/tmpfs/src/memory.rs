@@ -1,9 +1,10 @@
 //! A block device in preserved memory.
 
-use crate::process::AREA_BYTES;
+use crate::{format::Plan, process::AREA_BYTES};
 use core::ops::Range;
 use fs::Errno;
 use fs::device::{BlockDevice, SECTOR_SIZE};
+use fs::file_system::Timestamp;
 use sys::keep::Part;
 
 const PAGE: usize = abi::layout::PAGE_BYTES as usize;
@@ -26,6 +27,12 @@ impl MemoryDevice {
         let bytes = bytes.min(area.len()) / SECTOR_SIZE * SECTOR_SIZE;
         // A predecessor may have used any of them.
         MemoryDevice { area, number, bytes, touched: [u64::MAX; MAX_PAGES.div_ceil(64)] }
+    }
+
+    /// Makes an empty file system. What another one has left there would count as inodes in use.
+    pub fn format(&mut self, plan: &Plan, identity: u64, now: Timestamp) {
+        self.discard(0, self.sector_count());
+        plan.format(self.content(), identity, now);
     }
 
     /// Returns all of the memory.

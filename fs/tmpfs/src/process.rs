@@ -55,7 +55,7 @@ fn mount(parts: &Parts, request: &MountRequest, memory: Option<VolumeMemory>) ->
             let free = (0..VOLUMES as u64).find_map(|number| Some((number, area(parts, number)?)));
             let (number, area) = free.ok_or(Errno::ENFILE)?;
             let mut device = MemoryDevice::new(area, number, plan.bytes());
-            plan.format(device.content(), request.source.minor, now());
+            device.format(&plan, request.source.minor, now());
             Ext2::mount(device, options, memory)
         }
     }

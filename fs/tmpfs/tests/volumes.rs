@@ -19,7 +19,7 @@ const AREA_BYTES: usize = 2 << 20;
 const NOW: Timestamp = Timestamp { seconds: 1_700_000_000, nanos: 5 };
 const OPTIONS: Options = Options { read_only: false, clock: || NOW, in_memory: true };
 
-/// Preserved memory as vm gives it. (Inodes of older file systems would be no harm, but e2fsck looks at free inodes too.)
+/// Preserved memory as vm gives it.
 fn words() -> &'static [AtomicU64] {
     Vec::leak((0..(LAYOUT.bytes() + AREA_BYTES) / 8).map(|_| AtomicU64::new(0)).collect())
 }
@@ -35,7 +35,7 @@ fn new_volume(words: &'static [AtomicU64], bytes: u64) -> Ext2<MemoryDevice> {
     let (memory, area) = open(words, StartKind::Fresh);
     let plan = Plan::new(bytes);
     let mut device = MemoryDevice::new(area, 0, plan.bytes());
-    plan.format(device.content(), 7, NOW);
+    device.format(&plan, 7, NOW);
     Ext2::mount(device, OPTIONS, memory).expect("a sound file system")
 }
 
@@ -93,6 +93,21 @@ fn a_new_file_system_is_sound_empty_and_everybodys() {
         assert_eq!((statistics.kind, statistics.blocks), (0x0102_1994, bytes.div_ceil(4096)));
         assert_eq!(statistics.blocks_free, statistics.blocks);
         assert!(volume.is_in_memory());
+        volume.unmount().unwrap();
+        check(volume.into_device());
+    }
+}
+
+#[test]
+fn memory_of_another_file_system_is_as_good_as_new() {
+    let words = words();
+    for round in 0..3 {
+        let mut volume = new_volume(words, 1 << 20);
+        // More than the inodes of the first block.
+        for number in 0..40 {
+            let node = create(&mut volume, format!("file {number} of round {round}").as_bytes());
+            assert_eq!(write(&mut volume, node, 0, 5000), Ok(5000), "file {number} of round {round}");
+        }
         volume.unmount().unwrap();
         check(volume.into_device());
     }
