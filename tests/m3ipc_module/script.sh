@@ -34,7 +34,7 @@ for each in 'deaths 30' 'steady 2'; do
     ./$each >/tmp/printed 2>&1
     status=$?
     ./end_node
-    echo "program attack_${each% *} - $status"
+    echo "program attack_host_${each% *} - $status"
     [ $status = 0 ] && echo good || cat /tmp/printed
 done
 run attack_proc proc
