@@ -12,6 +12,7 @@
 mod archive;
 mod bench;
 mod bench_io;
+mod bench_m3ipc;
 mod bench_rt;
 mod bundle;
 mod c_header;
