@@ -14,7 +14,7 @@ use crate::process::tail;
 use crate::second_line::SecondLine;
 use crate::test::case;
 use crate::workspace::Workspace;
-use crate::{bench_io, bench_m3ipc, bench_rt};
+use crate::{bench_compare, bench_io, bench_m3ipc, bench_rt};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,8 +25,12 @@ use std::path::Path;
 const SHOWN_LINES: usize = 20;
 
 /// What is measured in several machines, and written into docs/.
-const EXPERIMENTS: [(&str, fn(&Workspace) -> Result<()>); 3] =
-    [(bench_io::NAME, bench_io::bench), (bench_m3ipc::NAME, bench_m3ipc::bench), (bench_rt::NAME, bench_rt::bench)];
+const EXPERIMENTS: [(&str, fn(&Workspace) -> Result<()>); 4] = [
+    (bench_compare::NAME, bench_compare::bench),
+    (bench_io::NAME, bench_io::bench),
+    (bench_m3ipc::NAME, bench_m3ipc::bench),
+    (bench_rt::NAME, bench_rt::bench),
+];
 
 /// One benchmark.
 struct Benchmark {

@@ -145,6 +145,7 @@ impl Bundle {
             packages: None,
             overlays: &[],
             command: None,
+            free_mib: 0,
         }
     }
 

@@ -65,6 +65,8 @@ pub struct Job<'a> {
     pub recorded_disk: Option<(PathBuf, PathBuf)>,
     /// Show the screen.
     pub display: bool,
+    /// Free space of the root file system in MiB, beyond the usual.
+    pub free_mib: u64,
     /// The other end of the second serial line.
     pub second_line: Option<SecondLine>,
     /// What is typed while the command runs.
@@ -93,6 +95,7 @@ impl<'a> Job<'a> {
             second_disk_mib: None,
             recorded_disk: None,
             display: false,
+            free_mib: 0,
             second_line: None,
             keys: None,
             keeps_second_line: false,
@@ -133,6 +136,7 @@ impl Guest {
             command: Some(job.command),
             overlays: job.overlays,
             packages: job.packages,
+            free_mib: job.free_mib,
             ..bundle.contents(workspace)
         };
         contents.programs.extend(job.c_programs.iter().map(|program| (program.name.clone(), program.path.clone())));
@@ -182,6 +186,11 @@ impl Guest {
             machine.extra.extend(["-qmp".into(), server.into()]);
         }
         Ok(Self { machine, second_line, keys, limit: job.limit, folder })
+    }
+
+    /// A machine whose command and disks somebody else has made, from files in `folder`. It speaks as /etc/rc does.
+    pub fn of_machine(machine: Machine, folder: RunFolder, limit: Option<Duration>) -> Self {
+        Self { machine, second_line: None, limit, folder }
     }
 
     /// Runs a command that has to succeed. → what it has printed.

@@ -11,6 +11,7 @@
 
 mod archive;
 mod bench;
+mod bench_compare;
 mod bench_io;
 mod bench_m3ipc;
 mod bench_rt;

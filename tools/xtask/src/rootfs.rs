@@ -21,7 +21,8 @@ use std::process::Command;
 /// the machine's clock at its start under `--icount`.
 pub const EPOCH: u64 = 1_767_225_600;
 
-const BUSYBOX: &str = "/usr/bin/busybox";
+/// The shell and tools of the guest, as the host has them.
+pub const BUSYBOX: &str = "/usr/bin/busybox";
 const BUSYBOX_IN_GUEST: &str = "/bin/busybox";
 const BLOCK_SIZE: u64 = 4096;
 const UUID: &str = "736b696e-6b00-4000-8000-000000000001";
@@ -45,6 +46,8 @@ pub struct Contents<'a> {
     pub overlays: &'a [PathBuf],
     /// A command for /etc/rc to run in place of a shell.
     pub command: Option<&'a str>,
+    /// Free space in MiB, beyond the usual.
+    pub free_mib: u64,
 }
 
 /// Space that the image offers beyond its contents.
@@ -65,7 +68,9 @@ pub enum Room {
 pub fn make(contents: &Contents, room: Room, work: &Path, image: &Path) -> Result<()> {
     let staging = work.join("root");
     stage(contents, work, &staging)?;
-    let size = Size::of_image(Use::of_folder(&staging)?, room);
+    let mut used = Use::of_folder(&staging)?;
+    used.bytes += contents.free_mib * MIB;
+    let size = Size::of_image(used, room);
     make_ext2(Some(&staging), size, image)?;
     if let Some(packages) = contents.packages {
         packages.apply_special(&staging, image, EPOCH)?;
