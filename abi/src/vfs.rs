@@ -73,10 +73,10 @@ protocol! {
     /// A thread is in other containers from now on. If the new one of mounts has none yet, it gets copies of those that the thread sees;
     /// otherwise the thread's root and working directory become its root. `unshared`: it has descriptors (`FORK_FILES`) or directories
     /// (`FORK_FS`) of its own from now on. `ENOSPC`: there are too many mounts.
-    SetParts = 25 { process: Endpoint, parts: Parts, unshared: u64 }
+    SetParts = 26 { process: Endpoint, parts: Parts, unshared: u64 }
     /// The ids of the users of a thread's container: `users`: the one that it shows (low half) and the system's, `groups` alike; all ones where
     /// there is none.
-    SetIdMap = 26 { process: Endpoint, users: u64, groups: u64 }
+    SetIdMap = 27 { process: Endpoint, users: u64, groups: u64 }
 }
 
 /// `Compare`: the open files of two descriptors.
