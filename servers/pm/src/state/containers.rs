@@ -127,8 +127,10 @@ impl Containers {
         let free = self.all.iter().skip(1).position(Option::is_none).ok_or(Errno::ENOSPC)? + 1;
         self.quota.take(owner, 1).map_err(|_| Errno::ENOSPC)?;
         let above = parts.of(Part::Users);
+        // What was forbidden above stays so.
+        let keeps_groups = self.get(above).is_some_and(|container| container.keeps_groups);
         let parts = parts.inside(free as u8, flags);
-        self.all[free] = Some(Container { parts, above, owner, maps: [None; 2], keeps_groups: false, names });
+        self.all[free] = Some(Container { parts, above, owner, maps: [None; 2], keeps_groups, names });
         Ok(parts)
     }
 

@@ -369,11 +369,11 @@ fn may_open(process: &Process, node: &NodeRef, flags: u32) -> Result<(), Errno> 
         _ => {}
     }
     permission::check(&credentials, node.attributes(), wanted)?;
-    if credentials.contained.is_some() && is_of_system(node, wanted) {
-        return Err(Errno::EACCES);
-    }
     if wanted & WRITE != 0 && node.is_regular() && node.mount().is_read_only() {
         return Err(Errno::EROFS);
+    }
+    if credentials.contained.is_some() && is_of_system(node, wanted) {
+        return Err(Errno::EACCES);
     }
     if flags & O_NOATIME != 0 {
         permission::check_owner(&credentials, node.attributes())?;
