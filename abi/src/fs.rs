@@ -97,6 +97,16 @@ pub const fn process_of_folder(node: u64) -> Option<u32> {
     if pid != 0 && node == process_folder(pid) { Some(pid) } else { None }
 }
 
+/// The tree of procfs that shows the processes of a container: `Mount::minor` of a file system of the kind proc.
+pub const fn tree_of_container(container: u8) -> u64 {
+    if container == 0 { TREE_PROC } else { TREE_SYS + container as u64 }
+}
+
+/// Whether a node of a file system of the kind proc belongs to a process.
+pub const fn is_of_process(node: u64) -> bool {
+    node >> 40 & 0xffff != 0
+}
+
 /// `Mount`: names appear and vanish without a request, so vfs must not cache them (procfs, devfs).
 pub const MOUNTED_VOLATILE: u64 = 1;
 /// `Mount`: mounted read-only although read-write was requested.

@@ -19,6 +19,7 @@ mod protocol;
 pub mod archive;
 pub mod call;
 pub mod capability;
+pub mod container;
 pub mod core_dump;
 pub mod device;
 pub mod endpoint;
@@ -53,6 +54,7 @@ pub mod vfs;
 pub mod vm;
 
 pub use capability::{Capability, CapabilitySet};
+pub use container::{Part, Parts};
 pub use endpoint::Endpoint;
 pub use error::Errno;
 pub use grant::GrantId;

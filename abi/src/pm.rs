@@ -16,7 +16,7 @@ protocol! {
     /// procfs: copies something of a process (`what`: `TEXT_*`) into the grant. Word 0 of the reply: length.
     ProcessText = 4 { pid: u64, what: u64, grant: GrantId, bytes: u64 }
     /// Services that implement routed calls: returns pid, effective uid (low half) and gid (high half), and effective capabilities of an
-    /// application thread. `ESRCH`.
+    /// application thread, as far as they are rights over the system. `ESRCH`.
     WhoIs = 5 { process: Endpoint } -> { pid: u64, ids: u64, session: u64, group: u64, capabilities: CapabilitySet }
     /// procfs: as `Processes`, for the threads of a process: `pid` in a record is the thread's id. `ESRCH`.
     Threads = 6 { pid: u64, first_tid: u64, grant: GrantId, bytes: u64 }
@@ -51,6 +51,9 @@ protocol! {
     /// procfs: copies memory of a process into the grant, or out of it (`write`), also where the process may not write itself. Word 0 of the
     /// reply: bytes copied, which are fewer at the end of what is mapped. `EIO`: nothing is.
     Memory = 17 { process: Endpoint, address: u64, grant: GrantId, bytes: u64, write: bool }
+    /// procfs: a user (low half) and group (high half) `ids` writes the text in the grant to uid_map, gid_map or setgroups (`what`: `TEXT_*`) of a
+    /// process. `EPERM`, `EINVAL`.
+    SetIdMap = 20 { pid: u64, what: u64, grant: GrantId, bytes: u64, ids: u64 }
 }
 
 /// System V segments of shared memory. Values of a record: bytes, creating process, process that attached or detached last, attaches,
@@ -100,6 +103,13 @@ pub const TEXT_LIMITS: u64 = 4;
 /// `ProcessText`: the auxiliary vector.
 pub const TEXT_AUXILIARY: u64 = 5;
 
+/// `ProcessText`: uid_map.
+pub const TEXT_USER_MAP: u64 = 6;
+/// `ProcessText`: gid_map.
+pub const TEXT_GROUP_MAP: u64 = 7;
+/// `ProcessText`: setgroups.
+pub const TEXT_SETGROUPS: u64 = 8;
+
 /// `Setting`: programs start at random addresses (1, 2) or at fixed ones (0): /proc/sys/kernel/randomize_va_space.
 pub const SETTING_RANDOM_PLACES: u64 = 0;
 /// `Setting`: ids are below this: /proc/sys/kernel/pid_max.
@@ -145,6 +155,8 @@ pub struct ProcessRecord {
     pub capabilities_effective: u64,
     pub capabilities_bounding: u64,
     pub capabilities_ambient: u64,
+    /// Its containers (`Parts`).
+    pub parts: u64,
     /// Name, first 15 bytes of the file name.
     pub name: [u8; 16],
     /// Id of the process, in a thread's record too.

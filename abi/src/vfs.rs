@@ -1,14 +1,15 @@
 //! The protocol of vfs: requests of pm and procfs. Programs reach vfs by their Linux calls (list: systems/*.toml).
 //! vfs replies at once; the results of longer operations are events: vfs notifies pm, which fetches them with `NextEvent`.
 
-use crate::{CapabilitySet, Endpoint, GrantId};
+use crate::{CapabilitySet, Endpoint, GrantId, Parts};
 
 protocol! {
     /// Files. From pm unless noted.
     pub "vfs" = 3;
     /// A new process or thread: descriptors, working directory, root, umask, ids are copied from `parent`, or shared
     /// (`flags`: `FORK_FILES`, `FORK_FS`). `identity`: pid (low half), and how many processes had it before (31 bits). `parent` NONE: the first program: root directory, descriptors 0 to 2 on /dev/console.
-    Fork = 1 { parent: Endpoint, child: Endpoint, identity: u64, flags: u64 }
+    /// `parts`: its containers. If that of mounts has none yet, it gets copies of the parent's. `ENOSPC`: there are too many.
+    Fork = 1 { parent: Endpoint, child: Endpoint, identity: u64, flags: u64, parts: Parts }
     /// The process or thread has ended: closes its unshared descriptors and cancels its call in progress.
     Exit = 2 { process: Endpoint }
     /// Finds and checks the program at the path in the grant and loads its image into vm, interpreters included. `directory`: what the path is
@@ -33,8 +34,8 @@ protocol! {
     NextEvent = 9 { } -> { kind: u64, process: Endpoint, a: u64, b: u64, c: u64, d: u64 }
     /// pm: writes everything back, then sends event `EVENT_SYNCED`, before a shutdown. `unmount`: file systems are marked clean and refuse writes.
     SyncAll = 10 { unmount: bool }
-    /// procfs: copies a text (`TEXT_*`) from `offset` into the grant. Word 0 of the reply: bytes copied.
-    Text = 11 { what: u64, grant: GrantId, bytes: u64, offset: u64 }
+    /// procfs: copies a text (`TEXT_*`) from `offset` into the grant; of mounts, that which `process` sees. Word 0 of the reply: bytes copied.
+    Text = 11 { what: u64, grant: GrantId, bytes: u64, offset: u64, process: Endpoint }
     /// procfs: copies the path of descriptor `what` ≥ 0, working directory (-1) or root (-2) of a process into the grant.
     /// Word 0 of the reply: length. `EBADF`: no such descriptor.
     DescriptorPath = 12 { process: Endpoint, what: i64, grant: GrantId, bytes: u64 }
@@ -69,6 +70,13 @@ protocol! {
     Compare = 25 { what: u64, first: Endpoint, descriptor: u64, second: Endpoint, other: u64, nth: u64 }
     /// procfs: word 0 of the reply is what a descriptor was opened for (`OPEN_*`). `EBADF`.
     DescriptorAccess = 24 { process: Endpoint, descriptor: i64 }
+    /// A thread is in other containers from now on. If the new one of mounts has none yet, it gets copies of those that the thread sees;
+    /// otherwise the thread's root and working directory become its root. `unshared`: it has descriptors (`FORK_FILES`) or directories
+    /// (`FORK_FS`) of its own from now on. `ENOSPC`: there are too many mounts.
+    SetParts = 26 { process: Endpoint, parts: Parts, unshared: u64 }
+    /// The ids of the users of a thread's container: `users`: the one that it shows (low half) and the system's, `groups` alike; all ones where
+    /// there is none.
+    SetIdMap = 27 { process: Endpoint, users: u64, groups: u64 }
 }
 
 /// `Compare`: the open files of two descriptors.
@@ -96,6 +104,9 @@ pub const TEXT_PARTITIONS: u64 = 4;
 pub const OPEN_READS: u64 = 1;
 /// `DescriptorAccess`: writing.
 pub const OPEN_WRITES: u64 = 2;
+
+/// `SetIdMap`: no id.
+pub const NO_ID_MAP: u64 = u64::MAX;
 
 /// `Fork`: the descriptor table is shared (CLONE_FILES).
 pub const FORK_FILES: u64 = 1;

@@ -6,9 +6,10 @@ use crate::text::{Lossy, Text};
 use abi::info::{self, KernelInfo};
 use abi::pm::{IpcRecord, ProcessRecord};
 use abi::vm::MapRecord;
-use abi::{Endpoint, Errno, GrantId, Message, pm, vfs, vm};
+use abi::{Endpoint, Errno, GrantId, Message, container, pm, vfs, vm};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
+use fs::file_system::Caller;
 use sys::fallible;
 use sys::{grant, ipc};
 use zerocopy::{FromBytes, IntoBytes};
@@ -22,29 +23,50 @@ const NAME_BYTES: usize = 64;
 /// Limit of a path, in bytes.
 const PATH_BYTES: usize = 4096;
 
-/// The running system.
-pub struct Live;
+/// The running system, with the processes of a container by its numbers; 0: all.
+pub struct Live {
+    /// The container.
+    pub container: u8,
+}
+
+impl Live {
+    /// The system's number of a process. `ESRCH`: the container has none with this number.
+    fn meant(&self, pid: u32) -> Result<u64, Errno> {
+        container::pid_meant(self.container, pid).map(u64::from).ok_or(Errno::ESRCH)
+    }
+
+    /// A record with the container's numbers; `None`: the process is in none of its.
+    fn shown(&self, record: ProcessRecord) -> Option<ProcessRecord> {
+        let shown = |pid| container::pid_shown(self.container, pid);
+        let record = ProcessRecord {
+            pid: shown(record.pid),
+            process: shown(record.process),
+            parent: shown(record.parent),
+            group: shown(record.group),
+            session: shown(record.session),
+            tracer: shown(record.tracer),
+            ..record
+        };
+        (record.pid != 0).then_some(record)
+    }
+}
 
 impl Source for Live {
     fn process_from(&mut self, pid: u32) -> Result<Option<ProcessRecord>, Errno> {
-        fetch_one(Endpoint::PM, |grant, bytes| pm::Processes { first_pid: pid.into(), grant, bytes }.message())
+        let Ok(first_pid) = self.meant(pid.max(1)) else { return Ok(None) };
+        let found = fetch_one(Endpoint::PM, |grant, bytes| pm::Processes { first_pid, grant, bytes }.message())?;
+        Ok(found.and_then(|record| self.shown(record)))
     }
 
     fn thread_from(&mut self, pid: u32, tid: u32) -> Result<Option<ProcessRecord>, Errno> {
-        let (pid, first_tid) = (pid.into(), tid.into());
-        fetch_one(Endpoint::PM, |grant, bytes| pm::Threads { pid, first_tid, grant, bytes }.message())
+        let (Ok(pid), Ok(first_tid)) = (self.meant(pid), self.meant(tid.max(1))) else { return Ok(None) };
+        let found = fetch_one(Endpoint::PM, |grant, bytes| pm::Threads { pid, first_tid, grant, bytes }.message())?;
+        Ok(found.and_then(|record| self.shown(record)))
     }
 
     fn process_text(&mut self, pid: u32, which: ProcessText) -> Result<Vec<u8>, Errno> {
-        let what = match which {
-            ProcessText::Arguments => pm::TEXT_ARGUMENTS,
-            ProcessText::Environment => pm::TEXT_ENVIRONMENT,
-            ProcessText::Executable => pm::TEXT_EXECUTABLE,
-            ProcessText::Groups => pm::TEXT_GROUPS,
-            ProcessText::Limits => pm::TEXT_LIMITS,
-            ProcessText::Auxiliary => pm::TEXT_AUXILIARY,
-        };
-        let request = |grant, bytes| pm::ProcessText { pid: pid.into(), what, grant, bytes }.message();
+        let (pid, what) = (self.meant(pid)?, text_number(which));
+        let request = |grant, bytes| pm::ProcessText { pid, what, grant, bytes }.message();
         fetch_text(Endpoint::PM, TEXT_BYTES, request)
     }
 
@@ -123,24 +145,24 @@ impl Source for Live {
         fetch_some(Endpoint::PM, records, request)
     }
 
-    fn mounts(&mut self, text: &mut Text) -> fmt::Result {
-        vfs_text(text, vfs::TEXT_MOUNTS)
+    fn mounts(&mut self, process: Endpoint, text: &mut Text) -> fmt::Result {
+        vfs_text(text, vfs::TEXT_MOUNTS, process)
     }
 
-    fn mount_info(&mut self, text: &mut Text) -> fmt::Result {
-        vfs_text(text, vfs::TEXT_MOUNT_INFO)
+    fn mount_info(&mut self, process: Endpoint, text: &mut Text) -> fmt::Result {
+        vfs_text(text, vfs::TEXT_MOUNT_INFO, process)
     }
 
     fn locks(&mut self, text: &mut Text) -> fmt::Result {
-        vfs_text(text, vfs::TEXT_LOCKS)
+        vfs_text(text, vfs::TEXT_LOCKS, Endpoint::NONE)
     }
 
     fn partitions(&mut self, text: &mut Text) -> fmt::Result {
-        vfs_text(text, vfs::TEXT_PARTITIONS)
+        vfs_text(text, vfs::TEXT_PARTITIONS, Endpoint::NONE)
     }
 
     fn sockets(&mut self, text: &mut Text) -> fmt::Result {
-        vfs_text(text, vfs::TEXT_SOCKETS)
+        vfs_text(text, vfs::TEXT_SOCKETS, Endpoint::NONE)
     }
 
     fn machine_name(&mut self, which: u64) -> Result<Vec<u8>, Errno> {
@@ -164,6 +186,15 @@ impl Source for Live {
         let bytes = name.len() as u64;
         let reply = grant::lend(name, Endpoint::PM, |grant| {
             ipc::call_repeating(Endpoint::PM, &pm::SetMachineName { which, grant, bytes }.message())
+        })??;
+        reply.result().map(drop)
+    }
+
+    fn set_id_map(&mut self, pid: u32, which: ProcessText, text: &[u8], writer: Caller) -> Result<(), Errno> {
+        let (pid, what, bytes) = (self.meant(pid)?, text_number(which), text.len() as u64);
+        let ids = u64::from(writer.uid) | u64::from(writer.gid) << 32;
+        let reply = grant::lend(text, Endpoint::PM, |grant| {
+            ipc::call_repeating(Endpoint::PM, &pm::SetIdMap { pid, what, grant, bytes, ids }.message())
         })??;
         reply.result().map(drop)
     }
@@ -192,11 +223,26 @@ impl Source for Live {
     }
 }
 
-/// Writes a text of vfs (`vfs::TEXT_*`), piece by piece.
-fn vfs_text(text: &mut Text, what: u64) -> fmt::Result {
+/// What pm calls a text of a process.
+fn text_number(which: ProcessText) -> u64 {
+    match which {
+        ProcessText::Arguments => pm::TEXT_ARGUMENTS,
+        ProcessText::Environment => pm::TEXT_ENVIRONMENT,
+        ProcessText::Executable => pm::TEXT_EXECUTABLE,
+        ProcessText::Groups => pm::TEXT_GROUPS,
+        ProcessText::Limits => pm::TEXT_LIMITS,
+        ProcessText::Auxiliary => pm::TEXT_AUXILIARY,
+        ProcessText::UserMap => pm::TEXT_USER_MAP,
+        ProcessText::GroupMap => pm::TEXT_GROUP_MAP,
+        ProcessText::Setgroups => pm::TEXT_SETGROUPS,
+    }
+}
+
+/// Writes a text of vfs (`vfs::TEXT_*`), as a process sees it, piece by piece.
+fn vfs_text(text: &mut Text, what: u64, process: Endpoint) -> fmt::Result {
     let mut offset = 0;
     while offset < MAX_TEXT_BYTES {
-        let request = |grant, bytes| vfs::Text { what, grant, bytes, offset }.message();
+        let request = |grant, bytes| vfs::Text { what, grant, bytes, offset, process }.message();
         let part = fetch_text(Endpoint::VFS, TEXT_BYTES, request).map_err(|_| fmt::Error)?;
         if part.is_empty() {
             break;

@@ -28,7 +28,11 @@ mod text;
 mod top;
 mod tree;
 
-use abi::Errno;
+use abi::{
+    Errno,
+    container::CONTAINERS,
+    fs::{TREE_PROC, TREE_SYS},
+};
 use fixed::Entries;
 use fs::preserve::VolumeMemory;
 use fs::server::{MountRequest, Server};
@@ -37,12 +41,22 @@ use tree::Tree;
 
 sys::program!(main);
 
+/// The system's processes, /sys, and the processes of each container (`abi::fs::tree_of_container`).
+const TREES: usize = CONTAINERS + 1;
+
 /// What /proc has besides processes.
 const PROC: Entries = Entries::new(&[top::TOP, settings::SETTINGS]);
 
 fn main(_: sys::Start) {
-    // Every mount shows the same processes, and the same system.
+    // Every mount of a tree shows the same processes, and the same system.
     let mount = |_: &MountRequest, _: Option<VolumeMemory>| Err::<Tree<Live>, _>(Errno::ENODEV);
-    let trees = [Tree::of_processes(Live, PROC), Tree::of_system(Live, Entries::new(&[system::SYSTEM]))];
+    let trees: [_; TREES] = core::array::from_fn(|tree| match tree as u64 {
+        TREE_SYS => Tree::of_system(Live { container: 0 }, Entries::new(&[system::SYSTEM])),
+        TREE_PROC => Tree::of_processes(Live { container: 0 }, PROC, 0),
+        tree => {
+            let container = (tree - TREE_SYS) as u8;
+            Tree::of_processes(Live { container }, PROC, container)
+        }
+    });
     server::run(&mut Server::mounted(trees, mount));
 }

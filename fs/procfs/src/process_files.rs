@@ -4,6 +4,7 @@ use crate::process_text as text;
 use crate::source::{OpenFile, ProcessText, Source};
 use crate::text::Text;
 use abi::pm::ProcessRecord;
+use abi::{Part, Parts, Word};
 use core::fmt;
 
 /// Writes the text of a file.
@@ -30,6 +31,8 @@ pub enum Kind {
     PrivateText(WriteText),
     /// The memory of the process, for its owner.
     Memory,
+    /// A map of ids of its container, or whether setgroups(2) is allowed there.
+    IdMap(ProcessText),
 }
 
 /// Who has an entry.
@@ -63,38 +66,52 @@ pub const ENTRIES: &[(&str, Of, Kind)] = &[
     ("exe", Of::Both, Kind::Executable),
     ("fd", Of::Both, Kind::Descriptors),
     ("fdinfo", Of::Both, Kind::DescriptorInfo),
-    ("gid_map", Of::Both, Kind::Text(text::id_map)),
+    ("gid_map", Of::Both, Kind::IdMap(ProcessText::GroupMap)),
     ("limits", Of::Both, Kind::Text(text::limits)),
     ("loginuid", Of::Both, Kind::Text(text::no_login)),
     ("maps", Of::Both, Kind::PrivateText(|source, process, out| text::maps(source, process, out, text::map_line))),
     ("mem", Of::Both, Kind::Memory),
-    ("mountinfo", Of::Both, Kind::Text(|source, _, out| source.mount_info(out))),
-    ("mounts", Of::Both, Kind::Text(|source, _, out| source.mounts(out))),
+    ("mountinfo", Of::Both, Kind::Text(|source, process, out| source.mount_info(process.endpoint, out))),
+    ("mounts", Of::Both, Kind::Text(|source, process, out| source.mounts(process.endpoint, out))),
     ("ns", Of::Both, Kind::Namespaces),
     ("oom_adj", Of::Both, Kind::Text(|_, _, out| text::line(out, "0"))),
     ("oom_score", Of::Both, Kind::Text(text::oom_score)),
     ("oom_score_adj", Of::Both, Kind::Text(|_, _, out| text::line(out, "0"))),
     ("root", Of::Both, Kind::Link(OpenFile::Root)),
     ("sessionid", Of::Both, Kind::Text(text::no_login)),
-    ("setgroups", Of::Both, Kind::Text(|_, _, out| text::line(out, "allow"))),
+    ("setgroups", Of::Both, Kind::IdMap(ProcessText::Setgroups)),
     ("smaps", Of::Both, Kind::PrivateText(|source, process, out| text::maps(source, process, out, text::map_sizes))),
     ("stat", Of::Both, Kind::Text(text::stat)),
     ("statm", Of::Both, Kind::Text(text::memory_pages)),
     ("status", Of::Both, Kind::Text(text::status)),
     ("task", Of::Process, Kind::Threads),
-    ("uid_map", Of::Both, Kind::Text(text::id_map)),
+    ("uid_map", Of::Both, Kind::IdMap(ProcessText::UserMap)),
 ];
 
-/// Namespaces, of which there is one of each kind, with the inode numbers of Linux's first ones.
-pub const NAMESPACES: &[(&str, &str, u64)] = &[
-    ("cgroup", "cgroup", 4_026_531_835),
-    ("ipc", "ipc", 4_026_531_839),
-    ("mnt", "mnt", 4_026_531_841),
-    ("net", "net", 4_026_531_840),
-    ("pid", "pid", 4_026_531_836),
-    ("pid_for_children", "pid", 4_026_531_836),
-    ("time", "time", 4_026_531_834),
-    ("time_for_children", "time", 4_026_531_834),
-    ("user", "user", 4_026_531_837),
-    ("uts", "uts", 4_026_531_838),
+/// Namespaces: name, kind, the inode number of Linux's first one, and the part of a container that it is, if it is one.
+pub const NAMESPACES: &[(&str, &str, u64, Option<Part>)] = &[
+    ("cgroup", "cgroup", 4_026_531_835, Some(Part::Groups)),
+    ("ipc", "ipc", 4_026_531_839, Some(Part::Ipc)),
+    ("mnt", "mnt", 4_026_531_841, Some(Part::Mounts)),
+    ("net", "net", 4_026_531_840, Some(Part::Network)),
+    ("pid", "pid", 4_026_531_836, Some(Part::Processes)),
+    ("pid_for_children", "pid", 4_026_531_836, Some(Part::Processes)),
+    ("time", "time", 4_026_531_834, None),
+    ("time_for_children", "time", 4_026_531_834, None),
+    ("user", "user", 4_026_531_837, Some(Part::Users)),
+    ("uts", "uts", 4_026_531_838, Some(Part::Host)),
 ];
+
+/// Inode numbers of the namespaces of containers begin here, with this many for each.
+const FIRST_OF_CONTAINERS: u64 = 4_026_532_000;
+const OF_ONE_CONTAINER: u64 = 16;
+
+/// The inode number of a namespace of a process.
+pub fn namespace_inode(index: usize, process: &ProcessRecord) -> u64 {
+    let (_, _, first, part) = NAMESPACES[index];
+    let container = part.map_or(0, |part| Parts::from_word(process.parts).of(part));
+    match (container, part) {
+        (0, _) | (_, None) => first,
+        (container, Some(part)) => FIRST_OF_CONTAINERS + u64::from(container) * OF_ONE_CONTAINER + part as u64,
+    }
+}

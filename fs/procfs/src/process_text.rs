@@ -122,9 +122,17 @@ pub fn children(source: &mut dyn Source, thread: &ProcessRecord, text: &mut Text
     Ok(())
 }
 
-/// /proc/PID/uid_map, gid_map: there is one user namespace.
-pub fn id_map(_: &mut dyn Source, _: &ProcessRecord, text: &mut Text) -> fmt::Result {
-    writeln!(text, "{:>10} {:>10} {:>10}", 0, 0, u32::MAX)
+/// /proc/PID/uid_map, gid_map, setgroups, from what pm tells.
+pub fn id_map(which: ProcessText, told: &[u8], text: &mut Text) -> fmt::Result {
+    if which == ProcessText::Setgroups {
+        return text.write_bytes(told).and_then(|()| text.write_str("\n"));
+    }
+    let (maps, _) = told.as_chunks::<12>();
+    maps.iter().try_for_each(|map| {
+        let [inside, outside, count] =
+            core::array::from_fn(|at| map.as_chunks().0.get(at).map_or(0, |bytes| u32::from_le_bytes(*bytes)));
+        writeln!(text, "{inside:>10} {outside:>10} {count:>10}")
+    })
 }
 
 /// /proc/PID/loginuid, sessionid: nothing is audited.

@@ -7,6 +7,7 @@ use abi::vm::MapRecord;
 use abi::{Endpoint, Errno};
 use alloc::vec::Vec;
 use core::fmt;
+use fs::file_system::Caller;
 
 /// Texts of a process that pm knows (`pm::TEXT_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,12 @@ pub enum ProcessText {
     Limits,
     /// Auxiliary vector.
     Auxiliary,
+    /// First id inside a container, first id outside, and their number, as u32; nothing if there is none.
+    UserMap,
+    /// The same of groups.
+    GroupMap,
+    /// Whether setgroups(2) is allowed in its container.
+    Setgroups,
 }
 
 /// Kinds of descriptor paths (`vfs::DescriptorPath::what`).
@@ -115,10 +122,10 @@ pub trait Source {
     /// Writes the System V objects of a kind (`abi::pm::IPC_*`), from this index on, into `records`. Returns how many; 0: there are no more.
     /// `ENOMEM`.
     fn ipc_objects(&mut self, kind: u64, first: u32, records: &mut [IpcRecord]) -> Result<usize, Errno>;
-    /// Writes the table of mounts.
-    fn mounts(&mut self, text: &mut Text) -> fmt::Result;
-    /// Writes the table of mounts in the form of mountinfo.
-    fn mount_info(&mut self, text: &mut Text) -> fmt::Result;
+    /// Writes the table of the mounts that a process sees.
+    fn mounts(&mut self, process: Endpoint, text: &mut Text) -> fmt::Result;
+    /// Writes the table of the mounts that a process sees in the form of mountinfo.
+    fn mount_info(&mut self, process: Endpoint, text: &mut Text) -> fmt::Result;
     /// Writes the table of file locks.
     fn locks(&mut self, text: &mut Text) -> fmt::Result;
     /// Writes the table of local sockets.
@@ -129,6 +136,8 @@ pub trait Source {
     fn machine_name(&mut self, which: u64) -> Result<Vec<u8>, Errno>;
     /// Sets a name of the machine. `EINVAL`.
     fn set_machine_name(&mut self, which: u64, name: &[u8]) -> Result<(), Errno>;
+    /// Sets a map of ids of the container of a process, or whether setgroups(2) is allowed there. `EPERM`, `EINVAL`, `ESRCH`.
+    fn set_id_map(&mut self, pid: u32, which: ProcessText, text: &[u8], writer: Caller) -> Result<(), Errno>;
     /// Returns a setting of pm (`pm::SETTING_*`).
     fn setting(&mut self, what: u64) -> u64;
     /// Changes a setting of pm. `EINVAL`.

@@ -4,10 +4,11 @@
 //! requests: every read generates its text from the present figures.
 
 use crate::fixed::{self, Entries, Entry, Setting};
-use crate::process_files::{ENTRIES, Kind, NAMESPACES, Of};
+use crate::process_files::{ENTRIES, Kind, NAMESPACES, Of, namespace_inode};
+use crate::process_text;
 use crate::source::{OpenFile, ProcessText, Source};
 use crate::text::Text;
-use abi::{Endpoint, fs::process_folder, pm::ProcessRecord, vfs};
+use abi::{Endpoint, container, fs::process_folder, pm::ProcessRecord, vfs};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt::Write;
 use fs::Errno;
@@ -114,17 +115,24 @@ pub struct Tree<S: Source> {
     /// Magic number of the format, as Linux reports it.
     magic: u64,
     has_processes: bool,
+    /// The container whose process numbers it shows.
+    container: u8,
 }
 
 impl<S: Source> Tree<S> {
-    /// Makes /proc.
-    pub fn of_processes(source: S, entries: Entries) -> Self {
-        Tree { source, entries, magic: 0x9fa0, has_processes: true }
+    /// Makes /proc of a container, whose processes the source has.
+    pub fn of_processes(source: S, entries: Entries, container: u8) -> Self {
+        Tree { source, entries, magic: 0x9fa0, has_processes: true, container }
     }
 
     /// Makes /sys.
     pub fn of_system(source: S, entries: Entries) -> Self {
-        Tree { source, entries, magic: 0x6265_6572, has_processes: false }
+        Tree { source, entries, magic: 0x6265_6572, has_processes: false, container: 0 }
+    }
+
+    /// The system's number of a process.
+    fn meant(&self, whose: Whose) -> Option<u32> {
+        container::pid_meant(self.container, whose.pid)
     }
 
     fn process(&mut self, pid: u32) -> Result<ProcessRecord, Errno> {
@@ -152,6 +160,10 @@ impl<S: Source> Tree<S> {
                 match ENTRIES[index].2 {
                     Kind::Text(write) | Kind::PrivateText(write) => {
                         Text::of(|text| write(&mut self.source, &record, text))
+                    }
+                    Kind::IdMap(which) => {
+                        let told = self.source.process_text(whose.pid, which).map_err(not_found)?;
+                        Text::of(|text| process_text::id_map(which, &told, text))
                     }
                     Kind::Link(_) | Kind::Executable | Kind::Memory => Err(Errno::EINVAL),
                     _ => Err(Errno::EISDIR),
@@ -265,9 +277,8 @@ impl<S: Source> Tree<S> {
             Place::Fixed(index) => return self.fixed_target(self.fixed(index)?, reader),
             Place::Descriptor(whose, descriptor) => (whose, OpenFile::Descriptor(descriptor)),
             Place::Namespace(whose, index) => {
-                self.record(whose)?;
-                let (_, kind, inode) = NAMESPACES[index];
-                return Text::of(|text| write!(text, "{kind}:[{inode}]"));
+                let inode = namespace_inode(index, &self.record(whose)?);
+                return Text::of(|text| write!(text, "{}:[{inode}]", NAMESPACES[index].1));
             }
             Place::File(whose, index) => match ENTRIES[index].2 {
                 Kind::Link(which) => (whose, which),
@@ -284,8 +295,9 @@ impl<S: Source> Tree<S> {
     }
 
     fn fixed_target(&mut self, entry: &Entry, reader: Reader) -> Result<Vec<u8>, Errno> {
-        let pid = reader.pid;
+        let pid = container::pid_shown(self.container, reader.pid);
         match entry.kind {
+            fixed::Kind::OwnProcess | fixed::Kind::OwnThread if pid == 0 => Err(Errno::ENOENT),
             fixed::Kind::Link(target) => Text::of(|text| text.write_str(target)),
             fixed::Kind::OwnProcess => Text::of(|text| write!(text, "{pid}")),
             fixed::Kind::OwnThread => {
@@ -449,6 +461,7 @@ impl<S: Source> Tree<S> {
                 Kind::Text(_) => S_IFREG | 0o444,
                 Kind::PrivateText(_) => S_IFREG | 0o400,
                 Kind::Memory => S_IFREG | 0o600,
+                Kind::IdMap(_) => S_IFREG | 0o644,
             },
         }
     }
@@ -518,10 +531,17 @@ impl<S: Source> FileSystem for Tree<S> {
         offset: u64,
         len: usize,
         source: &mut dyn DataSource,
-        _: Caller,
+        writer: Caller,
     ) -> Result<usize, Errno> {
         if let Some(process) = self.memory_of(node)? {
             return self.write_memory(process, offset, len, source);
+        }
+        if let Some((pid, which)) = id_map_of(node) {
+            let mut bytes = [0; WRITE_BYTES];
+            let text = bytes.get_mut(..len).ok_or(Errno::EINVAL)?;
+            source.take(text)?;
+            self.source.set_id_map(pid, which, text, writer)?;
+            return Ok(len);
         }
         let setting = self.setting(node)?;
         let mut bytes = [0; WRITE_BYTES];
@@ -533,7 +553,7 @@ impl<S: Source> FileSystem for Tree<S> {
 
     /// What can be written may be opened with `O_TRUNC`.
     fn truncate(&mut self, node: NodeId, _: u64) -> Result<(), Errno> {
-        if self.memory_of(node)?.is_some() {
+        if self.memory_of(node)?.is_some() || id_map_of(node).is_some() {
             return Ok(());
         }
         self.setting(node).map(drop)
@@ -597,17 +617,28 @@ impl<S: Source> FileSystem for Tree<S> {
 
     fn process_behind(&self, node: NodeId) -> Option<(u32, u64)> {
         match Place::of(node) {
-            Ok(Place::Descriptor(whose, descriptor)) => Some((whose.pid, descriptor.into())),
+            Ok(Place::Descriptor(whose, descriptor)) => Some((self.meant(whose)?, descriptor.into())),
             Ok(Place::File(whose, index)) if matches!(ENTRIES[index].2, Kind::Executable) => {
-                Some((whose.pid, abi::fs::LINK_PROGRAM))
+                Some((self.meant(whose)?, abi::fs::LINK_PROGRAM))
             }
-            Ok(Place::File(whose, _) | Place::Namespace(whose, _)) => Some((whose.pid, abi::fs::LINK_OTHER)),
+            Ok(Place::File(whose, _) | Place::Namespace(whose, _)) => Some((self.meant(whose)?, abi::fs::LINK_OTHER)),
             _ => None,
         }
     }
 
     fn statistics(&self) -> Statistics {
         Statistics { kind: self.magic, block_size: 4096, ..Statistics::default() }
+    }
+}
+
+/// The process whose map of ids a node is, and which.
+fn id_map_of(node: NodeId) -> Option<(u32, ProcessText)> {
+    match Place::of(node).ok()? {
+        Place::File(whose, index) => match ENTRIES[index].2 {
+            Kind::IdMap(which) => Some((whose.pid, which)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -19,7 +19,7 @@ struct Figures {
 }
 
 fn proc_over(figures: Figures) -> Tree<Figures> {
-    Tree::of_processes(figures, crate::PROC)
+    Tree::of_processes(figures, crate::PROC, 0)
 }
 
 impl Figures {
@@ -92,6 +92,9 @@ impl Source for Figures {
             (7, ProcessText::Arguments) => Ok(b"sh\0-l\0".to_vec()),
             (7, ProcessText::Limits) => Ok([8u64.to_le_bytes(), u64::MAX.to_le_bytes()].concat()),
             (7, ProcessText::Executable) => Ok(b"/bin/busybox".to_vec()),
+            (7, ProcessText::UserMap) => Ok([0u32, 0, u32::MAX].map(u32::to_le_bytes).concat()),
+            (7, ProcessText::GroupMap) => Ok([0u32, 100, 1].map(u32::to_le_bytes).concat()),
+            (7, ProcessText::Setgroups) => Ok(b"deny".to_vec()),
             _ => Err(Errno::ESRCH),
         }
     }
@@ -166,10 +169,10 @@ impl Source for Figures {
     fn command_line(&mut self, text: &mut Text) -> fmt::Result {
         self.line(text, "trace")
     }
-    fn mounts(&mut self, text: &mut Text) -> fmt::Result {
+    fn mounts(&mut self, _: Endpoint, text: &mut Text) -> fmt::Result {
         self.line(text, "ext2 / ext2 rw 0 0")
     }
-    fn mount_info(&mut self, text: &mut Text) -> fmt::Result {
+    fn mount_info(&mut self, _: Endpoint, text: &mut Text) -> fmt::Result {
         self.line(text, "1 0 254:0 / / rw - ext2 /dev/vda rw")
     }
     fn locks(&mut self, text: &mut Text) -> fmt::Result {
@@ -200,6 +203,10 @@ impl Source for Figures {
         assert_eq!(which, 0);
         self.host = name.to_vec();
         Ok(())
+    }
+    fn set_id_map(&mut self, pid: u32, which: ProcessText, text: &[u8], writer: Caller) -> Result<(), Errno> {
+        assert_eq!((pid, which), (7, ProcessText::UserMap));
+        if text == b"0 1000 1\n" && writer.uid == 1000 { Ok(()) } else { Err(Errno::EPERM) }
     }
     fn setting(&mut self, what: u64) -> u64 {
         [2, self.pid_max][what as usize]
@@ -497,6 +504,8 @@ fn figures_of_vfs_and_pm_are_shown_as_linux_does() {
     assert_eq!(read("7/fdinfo/10"), "pos:\t5\n");
     assert_eq!(read("7/cgroup"), "0::/\n");
     assert_eq!(read("7/uid_map"), "         0          0 4294967295\n");
+    assert_eq!(read("7/gid_map"), "         0        100          1\n");
+    assert_eq!(read("7/setgroups"), "deny\n");
     assert_eq!(link("7/ns/mnt").unwrap(), "mnt:[4026531841]");
     assert_eq!(read("7/task/7/children"), "");
     assert!(read("7/status").contains("\nUmask:\t0022\nState:\tS (sleeping)\n"));

@@ -8,7 +8,7 @@ use crate::state::machine::Name;
 use crate::state::time::SECOND_NS;
 use crate::system::{End, System};
 use abi::linux::{RELEASE, VERSION};
-use abi::{Capability, Endpoint, Errno, GrantId, pm};
+use abi::{Capability, Endpoint, Errno, GrantId, Part, pm};
 use sys::fallible;
 
 type Result<T> = core::result::Result<T, Errno>;
@@ -98,15 +98,9 @@ impl<S: System> Pm<S> {
     /// `uname(utsname)`.
     pub fn uname(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
         let mut bytes = [0; FIELDS * FIELD_BYTES];
-        let machine = &self.machine;
-        let fields: [&[u8]; FIELDS] = [
-            b"Linux",
-            machine.name(Name::Host),
-            RELEASE.as_bytes(),
-            VERSION.as_bytes(),
-            b"x86_64",
-            machine.name(Name::Domain),
-        ];
+        let names = self.host_names(self.programs.table.process_of(t));
+        let fields: [&[u8]; FIELDS] =
+            [b"Linux", names[0].text(), RELEASE.as_bytes(), VERSION.as_bytes(), b"x86_64", names[1].text()];
         for (space, text) in bytes.chunks_exact_mut(FIELD_BYTES).zip(fields) {
             space[..text.len()].copy_from_slice(text);
         }
@@ -116,7 +110,8 @@ impl<S: System> Pm<S> {
 
     /// `sethostname`, `setdomainname`: with CAP_SYS_ADMIN.
     pub fn set_machine_name(&mut self, t: ThreadIndex, address: u64, bytes: u64, which: Name) -> Result<u64> {
-        if !self.programs.credentials_of(t).has(Capability::SysAdmin) {
+        let who = self.programs.credentials_of(t);
+        if !self.programs.table.containers.has(who, Capability::SysAdmin, who.parts, Part::Host) {
             return Err(Errno::EPERM);
         }
         if bytes >= FIELD_BYTES as u64 {
@@ -124,7 +119,7 @@ impl<S: System> Pm<S> {
         }
         let mut name = fallible::filled(0, bytes as usize)?;
         self.programs.system.read(self.programs.table[t].endpoint(), address, &mut name)?;
-        self.machine.set_name(which, name);
+        self.name_host(self.programs.table.process_of(t), which, name);
         Ok(0)
     }
 

@@ -7,7 +7,7 @@ use crate::system::{
     SegmentUse, System, ThreadUse,
 };
 use abi::registers::Registers;
-use abi::{Endpoint, Errno, GrantId, Message, tty, vfs, vm};
+use abi::{Endpoint, Errno, GrantId, Message, Parts, tty, vfs, vm};
 use core::fmt;
 use sys::{copy, grant, info, ipc, rights, thread, time};
 use zerocopy::IntoBytes;
@@ -202,8 +202,24 @@ impl System for Native {
         }
     }
 
-    fn vfs_fork(&mut self, parent: Endpoint, child: Endpoint, identity: Identity, flags: u64) -> Result<()> {
-        ask(Endpoint::VFS, &vfs::Fork { parent, child, identity: identity.to_word(), flags }.message()).map(drop)
+    fn vfs_fork(
+        &mut self,
+        parent: Endpoint,
+        child: Endpoint,
+        identity: Identity,
+        flags: u64,
+        parts: Parts,
+    ) -> Result<()> {
+        let identity = identity.to_word();
+        ask(Endpoint::VFS, &vfs::Fork { parent, child, identity, flags, parts }.message()).map(drop)
+    }
+
+    fn vfs_set_parts(&mut self, process: Endpoint, parts: Parts, unshared: u64) -> Result<()> {
+        ask(Endpoint::VFS, &vfs::SetParts { process, parts, unshared }.message()).map(drop)
+    }
+
+    fn vfs_set_id_map(&mut self, process: Endpoint, users: u64, groups: u64) {
+        tell(Endpoint::VFS, &vfs::SetIdMap { process, users, groups }.message());
     }
 
     fn vfs_exit(&mut self, process: Endpoint) {

@@ -67,6 +67,7 @@ impl<S: System> Pm<S> {
         if let Some(t) = in_progress.and_then(|message| self.programs.table.find(message.source)) {
             self.programs.tell_vfs_again(t);
         }
+        self.forget_ended_containers();
         self.fetch_what_was_missed();
     }
 

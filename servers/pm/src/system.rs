@@ -3,7 +3,7 @@
 //!
 //! Errors of teardown calls (`destroy`, `vm_exit`, …) are not reported: the peer is dead either way.
 
-use abi::{CapabilitySet, Endpoint, Errno, registers::Registers, vfs, vm};
+use abi::{CapabilitySet, Endpoint, Errno, Parts, registers::Registers, vfs, vm};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -243,7 +243,18 @@ pub trait System {
     fn memory(&mut self) -> MemoryUse;
 
     /// `vfs::Fork`.
-    fn vfs_fork(&mut self, parent: Endpoint, child: Endpoint, identity: Identity, flags: u64) -> Result<(), Errno>;
+    fn vfs_fork(
+        &mut self,
+        parent: Endpoint,
+        child: Endpoint,
+        identity: Identity,
+        flags: u64,
+        parts: Parts,
+    ) -> Result<(), Errno>;
+    /// `vfs::SetParts`.
+    fn vfs_set_parts(&mut self, thread: Endpoint, parts: Parts, unshared: u64) -> Result<(), Errno>;
+    /// `vfs::SetIdMap`.
+    fn vfs_set_id_map(&mut self, thread: Endpoint, users: u64, groups: u64);
     /// `vfs::Exit`.
     fn vfs_exit(&mut self, thread: Endpoint);
     /// `vfs::Exec`.

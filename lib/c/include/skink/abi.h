@@ -706,6 +706,20 @@ struct skink_chardev_set_uses {
     uint64_t bytes;
 };
 
+/* Containers: which of them each part of a process's world belongs to. */
+
+/* Containers that exist at a time, the system itself among them. */
+#define SKINK_CONTAINER_CONTAINERS 63u
+
+/* Process numbers of one container. Number n of container c is the system's first_pid(c) + n; 0 names no process. */
+#define SKINK_CONTAINER_CONTAINER_PIDS 512u
+
+/* The system's process numbers are below this. */
+#define SKINK_CONTAINER_PIDS_END 0xfc00u
+
+/* All flags of parts. */
+#define SKINK_CONTAINER_PART_FLAGS 0x7e020000ull
+
 /* Core dumps: what the program that writes one asks pm with the system call skink_core_dump(what, which, buffer, bytes). Only a process
  * that pm has made for a dump may make it, and only about the process that it dumps; others get ENOSYS. */
 
@@ -1801,6 +1815,15 @@ _Static_assert(offsetof(struct skink_ipc_record, values) == 32, "skink_ipc_recor
 /* ProcessText: the auxiliary vector. */
 #define SKINK_PM_TEXT_AUXILIARY 5ull
 
+/* ProcessText: uid_map. */
+#define SKINK_PM_TEXT_USER_MAP 6ull
+
+/* ProcessText: gid_map. */
+#define SKINK_PM_TEXT_GROUP_MAP 7ull
+
+/* ProcessText: setgroups. */
+#define SKINK_PM_TEXT_SETGROUPS 8ull
+
 /* Setting: programs start at random addresses (1, 2) or at fixed ones (0): /proc/sys/kernel/randomize_va_space. */
 #define SKINK_PM_SETTING_RANDOM_PLACES 0ull
 
@@ -1844,6 +1867,8 @@ struct skink_process_record {
     uint64_t capabilities_effective;
     uint64_t capabilities_bounding;
     uint64_t capabilities_ambient;
+    /* Its containers (Parts). */
+    uint64_t parts;
     /* Name, first 15 bytes of the file name. */
     uint8_t name[16];
     /* Id of the process, in a thread's record too. */
@@ -1866,7 +1891,7 @@ struct skink_process_record {
     uint32_t undumpable;
     uint32_t padding;
 };
-_Static_assert(sizeof(struct skink_process_record) == 232, "size of skink_process_record");
+_Static_assert(sizeof(struct skink_process_record) == 240, "size of skink_process_record");
 _Static_assert(offsetof(struct skink_process_record, endpoint) == 0, "skink_process_record.endpoint");
 _Static_assert(offsetof(struct skink_process_record, pid) == 4, "skink_process_record.pid");
 _Static_assert(offsetof(struct skink_process_record, parent) == 8, "skink_process_record.parent");
@@ -1896,19 +1921,20 @@ _Static_assert(offsetof(struct skink_process_record, capabilities_permitted) == 
 _Static_assert(offsetof(struct skink_process_record, capabilities_effective) == 144, "skink_process_record.capabilities_effective");
 _Static_assert(offsetof(struct skink_process_record, capabilities_bounding) == 152, "skink_process_record.capabilities_bounding");
 _Static_assert(offsetof(struct skink_process_record, capabilities_ambient) == 160, "skink_process_record.capabilities_ambient");
-_Static_assert(offsetof(struct skink_process_record, name) == 168, "skink_process_record.name");
-_Static_assert(offsetof(struct skink_process_record, process) == 184, "skink_process_record.process");
-_Static_assert(offsetof(struct skink_process_record, policy) == 188, "skink_process_record.policy");
-_Static_assert(offsetof(struct skink_process_record, priority) == 192, "skink_process_record.priority");
-_Static_assert(offsetof(struct skink_process_record, effective) == 196, "skink_process_record.effective");
-_Static_assert(offsetof(struct skink_process_record, fsuid) == 200, "skink_process_record.fsuid");
-_Static_assert(offsetof(struct skink_process_record, fsgid) == 204, "skink_process_record.fsgid");
-_Static_assert(offsetof(struct skink_process_record, no_new_privileges) == 208, "skink_process_record.no_new_privileges");
-_Static_assert(offsetof(struct skink_process_record, signals_queued) == 212, "skink_process_record.signals_queued");
-_Static_assert(offsetof(struct skink_process_record, signals_queued_max) == 216, "skink_process_record.signals_queued_max");
-_Static_assert(offsetof(struct skink_process_record, tracer) == 220, "skink_process_record.tracer");
-_Static_assert(offsetof(struct skink_process_record, undumpable) == 224, "skink_process_record.undumpable");
-_Static_assert(offsetof(struct skink_process_record, padding) == 228, "skink_process_record.padding");
+_Static_assert(offsetof(struct skink_process_record, parts) == 168, "skink_process_record.parts");
+_Static_assert(offsetof(struct skink_process_record, name) == 176, "skink_process_record.name");
+_Static_assert(offsetof(struct skink_process_record, process) == 192, "skink_process_record.process");
+_Static_assert(offsetof(struct skink_process_record, policy) == 196, "skink_process_record.policy");
+_Static_assert(offsetof(struct skink_process_record, priority) == 200, "skink_process_record.priority");
+_Static_assert(offsetof(struct skink_process_record, effective) == 204, "skink_process_record.effective");
+_Static_assert(offsetof(struct skink_process_record, fsuid) == 208, "skink_process_record.fsuid");
+_Static_assert(offsetof(struct skink_process_record, fsgid) == 212, "skink_process_record.fsgid");
+_Static_assert(offsetof(struct skink_process_record, no_new_privileges) == 216, "skink_process_record.no_new_privileges");
+_Static_assert(offsetof(struct skink_process_record, signals_queued) == 220, "skink_process_record.signals_queued");
+_Static_assert(offsetof(struct skink_process_record, signals_queued_max) == 224, "skink_process_record.signals_queued_max");
+_Static_assert(offsetof(struct skink_process_record, tracer) == 228, "skink_process_record.tracer");
+_Static_assert(offsetof(struct skink_process_record, undumpable) == 232, "skink_process_record.undumpable");
+_Static_assert(offsetof(struct skink_process_record, padding) == 236, "skink_process_record.padding");
 
 /* Processes. Kernel messages come from the threads concerned (kernel::Exception, Interrupted, Exited); callers of the others as noted. */
 
@@ -1942,7 +1968,7 @@ struct skink_pm_process_text {
 };
 
 /* Services that implement routed calls: returns pid, effective uid (low half) and gid (high half), and effective capabilities of an
- * application thread. ESRCH. */
+ * application thread, as far as they are rights over the system. ESRCH. */
 #define SKINK_PM_WHO_IS 0x20005u
 struct skink_pm_who_is {
     uint64_t process;
@@ -2081,6 +2107,17 @@ struct skink_pm_memory {
     uint64_t grant;
     uint64_t bytes;
     uint64_t write;
+};
+
+/* procfs: a user (low half) and group (high half) ids writes the text in the grant to uid_map, gid_map or setgroups (what: TEXT_*) of a
+ * process. EPERM, EINVAL. */
+#define SKINK_PM_SET_ID_MAP 0x20014u
+struct skink_pm_set_id_map {
+    uint64_t pid;
+    uint64_t what;
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t ids;
 };
 
 /* Privileges of a service. The system file states them, rs passes them to the kernel with PrivCtl, and the kernel enforces them on every
@@ -3135,6 +3172,9 @@ struct skink_tty_session_end {
 /* DescriptorAccess: writing. */
 #define SKINK_VFS_OPEN_WRITES 2ull
 
+/* SetIdMap: no id. */
+#define SKINK_VFS_NO_ID_MAP 0xffffffffffffffffull
+
 /* Fork: the descriptor table is shared (CLONE_FILES). */
 #define SKINK_VFS_FORK_FILES 1ull
 
@@ -3218,13 +3258,14 @@ struct skink_tty_session_end {
 
 /* A new process or thread: descriptors, working directory, root, umask, ids are copied from parent, or shared (flags: FORK_FILES, FORK_FS).
  * identity: pid (low half), and how many processes had it before (31 bits). parent NONE: the first program: root directory, descriptors 0
- * to 2 on /dev/console. */
+ * to 2 on /dev/console. parts: its containers. If that of mounts has none yet, it gets copies of the parent's. ENOSPC: there are too many. */
 #define SKINK_VFS_FORK 0x30001u
 struct skink_vfs_fork {
     uint64_t parent;
     uint64_t child;
     uint64_t identity;
     uint64_t flags;
+    uint64_t parts;
 };
 
 /* The process or thread has ended: closes its unshared descriptors and cancels its call in progress. */
@@ -3308,13 +3349,14 @@ struct skink_vfs_sync_all {
     uint64_t unmount;
 };
 
-/* procfs: copies a text (TEXT_*) from offset into the grant. Word 0 of the reply: bytes copied. */
+/* procfs: copies a text (TEXT_*) from offset into the grant; of mounts, that which process sees. Word 0 of the reply: bytes copied. */
 #define SKINK_VFS_TEXT 0x3000bu
 struct skink_vfs_text {
     uint64_t what;
     uint64_t grant;
     uint64_t bytes;
     uint64_t offset;
+    uint64_t process;
 };
 
 /* procfs: copies the path of descriptor what ≥ 0, working directory (-1) or root (-2) of a process into the grant. Word 0 of the reply:
@@ -3445,6 +3487,25 @@ struct skink_vfs_compare {
 struct skink_vfs_descriptor_access {
     uint64_t process;
     int64_t descriptor;
+};
+
+/* A thread is in other containers from now on. If the new one of mounts has none yet, it gets copies of those that the thread sees;
+ * otherwise the thread's root and working directory become its root. unshared: it has descriptors (FORK_FILES) or directories (FORK_FS) of
+ * its own from now on. ENOSPC: there are too many mounts. */
+#define SKINK_VFS_SET_PARTS 0x30019u
+struct skink_vfs_set_parts {
+    uint64_t process;
+    uint64_t parts;
+    uint64_t unshared;
+};
+
+/* The ids of the users of a thread's container: users: the one that it shows (low half) and the system's, groups alike; all ones where
+ * there is none. */
+#define SKINK_VFS_SET_ID_MAP 0x3001au
+struct skink_vfs_set_id_map {
+    uint64_t process;
+    uint64_t users;
+    uint64_t groups;
 };
 
 /* The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables. Routed to vm are the Linux calls

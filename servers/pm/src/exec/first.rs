@@ -5,7 +5,7 @@ use crate::programs::Programs;
 use crate::state::arguments::{Arguments, Execution, List};
 use crate::state::index::ThreadIndex;
 use crate::system::{Identity, ProgramName, System};
-use abi::{Endpoint, Errno};
+use abi::{Endpoint, Errno, Parts};
 use alloc::rc::Rc;
 use sys::fallible;
 
@@ -27,7 +27,7 @@ impl<S: System> Programs<S> {
         let t = ThreadIndex::of(endpoint).ok_or(Errno::EAGAIN)?;
         let identity = Identity { pid: FIRST_PID, generation: 0 };
         self.system.vm_fork(Endpoint::NONE, endpoint, false, FIRST_PID)?;
-        self.system.vfs_fork(Endpoint::NONE, endpoint, identity, 0)?;
+        self.system.vfs_fork(Endpoint::NONE, endpoint, identity, 0, Parts::SYSTEM)?;
         let p = self.table.allocate_process()?;
         let started_ns = self.system.time_ns().0;
         self.table.enter_first_process(p, FIRST_PID, started_ns);

@@ -6,6 +6,7 @@ use super::stack::{self, Facts, Stack};
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::arguments::{Arguments, Execution, PATH_BYTES};
+use crate::state::containers::Kind;
 use crate::state::control::ADDR_NO_RANDOMIZE;
 use crate::state::credentials::{Credentials, Gain};
 use crate::state::index::{ProcessIndex, ThreadIndex};
@@ -17,7 +18,7 @@ use crate::system::{AT_FDCWD, FileEvent, NewMemory, ProgramName, System};
 use abi::call::resume;
 use abi::registers::Registers;
 use abi::vfs::FileCapabilities;
-use abi::{Errno, Word, vfs, vm};
+use abi::{Errno, Part, Word, vfs, vm};
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use sys::fallible;
@@ -140,10 +141,16 @@ impl<S: System> Programs<S> {
         let [_, _, flags, owner] = event.values;
         let is_forbidden = self.table[p].control.no_new_privileges;
         let has = |flag| flags & flag != 0 && !is_forbidden;
+        let users = self.table[p].credentials.parts.of(Part::Users);
+        // In a container only its own users give anything.
+        let is_own =
+            |kind, id: u32| users == 0 || self.table.containers.map(users, kind).is_some_and(|map| map.outside == id);
+        let (user, group) = (owner as u32, (owner >> 32) as u32);
         let gain = Gain {
-            user: has(vfs::EXEC_SETUID).then_some(owner as u32),
-            group: has(vfs::EXEC_SETGID).then_some((owner >> 32) as u32),
-            file,
+            user: has(vfs::EXEC_SETUID).then_some(user).filter(|user| is_own(Kind::Users, *user)),
+            group: has(vfs::EXEC_SETGID).then_some(group).filter(|group| is_own(Kind::Groups, *group)),
+            file: file.filter(|_| users == 0),
+            superuser: self.table.superuser(p),
             is_forbidden,
             is_seen: self.is_traced_by_others(p),
         };

@@ -113,7 +113,7 @@ impl<S: System> Pm<S> {
     /// Signals one process or thread, if the user who named it the owner may. Where the queue has no room for a signal with details, it is
     /// SIGIO, as on Linux.
     fn signal_owner(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, event: &OwnerSignal) {
-        if !event.sender.may_signal(&self.programs.table[p].credentials.user) {
+        if !event.sender.may_signal(&self.programs.table[p].credentials) {
             return;
         }
         let info = event.signal.map(|signal| SigInfo::io(signal, event.reason, event.descriptor));

@@ -2,16 +2,27 @@
 
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
+use crate::state::containers::Kind;
 use crate::state::index::ThreadIndex;
 use crate::state::machine::Name;
 use crate::state::trace::Leaving;
 use crate::system::System;
-use abi::Errno;
 use abi::linux::nr;
+use abi::{Errno, Part};
 
 impl<S: System> Pm<S> {
     /// Makes the call `number` with arguments `a` for `t`.
     pub fn linux_call(&mut self, t: ThreadIndex, number: u32, a: &[u64; 7]) -> Step {
+        let p = self.programs.table.process_of(t);
+        if self.programs.table[p].credentials.parts.of(Part::Processes) != 0 {
+            let meant = self.programs.table.arguments_meant(p, number, a);
+            return self.call_meant(t, number, &meant);
+        }
+        self.call_meant(t, number, a)
+    }
+
+    /// Makes a call whose process numbers are the system's.
+    fn call_meant(&mut self, t: ThreadIndex, number: u32, a: &[u64; 7]) -> Step {
         let p = self.programs.table.process_of(t);
         if let Some(value) = self.programs.table.look_up(t, number) {
             return Step::Done(Ok(value));
@@ -33,6 +44,8 @@ impl<S: System> Pm<S> {
             nr::PROCESS_VM_READV => self.programs.process_vm(t, a, false).into(),
             nr::PROCESS_VM_WRITEV => self.programs.process_vm(t, a, true).into(),
             nr::RESTART_SYSCALL => self.restart_syscall(t),
+            nr::UNSHARE => self.unshare(t, a[0]).into(),
+            nr::SETNS => self.programs.setns(t, a[0] as i32, a[1] & 0xffff_ffff).into(),
             nr::PIDFD_OPEN => self.programs.pidfd_open(t, a[0] as i32, a[1]).into(),
             nr::PIDFD_GETFD => self.programs.pidfd_getfd(t, a).into(),
             nr::KCMP => self.programs.kcmp(t, a).into(),
@@ -89,7 +102,27 @@ impl<S: System> Pm<S> {
 
     fn id_call(&mut self, t: ThreadIndex, number: u32, a: &[u64; 7]) -> Option<Result<u64, Errno>> {
         let p = self.programs.table.process_of(t);
-        let (first, second, third) = (a[0] as u32, a[1] as u32, a[2] as u32);
+        let kind = match number {
+            nr::SETUID | nr::SETREUID | nr::SETRESUID => Some(Kind::Users),
+            nr::SETGID | nr::SETREGID | nr::SETRESGID => Some(Kind::Groups),
+            _ => None,
+        };
+        let own = |id: u64| match kind {
+            Some(kind) => self.programs.table.meant(p, kind, id as u32),
+            None => Ok(id as u32),
+        };
+        let (first, second, third) = match (own(a[0]), number) {
+            // The others have fewer arguments.
+            (Err(error), _) => return Some(Err(error)),
+            (Ok(first), nr::SETUID | nr::SETGID) => (first, 0, 0),
+            (Ok(first), _) => {
+                let third = if matches!(number, nr::SETRESUID | nr::SETRESGID) { own(a[2]) } else { Ok(0) };
+                match (own(a[1]), third) {
+                    (Ok(second), Ok(third)) => (first, second, third),
+                    (Err(error), _) | (_, Err(error)) => return Some(Err(error)),
+                }
+            }
+        };
         let credentials = &self.programs.table[p].credentials;
         Some(match number {
             nr::SETUID => self.programs.change_ids(p, |c, may| c.user.set(first, may.user)),
@@ -98,8 +131,8 @@ impl<S: System> Pm<S> {
             nr::SETREGID => self.programs.change_ids(p, |c, may| c.group.set_two(first, second, may.group)),
             nr::SETRESUID => self.programs.change_ids(p, |c, may| c.user.set_all(first, second, third, may.user)),
             nr::SETRESGID => self.programs.change_ids(p, |c, may| c.group.set_all(first, second, third, may.group)),
-            nr::GETRESUID => self.programs.get_three_ids(t, credentials.user, a),
-            nr::GETRESGID => self.programs.get_three_ids(t, credentials.group, a),
+            nr::GETRESUID => self.programs.get_three_ids(t, Kind::Users, credentials.user, a),
+            nr::GETRESGID => self.programs.get_three_ids(t, Kind::Groups, credentials.group, a),
             nr::SETFSUID => Ok(self.programs.set_file_user(p, first)),
             nr::SETFSGID => Ok(self.programs.set_file_group(p, first)),
             nr::GETGROUPS => self.programs.getgroups(t, a[0], a[1]),

@@ -68,7 +68,7 @@ impl<S: System> Pm<S> {
             self.finish(thread, result);
             return SyncStep::Later;
         }
-        SyncStep::Done(message.reply(result))
+        SyncStep::Done(message.reply(self.programs.table.result_shown(thread, result)))
     }
 
     /// The reply to a call that a predecessor had received; `None`: it is handled as any other.

@@ -41,6 +41,7 @@ impl<S: System> Pm<S> {
                 Err(error) => Err(error),
             },
             Request::SetSetting(ask) => self.set_setting(ask.what, ask.value),
+            Request::SetIdMap(ask) => self.programs.set_id_map(message.source, &ask),
             Request::Loads(_) => {
                 let [one, five, fifteen] = self.programs.load.averages();
                 return Loads::reply(message, 0, one, five, fifteen);
@@ -57,10 +58,10 @@ impl<S: System> Pm<S> {
             Request::WhoIs(ask) => match self.programs.table.find(ask.process) {
                 Some(t) => {
                     let process = &self.programs.table[self.programs.table.process_of(t)];
-                    let ids = process.credentials.effective_word();
+                    let ids = process.credentials.word_of_system();
                     let (pid, session, group) =
                         (process.pid() as u64, process.session() as u64, process.group() as u64);
-                    let capabilities = process.credentials.capabilities.effective();
+                    let capabilities = process.credentials.of_system();
                     return WhoIs::reply(message, 0, pid, ids, session, group, capabilities);
                 }
                 None => Err(Errno::ESRCH),
@@ -77,6 +78,7 @@ impl<S: System> Pm<S> {
             | Request::Threads(_)
             | Request::ProcessText(_)
             | Request::IpcObjects(_)
+            | Request::SetIdMap(_)
             | Request::Memory(_) => &["procfs"],
             Request::MachineName(_) | Request::SetMachineName(_) | Request::Setting(_) | Request::SetSetting(_) => {
                 &["procfs"]
@@ -99,7 +101,7 @@ impl<S: System> Pm<S> {
             pid => table.process_by_pid(pid)?,
         };
         let process = &mut table[p];
-        let ids = process.credentials.effective_word();
+        let ids = process.credentials.word_of_system();
         let (pid, main) = (process.pid(), process.main()?);
         process.enrolled = true;
         Some((table[main].endpoint(), pid, ids))

@@ -150,6 +150,7 @@ impl<S: System> Programs<S> {
     pub(super) fn is_meant(&self, p: ProcessIndex, which: u64, who: u32, index: ProcessIndex) -> bool {
         let (own, other) = (&self.table[p], &self.table[index]);
         other.is_alive()
+            && self.table.sees(p, index)
             && match (which, who) {
                 (PRIO_PROCESS, 0) => index == p,
                 (PRIO_PROCESS, _) => self.table.process_by_pid(who) == Some(index),

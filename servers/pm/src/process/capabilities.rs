@@ -102,7 +102,7 @@ impl<S: System> Programs<S> {
             self.write_u32(t, header, VERSIONS[0].0)?;
             return Err(Errno::EINVAL);
         };
-        let pid = (word >> 32) as i32;
+        let pid = self.table.pid_meant(self.table.process_of(t), (word >> 32) as i32);
         if pid < 0 {
             return Err(Errno::EINVAL);
         }

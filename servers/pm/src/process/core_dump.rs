@@ -166,7 +166,8 @@ impl<S: System> Pm<S> {
     fn equip_writer(&mut self, t: ThreadIndex, endpoint: Endpoint, identity: Identity) -> Result<()> {
         let dumped = self.programs.table[t].endpoint();
         self.programs.system.vm_fork(Endpoint::NONE, endpoint, false, identity.pid)?;
-        self.programs.system.vfs_fork(dumped, endpoint, identity, 0)
+        let parts = self.programs.table[self.programs.table.process_of(t)].credentials.parts;
+        self.programs.system.vfs_fork(dumped, endpoint, identity, 0, parts)
     }
 
     /// A process has ended: what follows for a dump that it had a part in.

@@ -16,7 +16,8 @@ impl<S: System> Programs<S> {
         let (code, status) = event.code_and_status();
         let child = &self.table[p];
         let ticks = child.ended_run_ns / CLOCK_TICK_NS;
-        SigInfo::child(code, child.pid(), child.credentials.user.real, status, ticks)
+        let pid = child.parent().map_or(child.pid(), |parent| self.table.pid_shown(parent, child.pid()));
+        SigInfo::child(code, pid, child.credentials.user.real, status, ticks)
     }
 
     /// Frees a zombie; adds its times to those of its parent.
@@ -76,6 +77,9 @@ impl<S: System> Pm<S> {
 
     /// Reports the end of a process to parent, children, vfs and tty. May be done again.
     pub fn settle_end(&mut self, p: ProcessIndex, ending: Ending) {
+        if self.programs.table.is_first_of_container(p) {
+            self.end_container(p);
+        }
         self.programs.table.strip_zombie(p);
         self.end_vfork(p);
         self.leave_jobs(p);
@@ -90,6 +94,16 @@ impl<S: System> Pm<S> {
             self.tell_parent_of_end(p, ending);
         }
         self.programs.table.end_settled(p);
+    }
+
+    /// The first process of a container has ended: so do all others of it.
+    fn end_container(&mut self, first: ProcessIndex) {
+        for member in self.programs.table.positions() {
+            let table = &self.programs.table;
+            if member != first && table.is_used(member) && table.sees(first, member) && table[member].is_alive() {
+                self.exit_process(member, Ending::Killed(Signal::KILL));
+            }
+        }
     }
 
     /// Takes a thread out of the kernel, vm, vfs and the tables.

@@ -9,9 +9,10 @@ use crate::state::signal::{Signal, action, frame::AltStack};
 use crate::state::thread::Doing;
 use crate::state::trace;
 use crate::system::System;
+use abi::container::PART_FLAGS;
 use abi::linux::nr;
 use abi::registers::Registers;
-use abi::{Capability, Endpoint, Errno, vfs};
+use abi::{Capability, Endpoint, Errno, Part, Parts, vfs};
 
 /// Flags of `clone`.
 mod flag {
@@ -34,8 +35,8 @@ mod flag {
     pub const CLEAR_SIGHAND: u64 = 0x1_0000_0000;
     /// What clone3 does not know, and what only clone ignores.
     pub const UNKNOWN: u64 = !0x3_ffff_ffff | 0x40_0000;
-    /// Namespaces and control groups, which Skink does not have.
-    pub const NAMESPACES: u64 = 0x7e02_0000 | 0x80 | 0x2_0000_0000;
+    /// A namespace of clocks, and a control group to begin in, which Skink does not have.
+    pub const UNSUPPORTED: u64 = 0x80 | 0x2_0000_0000;
 }
 
 /// Sizes of `struct clone_args` that are known.
@@ -56,6 +57,8 @@ struct Request {
     thread_local: u64,
     /// Where the descriptor of the child goes.
     pidfd: u64,
+    /// The containers of the child, if they are not its parent's.
+    container: Option<Parts>,
 }
 
 impl Request {
@@ -72,7 +75,10 @@ impl Request {
             || self.exit_signal > 64;
         // As Linux 6.1: a pidfd is of a process.
         let of_thread = self.has(flag::PIDFD) && self.has(flag::THREAD | flag::DETACHED);
-        if nonsense || of_thread || self.has(flag::NAMESPACES) {
+        // A container is of a process, whose directories are its own where its mounts are.
+        let shares_container = self.has(PART_FLAGS) && self.has(flag::THREAD | flag::PARENT)
+            || self.has(Part::Mounts.flag() | Part::Users.flag()) && self.has(flag::FS);
+        if nonsense || of_thread || shares_container || self.has(flag::UNSUPPORTED) {
             return Err(Errno::EINVAL);
         }
         Ok(())
@@ -106,7 +112,7 @@ impl<S: System> Programs<S> {
             return Err(Errno::EINVAL);
         }
         let stack = stack.wrapping_add(stack_bytes);
-        Ok(Request { flags, exit_signal, stack, parent_tid, child_tid, thread_local, pidfd })
+        Ok(Request { flags, exit_signal, stack, parent_tid, child_tid, thread_local, pidfd, container: None })
     }
 
     /// Checks that the end of a structure, which a later Linux knows, is zero. `E2BIG`.
@@ -128,7 +134,9 @@ impl<S: System> Programs<S> {
         let own = &self.table[p];
         let is_within = self.table.threads_of_user(own.credentials.user.real) < own.limits.soft(limits::NPROC) as usize;
         let who = &own.credentials;
-        let is_exempt = who.user.real == 0 || who.has(Capability::SysResource) || who.has(Capability::SysAdmin);
+        let is_exempt = !who.is_contained() && who.user.real == 0
+            || who.has(Capability::SysResource)
+            || who.has(Capability::SysAdmin);
         if is_exempt || is_within { Ok(()) } else { Err(Errno::EAGAIN) }
     }
 
@@ -155,9 +163,10 @@ impl<S: System> Programs<S> {
     }
 
     fn new_process(&mut self, parent: ProcessIndex, request: &Request) -> Result<ProcessIndex, Errno> {
+        let container = self.container_of_child(parent, request.container)?;
         let process = self.table.allocate_process()?;
         let (now_ns, _) = self.system.time_ns();
-        self.table.enter_child(process, parent, request.has(flag::PARENT), now_ns)?;
+        self.table.enter_child(process, parent, request.has(flag::PARENT), container, now_ns)?;
         self.table.renew_memory(process);
         let memory = self.table[if request.has(flag::VM) { parent } else { process }].memory;
         let child = &mut self.table[process];
@@ -175,7 +184,8 @@ impl<S: System> Programs<S> {
         let endpoint = self.table[child].endpoint();
         let identity = self.table[self.table.process_of(child)].identity();
         self.system.vm_fork(parent, endpoint, request.has(flag::VM), identity.pid)?;
-        self.system.vfs_fork(parent, endpoint, identity, request.vfs_flags())?;
+        let parts = self.table[self.table.process_of(child)].credentials.parts;
+        self.system.vfs_fork(parent, endpoint, identity, request.vfs_flags(), parts)?;
         if request.stack != 0 || request.has(flag::SETTLS) {
             let mut registers = Registers::ZERO;
             self.system.registers(endpoint, &mut registers)?;
@@ -187,10 +197,12 @@ impl<S: System> Programs<S> {
             }
             self.system.set_registers(endpoint, &registers, 0)?;
         }
-        let tid = self.table[child].tid().to_le_bytes();
+        let tid = self.table[child].tid();
         if request.has(flag::PARENT_SETTID) {
-            self.system.write(parent, request.parent_tid, &tid)?;
+            let by = self.table.find(parent).map_or(tid, |t| self.table.pid_shown(self.table.process_of(t), tid));
+            self.system.write(parent, request.parent_tid, &by.to_le_bytes())?;
         }
+        let tid = self.table.pid_shown(self.table.process_of(child), tid).to_le_bytes();
         if request.has(flag::CHILD_SETTID) {
             // As Linux: a bad address of the child is ignored.
             let _ = self.system.write(endpoint, request.child_tid, &tid);
@@ -241,6 +253,7 @@ impl<S: System> Pm<S> {
                 child_tid: a[3],
                 thread_local: a[4],
                 pidfd: a[2],
+                container: None,
             }),
             _ => self.programs.clone3_request(t, a[0], a[1]),
         };
@@ -257,6 +270,8 @@ impl<S: System> Pm<S> {
         let parent = self.programs.table.process_of(t);
         self.programs.check_process_limit(parent)?;
         let parent_endpoint = self.programs.table[t].endpoint();
+        let container = if request.has(PART_FLAGS) { Some(self.make_container(parent, request.flags)?) } else { None };
+        let request = &Request { container, ..*request };
         let endpoint = self.programs.system.fork(parent_endpoint)?;
         let made = self.programs.enter_in_table(t, endpoint, request);
         let child = match made {
@@ -266,7 +281,13 @@ impl<S: System> Pm<S> {
                 return Err(error);
             }
         };
+        if let Some(parts) = container {
+            self.enter_container(self.programs.table.process_of(child), parts);
+        }
         let equipped = self.programs.equip(parent_endpoint, child, request);
+        if container.is_some() && equipped.is_ok() {
+            self.programs.tell_vfs_ids(self.programs.table.process_of(child));
+        }
         let equipped = equipped.and_then(|()| self.programs.open_pidfd_of_child(t, child, request));
         if let Err(error) = equipped {
             self.undo(child, request);

@@ -49,7 +49,8 @@ impl<S: System> Programs<S> {
     fn mark_owner_died(&mut self, t: ThreadIndex, entry: u64, offset: u64) -> Result<()> {
         let address = (entry & !INHERITS).wrapping_add(offset);
         let word = u32::from_le_bytes(self.read_bytes(t, address)?);
-        if word & TID == self.table[t].tid() && address.is_multiple_of(4) {
+        let own = self.table.pid_shown(self.table.process_of(t), self.table[t].tid());
+        if word & TID == own && address.is_multiple_of(4) {
             self.write_u32(t, address, word & WAITERS | OWNER_DIED)?;
             self.system.wake_futex(self.table[t].endpoint(), address);
         }

@@ -1,10 +1,11 @@
 //! The calls about user and group ids. Every change is told to vfs, which checks permissions.
 
 use crate::programs::Programs;
+use crate::state::containers::Kind;
 use crate::state::credentials::{Credentials, Ids};
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::system::{FileIds, System};
-use abi::{Capability, Errno, limits};
+use abi::{Capability, Errno, Part, limits};
 use alloc::rc::Rc;
 use sys::fallible;
 
@@ -33,8 +34,10 @@ impl<S: System> Programs<S> {
     ) -> Result<u64> {
         let old = &self.table[p].credentials;
         let (mut credentials, user, before) = (old.clone(), old.user, old.effective_word());
-        change(&mut credentials, Rights { user: old.has(Capability::SetUid), group: old.has(Capability::SetGid) })?;
-        credentials.capabilities.follow_user(&user, &credentials.user);
+        let rights = Rights { user: old.has_inside(Capability::SetUid), group: old.has_inside(Capability::SetGid) };
+        change(&mut credentials, rights)?;
+        let superuser = self.table.superuser(p);
+        credentials.capabilities.follow_user(&user.seen_by(superuser), &credentials.user.seen_by(superuser));
         if credentials.effective_word() != before {
             // What it has in memory is its former user's.
             self.table[p].control.dumpable = false;
@@ -55,20 +58,22 @@ impl<S: System> Programs<S> {
         let mut next = self.table[p].main();
         while let Some(t) = next {
             next = self.table[t].next();
+            let superuser = self.table.superuser(p);
             let credentials = &self.table[p].credentials;
             let ids = FileIds {
                 effective: credentials.file_word(),
                 real: credentials.real_word(),
                 capabilities: credentials.capabilities.effective(),
-                real_capabilities: credentials.capabilities.of_real_user(credentials.user.real),
+                real_capabilities: credentials.capabilities.of_real_user(credentials.user.seen_by(superuser).real),
             };
             self.system.vfs_set_ids(self.table[t].endpoint(), ids, credentials.groups());
         }
     }
 
     /// `getresuid`, `getresgid`.
-    pub fn get_three_ids(&mut self, t: ThreadIndex, ids: Ids, a: &[u64; 7]) -> Result<u64> {
+    pub fn get_three_ids(&mut self, t: ThreadIndex, kind: Kind, ids: Ids, a: &[u64; 7]) -> Result<u64> {
         for (address, id) in a.iter().zip([ids.real, ids.effective, ids.saved]) {
+            let id = self.table.seen(self.table.process_of(t), kind, id);
             self.write_u32(t, *address, id)?;
         }
         Ok(0)
@@ -76,30 +81,38 @@ impl<S: System> Programs<S> {
 
     /// `setfsuid`: returns the old id of file accesses, whether the new one is allowed or not.
     pub fn set_file_user(&mut self, p: ProcessIndex, id: u32) -> u64 {
+        let (meant, superuser) = (self.table.meant(p, Kind::Users, id), self.table.superuser(p));
         let credentials = &mut self.table[p].credentials;
-        let may = credentials.has(Capability::SetUid);
-        let old = credentials.user.file;
-        if credentials.user.set_file(id, may) {
-            credentials.capabilities.follow_file_user(old, id);
+        let may = credentials.has_inside(Capability::SetUid);
+        let before = credentials.user;
+        if let Ok(id) = meant
+            && credentials.user.set_file(id, may)
+        {
+            let (old, new) = (before.seen_by(superuser).file, credentials.user.seen_by(superuser).file);
+            credentials.capabilities.follow_file_user(old, new);
             self.tell_vfs_ids(p);
         }
-        u64::from(old)
+        u64::from(self.table.seen(p, Kind::Users, before.file))
     }
 
     /// `setfsgid`, as `setfsuid`.
     pub fn set_file_group(&mut self, p: ProcessIndex, id: u32) -> u64 {
+        let meant = self.table.meant(p, Kind::Groups, id);
         let credentials = &mut self.table[p].credentials;
-        let may = credentials.has(Capability::SetGid);
+        let may = credentials.has_inside(Capability::SetGid);
         let old = credentials.group.file;
-        if credentials.group.set_file(id, may) {
+        if let Ok(id) = meant
+            && credentials.group.set_file(id, may)
+        {
             self.tell_vfs_ids(p);
         }
-        u64::from(old)
+        u64::from(self.table.seen(p, Kind::Groups, old))
     }
 
     /// `getgroups(count, list)`.
     pub fn getgroups(&mut self, t: ThreadIndex, count: u64, address: u64) -> Result<u64> {
-        let groups = self.table[self.table.process_of(t)].credentials.groups();
+        let p = self.table.process_of(t);
+        let groups = self.table[p].credentials.groups();
         let have = groups.len() as u64;
         if count == 0 {
             return Ok(have);
@@ -107,7 +120,8 @@ impl<S: System> Programs<S> {
         if (count as i32) < 0 || count < have {
             return Err(Errno::EINVAL);
         }
-        let bytes = fallible::collect(groups.iter().map(|group| group.to_le_bytes()))?;
+        let bytes =
+            fallible::collect(groups.iter().map(|group| self.table.seen(p, Kind::Groups, *group).to_le_bytes()))?;
         self.write_bytes(t, address, bytes.as_flattened())?;
         Ok(have)
     }
@@ -115,7 +129,9 @@ impl<S: System> Programs<S> {
     /// `setgroups(count, list)`: with CAP_SETGID.
     pub fn setgroups(&mut self, t: ThreadIndex, count: u64, address: u64) -> Result<u64> {
         let p = self.table.process_of(t);
-        if !self.table[p].credentials.has(Capability::SetGid) {
+        let who = &self.table[p].credentials;
+        let is_allowed = self.table.containers.allows_setgroups(who.parts.of(Part::Users));
+        if !who.has_inside(Capability::SetGid) || !is_allowed {
             return Err(Errno::EPERM);
         }
         if count > limits::GROUPS as u64 {
@@ -124,6 +140,9 @@ impl<S: System> Programs<S> {
         let mut bytes = fallible::filled([0; 4], count as usize)?;
         self.system.read(self.table[t].endpoint(), address, bytes.as_flattened_mut())?;
         let mut groups = fallible::collect(bytes.into_iter().map(u32::from_le_bytes))?;
+        for group in &mut groups {
+            *group = self.table.meant(p, Kind::Groups, *group)?;
+        }
         // getgroups shows them in this order.
         groups.sort_unstable();
         self.table[p].credentials.groups = Some(Rc::new(groups));

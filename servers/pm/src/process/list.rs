@@ -2,16 +2,17 @@
 
 use crate::pm::Pm;
 use crate::programs::Programs;
+use crate::state::containers::Kind;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits;
-use crate::state::pid::{Holder, PID_LIMIT};
+use crate::state::pid::Holder;
 use crate::state::process::{Life, Process};
 use crate::state::services::Service;
 use crate::state::signal::{Action, action};
 use crate::system::System;
 use abi::info::state;
 use abi::pm::{self, ProcessRecord, Threads};
-use abi::{Endpoint, Errno, GrantId};
+use abi::{Endpoint, Errno, GrantId, Part, Word};
 use alloc::vec::Vec;
 use sys::fallible::{self, TryVec};
 use zerocopy::IntoBytes;
@@ -61,6 +62,7 @@ impl<S: System> Programs<S> {
             signals_shared: process.pending.set().0,
             signals_ignored: action::signals_where(&process.actions, Action::is_ignored).0,
             signals_caught: action::signals_where(&process.actions, Action::is_handled).0,
+            parts: process.credentials.parts.to_word(),
             name: process.name,
             ..ProcessRecord::default()
         };
@@ -115,10 +117,28 @@ impl<S: System> Programs<S> {
                 let limits = process.limits.iter().flat_map(|limit| [limit.soft, limit.hard]);
                 fallible::collect(limits.flat_map(u64::to_le_bytes))?
             }
+            pm::TEXT_USER_MAP => self.map_text(process, Kind::Users)?,
+            pm::TEXT_GROUP_MAP => self.map_text(process, Kind::Groups)?,
+            pm::TEXT_SETGROUPS => {
+                let users = process.credentials.parts.of(Part::Users);
+                fallible::copied(self.table.containers.setgroups_text(users).as_bytes())?
+            }
             _ => return Err(Errno::EINVAL),
         };
         text.truncate(bytes as usize);
         if text.is_empty() { Ok(0) } else { self.system.write_grant(requester, grant, &text) }
+    }
+
+    /// First id inside, first id outside and their number, as u32; nothing if there is none.
+    fn map_text(&self, process: &Process, kind: Kind) -> Result<Vec<u8>> {
+        let map = match process.credentials.parts.of(Part::Users) {
+            0 => [0, 0, u32::MAX],
+            users => match self.table.containers.map(users, kind) {
+                Some(map) => [map.inside, self.table.containers.named_above(users, kind, map.outside), 1],
+                None => return Ok(Vec::new()),
+            },
+        };
+        fallible::collect(map.into_iter().flat_map(u32::to_le_bytes))
     }
 
     fn memory_text(&mut self, t: ThreadIndex, range: core::ops::Range<u64>, bytes: u64) -> Result<Vec<u8>> {
@@ -134,7 +154,7 @@ impl<S: System> Pm<S> {
     pub fn list(&mut self, requester: Endpoint, first_pid: u64, grant: GrantId, bytes: u64) -> Result<u64> {
         let room = (bytes / RECORD_BYTES).min(MAX_RECORDS) as usize;
         let mut out = Vec::new();
-        for pid in first_pid.max(1)..PID_LIMIT as u64 {
+        for pid in first_pid.max(1)..self.programs.table.pids_end().into() {
             if out.len() / RECORD_BYTES as usize == room {
                 break;
             }

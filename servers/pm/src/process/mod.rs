@@ -4,6 +4,7 @@
 
 mod attributes;
 mod capabilities;
+mod containers;
 mod control;
 mod core_dump;
 mod exit;

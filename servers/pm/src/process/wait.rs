@@ -152,6 +152,7 @@ impl<S: System> Programs<S> {
             (0, _) => {}
             (address, false) => self.write_u32(t, address, status)?,
             (address, true) => {
+                let id = self.table.pid_shown(self.table.process_of(t), id);
                 let info = SigInfo::child(code, id, user, value, 0).to_bytes();
                 self.write_bytes(t, address, &info)?;
             }

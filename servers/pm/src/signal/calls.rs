@@ -8,9 +8,10 @@ use crate::state::signal::action::{ACTION_BYTES, Action};
 use crate::state::signal::frame::{self, AltStack, STACK_BYTES};
 use crate::state::signal::info::{KEPT_BYTES, SigInfo, code};
 use crate::state::signal::{Disposition, Set, Signal};
+use crate::state::table::Table;
 use crate::system::System;
 use abi::registers::Registers;
-use abi::{Capability, Errno};
+use abi::{Capability, Errno, Part};
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -162,7 +163,8 @@ impl<S: System> Pm<S> {
 
     fn user_info(&self, p: ProcessIndex, signal: Option<Signal>, code: i32) -> Option<SigInfo> {
         let sender = &self.programs.table[p];
-        signal.map(|signal| SigInfo::user(signal, code, sender.pid(), sender.credentials.user.real))
+        let pid = self.programs.table.pid_shown(p, sender.pid());
+        signal.map(|signal| SigInfo::user(signal, code, pid, sender.credentials.user.real))
     }
 
     /// Sends, if the sender may. Without a signal only the right is checked.
@@ -173,12 +175,19 @@ impl<S: System> Pm<S> {
         thread: Option<ThreadIndex>,
         info: Option<SigInfo>,
     ) -> Result<u64> {
+        if !self.programs.table.sees(sender, target) {
+            return Err(Errno::ESRCH);
+        }
         let (from, to) = (&self.programs.table[sender], &self.programs.table[target]);
         let continues = info.is_some_and(|info| info.signal == Signal::CONT) && from.session() == to.session();
-        if !continues && !from.credentials.may_signal(&to.credentials.user) {
+        if !continues && !from.credentials.may_signal(&to.credentials) {
             return Err(Errno::EPERM);
         }
+        // As on Linux nobody inside can end or stop the first process of a container.
+        let is_own_first = self.programs.table[sender].credentials.parts.of(Part::Processes) != 0
+            && self.programs.table.is_first_of_container(target);
         match info {
+            Some(info) if is_own_first && matches!(info.signal, Signal::KILL | Signal::STOP) => Ok(0),
             Some(info) => self.send(target, thread, info).map(|()| 0),
             None => Ok(0),
         }
@@ -189,7 +198,9 @@ impl<S: System> Pm<S> {
         let info = self.user_info(p, signal, code::USER);
         let mut outcome = Err(Errno::ESRCH);
         for target in self.programs.table.positions() {
-            if self.programs.table.is_used(target) && target != p && !self.programs.table.is_first(target) {
+            let table = &self.programs.table;
+            let is_spared = |of: &Table| of.is_first(target) || of.sees(target, p) && of.is_first_of_container(target);
+            if table.is_used(target) && target != p && table.sees(p, target) && !is_spared(table) {
                 let sent = self.signal_checked(p, target, None, info);
                 outcome = outcome.or(sent);
             }

@@ -119,7 +119,7 @@ impl<S: System> Pm<S> {
         if self.programs.table.is_traced(thread) {
             // Whatever is to be done with the result is done when it comes back with it.
             self.programs.table[thread].doing = Doing::Ended(result);
-            return self.let_return(thread, result);
+            return self.let_return(thread, self.programs.table.result_shown(thread, result));
         }
         if self.programs.table[process].stopped().is_some() {
             self.programs.table[thread].doing = Doing::Ended(result);
@@ -127,6 +127,7 @@ impl<S: System> Pm<S> {
         }
         self.programs.table[thread].doing = Doing::Running;
         let endpoint = self.programs.table[thread].endpoint();
+        let result = self.programs.table.result_shown(thread, result);
         // A call to be repeated needs its registers changed even when no signal is left.
         if !self.programs.table.has_work(thread) && result != Err(Errno::ERESTARTSYS) {
             self.programs.system.reply(endpoint, result);

@@ -2,7 +2,8 @@
 //! Pure: telling vfs about a change is the caller's business.
 
 use super::capabilities::{Capabilities, Exec};
-use abi::{Capability, Errno, vfs::FileCapabilities};
+use super::containers::OVERFLOW_ID;
+use abi::{Capability, CapabilitySet, Errno, Part, Parts, vfs::FileCapabilities};
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
@@ -31,6 +32,17 @@ impl Ids {
 
     fn are_all(&self, id: u32) -> bool {
         id == self.real && id == self.effective && id == self.saved
+    }
+
+    /// The same with 0 for this superuser, and for nobody else.
+    pub fn seen_by(&self, superuser: Option<u32>) -> Ids {
+        let seen = |id| match id {
+            id if Some(id) == superuser => 0,
+            0 => u32::MAX,
+            id => id,
+        };
+        let Ids { real, effective, saved, file } = *self;
+        Ids { real: seen(real), effective: seen(effective), saved: seen(saved), file: seen(file) }
     }
 
     /// Whether the real, effective or saved one is this.
@@ -119,6 +131,8 @@ pub struct Gain {
     pub is_forbidden: bool,
     /// Somebody traces the process who could use what it gains.
     pub is_seen: bool,
+    /// The id of the superuser among whose users it is; `None`: there is none.
+    pub superuser: Option<u32>,
 }
 
 /// Who a process is.
@@ -132,6 +146,8 @@ pub struct Credentials {
     pub groups: Option<Rc<Vec<u32>>>,
     /// Rights.
     pub capabilities: Capabilities,
+    /// Its containers. Among users of their own rights count for what is theirs alone.
+    pub parts: Parts,
 }
 
 impl Credentials {
@@ -140,15 +156,38 @@ impl Credentials {
         self.groups.as_ref().map_or(&[], |groups| groups.as_slice())
     }
 
-    /// Whether it has this right now.
+    /// Whether it has this right over the system now.
     pub fn has(&self, capability: Capability) -> bool {
+        self.capabilities.effective().has(capability) && !self.is_contained()
+    }
+
+    /// Whether it has this right over what belongs to the users among whom it is.
+    pub fn has_inside(&self, capability: Capability) -> bool {
         self.capabilities.effective().has(capability)
     }
 
-    /// May send a signal to a process with the user ids `target` (kill(2)).
-    pub fn may_signal(&self, target: &Ids) -> bool {
+    /// Whether it is among users of a container's own.
+    pub fn is_contained(&self) -> bool {
+        self.parts.of(Part::Users) != 0
+    }
+
+    /// Whether it has this right over a process.
+    pub fn has_over(&self, capability: Capability, target: &Credentials) -> bool {
+        let are_equal = self.parts.of(Part::Users) == target.parts.of(Part::Users);
+        self.has(capability) || are_equal && self.has_inside(capability)
+    }
+
+    /// Its effective capabilities, as far as they are rights over the system.
+    pub fn of_system(&self) -> CapabilitySet {
+        if self.is_contained() { CapabilitySet::EMPTY } else { self.capabilities.effective() }
+    }
+
+    /// May send a signal to a process with these credentials (kill(2)).
+    pub fn may_signal(&self, target: &Credentials) -> bool {
         let own = [self.user.real, self.user.effective];
-        self.has(Capability::Kill) || own.contains(&target.real) || own.contains(&target.saved)
+        let is_right = self.has_over(Capability::Kill, target);
+        let target = &target.user;
+        is_right || own.contains(&target.real) || own.contains(&target.saved)
     }
 
     /// All user and all group ids of a process are the real ones of this.
@@ -159,7 +198,7 @@ impl Credentials {
     /// May look into a process with these credentials (ptrace(2)): it is its owner, and has at least its rights.
     pub fn may_inspect(&self, target: &Credentials) -> bool {
         let is_above = self.capabilities.permitted().contains(target.capabilities.permitted());
-        self.has(Capability::SysPtrace) || self.owns(target) && is_above
+        self.has_over(Capability::SysPtrace, target) || self.owns(target) && is_above
     }
 
     /// execve(2) of a file whose bits say that it runs as this user, and as this group. Returns whether the C library must not trust its
@@ -173,7 +212,12 @@ impl Credentials {
             new.group.effective = group;
         }
         let is_set_id = new.user.effective != new.user.real || new.group.effective != new.group.real;
-        let exec = Exec { user: new.user, is_set_id, file: gain.file, gains_none: gain.is_forbidden || gain.is_seen };
+        let exec = Exec {
+            user: new.user.seen_by(gain.superuser),
+            is_set_id,
+            file: gain.file,
+            gains_none: gain.is_forbidden || gain.is_seen,
+        };
         let after = self.capabilities.after_exec(&exec)?;
         if after.is_reduced && (gain.is_forbidden || !self.has(Capability::SetUid)) {
             (new.user.effective, new.group.effective) = (new.user.real, new.group.real);
@@ -192,6 +236,12 @@ impl Credentials {
     /// Effective ids, packed the same way.
     pub fn effective_word(&self) -> u64 {
         self.user.effective as u64 | (self.group.effective as u64) << 32
+    }
+
+    /// Effective ids as services are told: the system's superuser in a container is none of theirs.
+    pub fn word_of_system(&self) -> u64 {
+        let is_superuser = self.is_contained() && self.user.effective == 0;
+        if is_superuser { u64::from(OVERFLOW_ID) | u64::from(OVERFLOW_ID) << 32 } else { self.effective_word() }
     }
 
     /// Real ids, packed the same way.
@@ -243,8 +293,13 @@ mod tests {
     fn signals_need_a_common_user_or_root() {
         let user =
             |id| Credentials { user: Ids::all(id), capabilities: Capabilities::of_user(id), ..Default::default() };
-        assert!(user(0).may_signal(&Ids::all(7)));
-        assert!(user(7).may_signal(&Ids { real: 7, effective: 0, saved: 0, file: 0 }));
-        assert!(!user(7).may_signal(&Ids { real: 0, effective: 7, saved: 0, file: 7 }));
+        let of = |user| Credentials { user, ..Default::default() };
+        assert!(user(0).may_signal(&of(Ids::all(7))));
+        assert!(user(7).may_signal(&of(Ids { real: 7, effective: 0, saved: 0, file: 0 })));
+        assert!(!user(7).may_signal(&of(Ids { real: 0, effective: 7, saved: 0, file: 7 })));
+        let parts = Parts::SYSTEM.inside(1, Part::Users.flag());
+        let contained = Credentials { parts, ..user(0) };
+        assert!(!contained.may_signal(&of(Ids::all(7))) && !contained.has(Capability::Kill));
+        assert!(contained.may_signal(&Credentials { parts, ..of(Ids::all(7)) }));
     }
 }

@@ -5,6 +5,7 @@
 
 use super::index::ProcessIndex;
 use super::table::Table;
+use abi::Part;
 
 impl Table {
     /// The children of a process, first those that have something to report.
@@ -23,12 +24,15 @@ impl Table {
     }
 
     /// Who adopts the children of a process that ends: its nearest ancestor that has asked for it (PR_SET_CHILD_SUBREAPER), or else the
-    /// first process.
+    /// first process of its container, or of all.
     pub fn adopter_of_children(&self, process: ProcessIndex) -> Option<ProcessIndex> {
         let ancestors = core::iter::successors(self[process].parent, |ancestor| self[*ancestor].parent);
         let mut subreapers =
             ancestors.filter(|ancestor| self[*ancestor].control.subreaper && self[*ancestor].is_alive());
-        subreapers.next().or(self.first()).filter(|adopter| *adopter != process)
+        let container = self[process].credentials.parts.of(Part::Processes);
+        let of_container = self.first_of_container(container).filter(|first| *first != process);
+        let subreaper = subreapers.next().filter(|one| self[*one].credentials.parts.of(Part::Processes) == container);
+        subreaper.or(of_container).or(self.first()).filter(|adopter| *adopter != process)
     }
 
     /// Makes a child of another process a child of `parent`.
@@ -157,7 +161,7 @@ mod tests {
         table.enter_first_process(first, 1, 0);
         let add = |_| {
             let child = table.allocate_process().unwrap();
-            table.enter_child(child, first, false, 0).unwrap();
+            table.enter_child(child, first, false, 0, 0).unwrap();
             child
         };
         let children = (0..children).map(add).collect();

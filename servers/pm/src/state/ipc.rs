@@ -2,7 +2,7 @@
 
 use super::credentials::Credentials;
 use super::index::ThreadIndex;
-use abi::{Capability, Endpoint, Errno, pm::IpcRecord};
+use abi::{Capability, Endpoint, Errno, Part, pm::IpcRecord};
 use alloc::vec::Vec;
 use server::quota::Quota;
 use sys::fallible::TryVec;
@@ -18,6 +18,8 @@ const IPC_EXCL: u64 = 0o2000;
 /// The head of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
+    /// The container that it is in.
+    container: u8,
     /// 0: private.
     key: u32,
     id: u32,
@@ -40,6 +42,9 @@ impl Head {
 
     /// Returns whether a process with these ids has these rights (`READ`, `ALTER`).
     pub fn allows(&self, who: &Credentials, rights: u32) -> bool {
+        if !self.is_seen_by(who) {
+            return false;
+        }
         let (user, group) = (who.user.effective, who.group.effective);
         let shift = match () {
             () if user == self.owner.0 || user == self.creator.0 => 6,
@@ -47,6 +52,16 @@ impl Head {
             () => 0,
         };
         who.has(Capability::IpcOwner) || self.mode >> shift & rights == rights
+    }
+
+    /// Whether it is in the same container as a process.
+    pub fn is_seen_by(&self, who: &Credentials) -> bool {
+        self.container == who.parts.of(Part::Ipc)
+    }
+
+    /// The container that it is in.
+    pub fn container(&self) -> u8 {
+        self.container
     }
 
     fn has_group(&self, group: u32) -> bool {
@@ -65,6 +80,9 @@ impl Head {
 
     /// Returns whether a process with these ids may change or remove it.
     pub fn is_owned_by(&self, who: &Credentials) -> bool {
+        if !self.is_seen_by(who) {
+            return false;
+        }
         let user = who.user.effective;
         who.has(Capability::SysAdmin) || user == self.owner.0 || user == self.creator.0
     }
@@ -133,7 +151,9 @@ impl<T: Object> Objects<T> {
         who: &Credentials,
         fits: impl FnOnce(&T) -> Result<(), Errno>,
     ) -> Result<Option<u32>, Errno> {
-        let Some(object) = self.iter().find(|object| key != 0 && object.head().key == key) else {
+        let Some(object) =
+            self.iter().find(|object| key != 0 && object.head().key == key && object.head().is_seen_by(who))
+        else {
             return if key == 0 || flags & IPC_CREAT != 0 { Ok(None) } else { Err(Errno::ENOENT) };
         };
         if flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL {
@@ -202,7 +222,9 @@ impl<T: Object> Objects<T> {
         let id = (self.made % (i32::MAX as u32 / capacity)) * capacity + free as u32;
         self.made += 1;
         let owner = (who.user.effective, who.group.effective);
-        let head = Head { key, id, user: who.user.real, owner, creator: owner, mode: mode & 0o777, changed_s: now_s };
+        let container = who.parts.of(Part::Ipc);
+        let (user, mode) = (who.user.real, mode & 0o777);
+        let head = Head { container, key, id, user, owner, creator: owner, mode, changed_s: now_s };
         match self.places.get_mut(free) {
             Some(place) => *place = Some(build(head)),
             None => self.places.try_push(Some(build(head)))?,
@@ -216,6 +238,15 @@ impl<T: Object> Objects<T> {
             return Err(Errno::EPERM);
         }
         self.take(id)
+    }
+
+    /// Takes all objects out of the table that `is_meant` says.
+    pub fn take_where(&mut self, is_meant: impl Fn(&T) -> bool) {
+        for place in &mut self.places {
+            if let Some(object) = place.take_if(|object| is_meant(object)) {
+                self.quota.give(object.head().user, 1);
+            }
+        }
     }
 
     /// Takes an object out of the table, whoever owns it. `EINVAL`.

@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
     /// Of sethostname(2).
-    Host,
+    Host = 0,
     /// Of setdomainname(2).
-    Domain,
+    Domain = 1,
 }
 
 /// Names and fate of the machine.

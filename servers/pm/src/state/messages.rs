@@ -161,6 +161,15 @@ impl Queues {
         })
     }
 
+    /// Removes the queues of containers that have ended.
+    pub fn forget(&mut self, is_lost: impl Fn(u8) -> bool) {
+        let Queues { all, bytes } = self;
+        for queue in all.iter().filter(|queue| is_lost(queue.head().container())) {
+            queue.letters.iter().for_each(|letter| bytes.give(letter.user, charge(letter.text.len())));
+        }
+        all.take_where(|queue| is_lost(queue.head().container()));
+    }
+
     /// Removes a queue with its messages. `EINVAL`, `EPERM`.
     pub fn remove(&mut self, id: u32, who: &Credentials) -> Result<Queue, Errno> {
         let queue = self.all.remove(id, who)?;

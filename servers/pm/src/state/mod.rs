@@ -5,6 +5,7 @@
 
 pub mod arguments;
 pub mod capabilities;
+pub mod containers;
 pub mod control;
 pub mod core_dump;
 pub mod credentials;

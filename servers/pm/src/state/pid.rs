@@ -5,6 +5,7 @@
 //! process or thread holds it and no process names it as its group or session: `uses` counts all of these.
 
 use super::index::{ProcessIndex, ThreadIndex};
+use abi::container::{CONTAINER_PIDS, CONTAINERS, PIDS_END, first_pid};
 use abi::{Errno, limits};
 use alloc::vec::Vec;
 
@@ -45,6 +46,8 @@ const FREE: Entry = Entry { holder: Holder::Nobody, uses: 0, member: None, gener
 pub struct Pids {
     entries: Vec<Entry>,
     last: u32,
+    /// The last id of each container, as it shows it.
+    last_contained: [u16; CONTAINERS],
     /// New ids are below this.
     bound: u32,
 }
@@ -53,7 +56,12 @@ impl Pids {
     /// No id is held. Id 1 is left to `claim`.
     #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
     pub fn new() -> Self {
-        Pids { entries: alloc::vec![FREE; PID_LIMIT as usize], last: 1, bound: PID_LIMIT }
+        Pids {
+            entries: alloc::vec![FREE; PIDS_END as usize],
+            last: 1,
+            last_contained: [0; CONTAINERS],
+            bound: PID_LIMIT,
+        }
     }
 
     /// The next free id, given to `holder`; `None` when all are in use.
@@ -67,6 +75,40 @@ impl Pids {
         let entry = &mut self.entries[found as usize];
         entry.generation = (entry.generation + 1) % GENERATIONS;
         Some(found)
+    }
+
+    /// As [`Pids::allocate`], for a container. It begins with 1, which is used once.
+    pub fn allocate_in(&mut self, container: u8, holder: Holder) -> Option<u32> {
+        if container == 0 {
+            return self.allocate(holder);
+        }
+        let first = first_pid(container);
+        let last = &mut self.last_contained[usize::from(container)];
+        let after = u32::from(*last) + 1;
+        let found = (after..CONTAINER_PIDS)
+            .chain(2..after.min(CONTAINER_PIDS))
+            .find(|number| self.entries[(first + number) as usize].uses == 0)?;
+        *last = found as u16;
+        let pid = first + found;
+        self.claim(pid, holder);
+        let entry = &mut self.entries[pid as usize];
+        entry.generation = (entry.generation + 1) % GENERATIONS;
+        Some(pid)
+    }
+
+    /// A container begins, with id 1.
+    pub fn begin_container(&mut self, container: u8) {
+        self.last_contained[usize::from(container)] = 0;
+    }
+
+    /// Whether a container has begun to give ids.
+    pub fn has_begun(&self, container: u8) -> bool {
+        self.last_contained[usize::from(container)] != 0
+    }
+
+    /// What all ids that are held are below.
+    pub fn end(&self) -> u32 {
+        if self.last_contained == [0; CONTAINERS] { PID_LIMIT } else { PIDS_END }
     }
 
     /// What new ids are below.

@@ -69,6 +69,8 @@ pub struct Process {
     pub pending: Pending,
     /// A thread of it may wait by a signalfd.
     pub watched: bool,
+    /// The container of processes that its children will be in, if it is another one (unshare, setns).
+    pub children: Option<u8>,
     /// m3ipc is told when a thread of it ends.
     pub enrolled: bool,
     /// The signal its end is told by; `None`: none.
@@ -149,6 +151,7 @@ impl Process {
             actions: [Action::default(); 64],
             pending: Pending::default(),
             watched: false,
+            children: None,
             enrolled: false,
             exit_signal: None,
             stopped: None,
@@ -271,6 +274,7 @@ impl Process {
         self.shares_memory = false;
         self.core_dump = CoreDump::None;
         self.watched = false;
+        self.children = None;
         self.ended_run_ns = 0;
         self.children_run_ns = 0;
     }

@@ -1,15 +1,16 @@
 //! Queries of the table: ids, groups and orphaned groups, what a signal does to a process, and which of the kernel's
 //! queues threads mean.
 
+use super::containers::Kind;
 use super::index::{ProcessIndex, ThreadIndex};
 use super::scheduling::{PRIORITIES, queue_of};
 use super::signal::{Disposition, Signal};
 use super::table::Table;
 use super::wait::{Event, Selector, Wait};
 use crate::system::Identity;
-use abi::Errno;
 use abi::call::REAL_TIME;
 use abi::linux::nr;
+use abi::{Errno, Part, container, limits};
 
 impl Table {
     /// The result of a call that asks for an id of the caller; `None`: another call.
@@ -18,23 +19,130 @@ impl Table {
         let p = self.process_of(t);
         let process = &self[p];
         let value = match number {
-            nr::GETPPID => return Some(self.parent_pid(p)),
-            nr::GETPID => process.pid,
-            nr::GETTID => self[t].tid,
-            nr::GETPGRP => process.group,
-            nr::GETUID => process.credentials.user.real,
-            nr::GETEUID => process.credentials.user.effective,
-            nr::GETGID => process.credentials.group.real,
-            nr::GETEGID => process.credentials.group.effective,
+            nr::GETPPID => self.pid_shown(p, self.parent_pid(p)),
+            nr::GETPID => self.pid_shown(p, process.pid),
+            nr::GETTID => self.pid_shown(p, self[t].tid),
+            nr::GETPGRP => self.pid_shown(p, process.group),
+            nr::GETUID => self.seen(p, Kind::Users, process.credentials.user.real),
+            nr::GETEUID => self.seen(p, Kind::Users, process.credentials.user.effective),
+            nr::GETGID => self.seen(p, Kind::Groups, process.credentials.group.real),
+            nr::GETEGID => self.seen(p, Kind::Groups, process.credentials.group.effective),
             _ => return None,
         };
-        Some(value as u64)
+        Some(value.into())
+    }
+
+    /// A user or group as a process sees it.
+    #[inline]
+    pub fn seen(&self, p: ProcessIndex, kind: Kind, id: u32) -> u32 {
+        match self[p].credentials.parts.of(Part::Users) {
+            0 => id,
+            users => self.containers.seen(users, kind, id),
+        }
+    }
+
+    /// The user or group that a process means. `EINVAL`: none.
+    pub fn meant(&self, p: ProcessIndex, kind: Kind, id: u32) -> Result<u32, Errno> {
+        self.containers.meant(self[p].credentials.parts.of(Part::Users), kind, id)
+    }
+
+    /// The superuser among whose users a process is.
+    pub fn superuser(&self, p: ProcessIndex) -> Option<u32> {
+        self.containers.superuser(self[p].credentials.parts.of(Part::Users))
     }
 
     /// The pid of the parent; 0 for the first process.
     #[inline]
-    fn parent_pid(&self, p: ProcessIndex) -> u64 {
-        self[p].parent.map_or(0, |parent| self[parent].pid as u64)
+    fn parent_pid(&self, p: ProcessIndex) -> u32 {
+        self[p].parent.map_or(0, |parent| self[parent].pid)
+    }
+
+    /// A process number as a process sees it; 0: it is of one outside its container.
+    #[inline]
+    pub fn pid_shown(&self, p: ProcessIndex, pid: u32) -> u32 {
+        // Its own number tells at once whether it is in no container.
+        if self[p].pid < limits::PIDS {
+            return pid;
+        }
+        container::pid_shown(self[p].credentials.parts.of(Part::Processes), pid)
+    }
+
+    /// The process number that a process means. One that it cannot mean becomes one that nobody has.
+    pub fn pid_meant(&self, p: ProcessIndex, number: i32) -> i32 {
+        let container = self[p].credentials.parts.of(Part::Processes);
+        if container == 0 || number <= 0 {
+            return number;
+        }
+        container::pid_meant(container, number as u32).map_or(i32::MAX, |pid| pid as i32)
+    }
+
+    /// The arguments of a call with the system's process numbers in place of those of the caller's container.
+    pub fn arguments_meant(&self, p: ProcessIndex, number: u32, a: &[u64; 7]) -> [u64; 7] {
+        const BY_PROCESS: u64 = 0;
+        const BY_GROUP: u64 = 1;
+        let mut a = *a;
+        let which: &[usize] = match number {
+            nr::KILL | nr::WAIT4 => {
+                // 0 and -1 are no numbers; what is below -1 is that of a group.
+                let pid = a[0] as i32;
+                a[0] = match pid {
+                    i32::MIN..-1 => -i64::from(self.pid_meant(p, pid.checked_neg().unwrap_or(i32::MAX))) as u64,
+                    _ => self.pid_meant(p, pid) as u64,
+                };
+                &[]
+            }
+            nr::WAITID if matches!(a[0], 1 | 2) => &[1],
+            nr::GETPRIORITY | nr::SETPRIORITY if matches!(a[0], BY_PROCESS | BY_GROUP) => &[1],
+            nr::IOPRIO_GET | nr::IOPRIO_SET if matches!(a[0], 1 | 2) => &[1],
+            nr::TGKILL | nr::SETPGID | nr::RT_TGSIGQUEUEINFO => &[0, 1],
+            nr::PTRACE => &[1],
+            nr::TKILL | nr::GETPGID | nr::GETSID | nr::PIDFD_OPEN | nr::RT_SIGQUEUEINFO | nr::PRLIMIT64 => &[0],
+            nr::GET_ROBUST_LIST | nr::PROCESS_VM_READV | nr::PROCESS_VM_WRITEV => &[0],
+            nr::SCHED_GETAFFINITY | nr::SCHED_SETAFFINITY | nr::SCHED_GETSCHEDULER | nr::SCHED_SETSCHEDULER => &[0],
+            nr::SCHED_GETPARAM | nr::SCHED_SETPARAM | nr::SCHED_GETATTR | nr::SCHED_SETATTR => &[0],
+            nr::SCHED_RR_GET_INTERVAL => &[0],
+            _ => &[],
+        };
+        which.iter().for_each(|at| a[*at] = self.pid_meant(p, a[*at] as i32) as u64);
+        a
+    }
+
+    /// The result of a call of a thread as its container shows it.
+    pub fn result_shown(&self, t: ThreadIndex, result: Result<u64, Errno>) -> Result<u64, Errno> {
+        let p = self.process_of(t);
+        if self[p].credentials.parts.of(Part::Processes) == 0 {
+            return result;
+        }
+        match self[t].call {
+            nr::FORK
+            | nr::VFORK
+            | nr::CLONE
+            | nr::CLONE3
+            | nr::WAIT4
+            | nr::GETPGID
+            | nr::GETSID
+            | nr::SETSID
+            | nr::SET_TID_ADDRESS => result.map(|pid| self.pid_shown(p, pid as u32).into()),
+            _ => result,
+        }
+    }
+
+    /// Whether a process sees another one: all, if it is in no container of processes.
+    pub fn sees(&self, p: ProcessIndex, other: ProcessIndex) -> bool {
+        let container = self[p].credentials.parts.of(Part::Processes);
+        container == 0 || container == self[other].credentials.parts.of(Part::Processes)
+    }
+
+    /// Whether a process is the first of its container.
+    pub fn is_first_of_container(&self, p: ProcessIndex) -> bool {
+        let container = self[p].credentials.parts.of(Part::Processes);
+        container != 0 && container::pid_shown(container, self[p].pid) == 1
+    }
+
+    /// The first process of a container, while it lives.
+    pub fn first_of_container(&self, container: u8) -> Option<ProcessIndex> {
+        let pid = container::pid_meant(container, 1).filter(|_| container != 0)?;
+        self.process_by_pid(pid).filter(|first| self[*first].is_alive() && self[*first].ending.is_none())
     }
 
     /// The process meant by `pid`, 0 being the caller. `ESRCH`.
@@ -112,6 +220,9 @@ impl Table {
         match self[p].actions[signal.index()].disposition(signal) {
             Disposition::Handle => Disposition::Handle,
             _ if self.is_first(p) => Disposition::Ignore,
+            _ if signal != Signal::KILL && signal != Signal::STOP && self.is_first_of_container(p) => {
+                Disposition::Ignore
+            }
             other => other,
         }
     }

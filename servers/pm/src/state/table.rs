@@ -7,6 +7,7 @@
 //! Entries are found by slot and used again, so that no call but the one that sets a new record of processes allocates: one entry,
 //! out of the heap's reserve if need be.
 
+use super::containers::Containers;
 use super::credentials::Credentials;
 use super::index::{PROCESSES, ProcessIndex, THREADS, ThreadIndex};
 use super::pid::{Holder, Pids};
@@ -17,7 +18,7 @@ use super::thread::Thread;
 use super::trace::Ended;
 use super::wait::Ending;
 use crate::system::{Identity, Requester};
-use abi::{Endpoint, Errno};
+use abi::{Endpoint, Errno, Part};
 use alloc::{boxed::Box, vec::Vec};
 use core::ops::{Index, IndexMut};
 use server::quota::Quota;
@@ -47,6 +48,8 @@ pub struct Table {
     pub(super) entries: Entries,
     /// Traced threads that have ended, for their tracers.
     pub(super) ended: Vec<Ended>,
+    /// Containers.
+    pub containers: Containers,
     /// Stops of traced threads so far.
     pub(super) stops: u64,
     /// Memories of processes so far.
@@ -97,6 +100,7 @@ impl Table {
             quota: Quota::new(PROCESSES, PROCESSES, PROCESSES - (THREADS - RESERVED_THREADS)),
             entries: Entries::new(),
             ended: Vec::new(),
+            containers: Containers::new(),
             stops: 0,
             memories: 0,
             released: None,
@@ -202,18 +206,19 @@ impl Table {
         self.first = Some(process);
     }
 
-    /// Makes an allocated entry a child of `parent` (of its parent with `of_grandparent`), with what a child inherits. `EAGAIN`: no
+    /// Makes an allocated entry a child of `parent` (of its parent with `of_grandparent`), with what a child inherits and an id of this container. `EAGAIN`: no
     /// id is free; the entry is free again.
     pub fn enter_child(
         &mut self,
         child: ProcessIndex,
         parent: ProcessIndex,
         of_grandparent: bool,
+        container: u8,
         started_ns: u64,
     ) -> Result<(), Errno> {
         let user = self[parent].credentials.user.real;
         let counted = self.quota.take(user, 1);
-        let Some(pid) = counted.ok().and_then(|()| self.pids.allocate(Holder::Process(child))) else {
+        let Some(pid) = counted.ok().and_then(|()| self.pids.allocate_in(container, Holder::Process(child))) else {
             if counted.is_ok() {
                 self.quota.give(user, 1);
             }
@@ -223,6 +228,7 @@ impl Table {
         let generation = self.pids.generation(pid);
         let (entry, origin) = self.process_pair(child, parent);
         entry.inherit(origin);
+        entry.credentials.parts = entry.credentials.parts.with(Part::Processes, container);
         entry.life = Life::Alive;
         entry.pid = pid;
         entry.generation = generation;
@@ -240,7 +246,8 @@ impl Table {
     pub fn allocate_tid(&mut self, thread: ThreadIndex, process: ProcessIndex) -> Result<u32, Errno> {
         let user = self[process].credentials.user.real;
         self.quota.take(user, 1).map_err(|_| Errno::EAGAIN)?;
-        let tid = self.pids.allocate(Holder::Thread(thread));
+        let container = self[process].credentials.parts.of(Part::Processes);
+        let tid = self.pids.allocate_in(container, Holder::Thread(thread));
         if tid.is_none() {
             self.quota.give(user, 1);
         }
@@ -274,9 +281,24 @@ impl Table {
         Ok(())
     }
 
+    /// A container begins.
+    pub fn begin_container(&mut self, container: u8) {
+        self.pids.begin_container(container);
+    }
+
+    /// Whether a container has processes, or had some.
+    pub fn has_begun(&self, container: u8) -> bool {
+        self.pids.has_begun(container)
+    }
+
     /// An id for a service.
     pub fn add_service(&mut self, index: u16) -> Option<u32> {
         self.pids.allocate(Holder::Service(index))
+    }
+
+    /// What all ids that are held are below.
+    pub fn pids_end(&self) -> u32 {
+        self.pids.end()
     }
 
     /// What new ids are below.

@@ -5,8 +5,10 @@ mod messages;
 mod segments;
 mod semaphores;
 
+use crate::pm::Pm;
 use crate::programs::Programs;
 use crate::state::index::ThreadIndex;
+use crate::state::ipc::Object;
 use crate::state::time::SECOND_NS;
 use crate::system::System;
 use abi::Errno;
@@ -36,5 +38,24 @@ impl<S: System> Programs<S> {
     fn read_owner(&mut self, t: ThreadIndex, address: u64) -> Result<((u32, u32), u32), Errno> {
         let [key_and_user, group_and_creator, group_and_mode] = self.read_words(t, address)?;
         Ok((((key_and_user >> 32) as u32, group_and_creator as u32), (group_and_mode >> 32) as u32))
+    }
+}
+
+impl<S: System> Pm<S> {
+    /// Removes the objects of containers that have ended.
+    pub fn forget_ipc(&mut self, is_used: impl Fn(u8) -> bool) {
+        let is_lost = |container: u8| container != 0 && !is_used(container);
+        self.semaphores.all.take_where(|set| is_lost(set.head().container()));
+        self.messages.forget(is_lost);
+        for index in 0..self.segments.all.places() {
+            if let Some(segment) = self.segments.all.at_mut(index)
+                && is_lost(segment.head.container())
+                && !segment.is_removed
+            {
+                segment.is_removed = true;
+                segment.head.make_private();
+            }
+        }
+        self.release_segments_again();
     }
 }

@@ -7,7 +7,7 @@ use crate::system::{
 };
 use abi::info::state;
 use abi::registers::Registers;
-use abi::{Endpoint, Errno, GrantId, vm};
+use abi::{Endpoint, Errno, GrantId, Parts, vm};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -60,6 +60,8 @@ pub struct FakeSegment {
 /// Something that pm told the kernel or another server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
+    Parts { thread: Endpoint, parts: Parts, unshared: u64 },
+    IdMap { thread: Endpoint, users: u64, groups: u64 },
     Started { thread: Endpoint, tid: u32 },
     Stopped(Endpoint),
     MemoryLimits { thread: Endpoint, limits: MemoryLimits },
@@ -413,9 +415,28 @@ impl System for Fake {
     fn memory(&mut self) -> MemoryUse {
         MemoryUse { total: 1 << 28, free: 1 << 27 }
     }
-    fn vfs_fork(&mut self, parent: Endpoint, child: Endpoint, identity: Identity, flags: u64) -> Result<()> {
+    fn vfs_set_parts(&mut self, thread: Endpoint, parts: Parts, unshared: u64) -> Result<()> {
         self.enter();
         self.try_request(Request::FilesFork)?;
+        self.tell(Told::Parts { thread, parts, unshared });
+        Ok(())
+    }
+    fn vfs_set_id_map(&mut self, thread: Endpoint, users: u64, groups: u64) {
+        self.tell(Told::IdMap { thread, users, groups });
+    }
+    fn vfs_fork(
+        &mut self,
+        parent: Endpoint,
+        child: Endpoint,
+        identity: Identity,
+        flags: u64,
+        parts: Parts,
+    ) -> Result<()> {
+        self.enter();
+        self.try_request(Request::FilesFork)?;
+        if parts != Parts::SYSTEM {
+            self.tell(Told::Parts { thread: child, parts, unshared: 0 });
+        }
         self.tell(Told::Files { parent, child, pid: identity.pid, flags });
         Ok(())
     }

@@ -4,6 +4,7 @@ mod allocations;
 mod answers;
 mod attributes;
 mod clone;
+mod contained;
 mod containers;
 mod control;
 mod conventions;

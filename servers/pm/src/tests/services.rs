@@ -343,7 +343,7 @@ fn texts_of_a_process_are_its_arguments_environment_and_program() {
             assert_eq!(text(&mut world, who, what, 0).as_deref(), Ok(""));
         }
     }
-    assert_eq!(text(&mut world, pid, 6, 100), Err(Errno::EINVAL));
+    assert_eq!(text(&mut world, pid, 9, 100), Err(Errno::EINVAL));
     world.write(child, BUFFER, &[7 | 9 << 32]);
     assert_eq!(world.call(child, nr::SETGROUPS, &[2, BUFFER]), DONE);
     assert_eq!(text(&mut world, pid, 3, 100).as_deref(), Ok("\x07\0\0\0\x09\0\0\0"));

@@ -2,7 +2,7 @@
 
 use crate::{
     events::Event,
-    files::{mount::Shared, vnode::NodeRef, watches::Watches},
+    files::{Shared, vnode::NodeRef, watches::Watches},
     keep::Store,
     peers::Service,
     pipes::{Pipe, ancillary::Ancillary},

@@ -10,7 +10,7 @@ use crate::{
     callers::{Call, Caller, Callers, lives::Lives},
     devices::Devices,
     events::notices::{Notices, SIGPIPE},
-    files::{Files, loops::Loops, mount::Shared, watches::Watches},
+    files::{Files, Shared, loops::Loops, mount::Mount, watches::Watches},
     keep::{
         Kept, Store,
         records::{AncillaryRecord, Note, PipeRecord, SignalRecord},
@@ -23,7 +23,7 @@ use crate::{
     peers::Peers,
     pipes::{World, ancillary::Ancillary, packets::Results, pool::Pipes, ring::Pages},
 };
-use abi::{Endpoint, Errno, Message, chardev};
+use abi::{Endpoint, Errno, Message, chardev, fs};
 use alloc::{collections::VecDeque, rc::Rc};
 use closing::{Closed, Closing};
 use server::{
@@ -220,8 +220,30 @@ impl Base {
             self.closing.drop_unread(&mut drops);
             if self.shared.take_sweep_of_mounts() {
                 self.files.mounts.for_each_to_sweep(|mount| self.files.put_dropped(mount));
+                while let Some(mount) = self.files.mounts.take_ended() {
+                    self.end_mount(&mount);
+                }
             }
         }
+    }
+
+    /// A mount that was taken out of the tree before has nothing in use any more. Its record stays until the file system is unmounted, if it
+    /// was the last one of it.
+    fn end_mount(&self, mount: &Rc<Mount>) {
+        self.files.put_dropped(mount);
+        let (record, file_system) = (mount.record(), mount.file_system().clone());
+        if !file_system.is_hidden() {
+            return self.store.remove_mount(record);
+        }
+        let (peers, store) = (self.peers.clone(), self.store.clone());
+        self.runtime.spawn(async move {
+            let request = fs::Unmount { node: file_system.root(), force: true };
+            if let Err(error) = peers.ask(file_system.service(), request.message()).await {
+                sys::log!("unmounting {} failed: {error}", file_system.source());
+            }
+            file_system.release_disk();
+            store.remove_mount(record);
+        });
     }
 
     /// Drops, a part in each turn, what was in queues that have ended, for ever.

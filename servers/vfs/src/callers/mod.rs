@@ -11,11 +11,11 @@ use crate::{
     events::{Event, Watchers},
     keep::{
         Kept, Store, Text,
-        records::{Note, ThreadRecord},
+        records::{IdMaps, Note, ThreadRecord},
     },
     pipes::Pipe,
 };
-use abi::{Endpoint, Errno, Message, endpoint::SLOTS, message::REPLY, vfs};
+use abi::{Endpoint, Errno, Message, Part, Parts, endpoint::SLOTS, message::REPLY, vfs};
 use alloc::{rc::Rc, vec::Vec};
 use core::{
     cell::{Cell, RefCell},
@@ -74,7 +74,8 @@ impl Caller {
     pub fn new(store: &Rc<Store>, record: ThreadRecord, groups: Vec<u32>) -> Caller {
         let [euid, egid, uid, gid] = record.ids;
         let [capabilities, real_capabilities] = record.capabilities;
-        let credentials = Credentials { euid, egid, uid, gid, groups, capabilities, real_capabilities };
+        let contained = contained(&record);
+        let credentials = Credentials { euid, egid, uid, gid, groups, capabilities, real_capabilities, contained };
         Caller {
             endpoint: record.endpoint,
             pid: record.pid,
@@ -120,7 +121,8 @@ impl Caller {
     }
 
     /// Changes its ids. `ENOMEM`: no room for the supplementary groups.
-    pub fn set_credentials(&self, credentials: Credentials) -> Result<(), Errno> {
+    pub fn set_credentials(&self, mut credentials: Credentials) -> Result<(), Errno> {
+        credentials.contained = contained(&self.record());
         let store = self.record.store();
         let groups = save_groups(store, &credentials.groups, credentials.uid)?;
         store.release_text(self.record.get().groups);
@@ -161,6 +163,33 @@ impl Caller {
             record.file_bytes = limits.file_bytes;
             record.message_bytes = limits.message_bytes;
         });
+    }
+
+    /// Its containers.
+    pub fn parts(&self) -> Parts {
+        self.record.get().parts
+    }
+
+    /// The namespace of the mounts that it sees.
+    pub fn mounts(&self) -> u16 {
+        self.parts().of(Part::Mounts).into()
+    }
+
+    /// Changes its containers.
+    pub fn set_parts(&self, parts: Parts) {
+        let has_other_users = parts.of(Part::Users) != self.parts().of(Part::Users);
+        self.update(|record| record.parts = parts);
+        if has_other_users {
+            self.set_id_maps(IdMaps::NONE);
+        }
+    }
+
+    /// Changes whom it knows in its container.
+    pub fn set_id_maps(&self, maps: IdMaps) {
+        self.update(|record| record.id_maps = maps);
+        let mut credentials = Credentials::clone(&self.credentials.borrow());
+        credentials.contained = contained(&self.record());
+        self.credentials.replace(Rc::new(credentials));
     }
 
     /// Its session.
@@ -314,6 +343,11 @@ impl Caller {
             None => Ok(expired),
         }
     }
+}
+
+/// Whom a thread knows in its container, if that has users of its own.
+fn contained(record: &ThreadRecord) -> Option<IdMaps> {
+    (record.parts.of(Part::Users) != 0).then_some(record.id_maps)
 }
 
 /// Preserves supplementary groups of a user. `ENOMEM`: no room.

@@ -2,7 +2,8 @@
 //!
 //! The rights of the superuser are capabilities, of which pm tells the effective ones.
 
-use abi::{Capability, CapabilitySet, Errno};
+use crate::keep::records::IdMaps;
+use abi::{Capability, CapabilitySet, Errno, vfs::NO_ID_MAP};
 use alloc::vec::Vec;
 
 /// Type bits of a mode.
@@ -52,6 +53,19 @@ pub struct Credentials {
     pub capabilities: CapabilitySet,
     /// Those with which access(2) judges.
     pub real_capabilities: CapabilitySet,
+    /// Of a process in a container with users of its own: whom it knows there. Its capabilities count there only.
+    pub contained: Option<IdMaps>,
+}
+
+/// What an id is seen as that has none in a container.
+const OVERFLOW_ID: u32 = 65534;
+
+fn seen(map: u64, id: u32) -> u32 {
+    if map != NO_ID_MAP && (map >> 32) as u32 == id { map as u32 } else { OVERFLOW_ID }
+}
+
+fn meant(map: u64, id: u32) -> Result<u32, Errno> {
+    if map != NO_ID_MAP && map as u32 == id { Ok((map >> 32) as u32) } else { Err(Errno::EINVAL) }
 }
 
 impl Credentials {
@@ -65,8 +79,42 @@ impl Credentials {
         Credentials { euid: self.uid, egid: self.gid, capabilities: self.real_capabilities, ..self.clone() }
     }
 
-    /// Whether it has this right of the superuser.
+    /// Whether it has this right of the superuser over the system.
+    #[inline]
     pub fn has(&self, capability: Capability) -> bool {
+        self.capabilities.has(capability) && self.contained.is_none()
+    }
+
+    /// Whether it has this right over a file: over all, or over those of its container's user and group.
+    pub fn has_over(&self, capability: Capability, file: Attributes) -> bool {
+        self.capabilities.has(capability)
+            && self.contained.is_none_or(|maps| {
+                let are_known = (maps.users >> 32) as u32 == file.uid && (maps.groups >> 32) as u32 == file.gid;
+                are_known && maps.users != NO_ID_MAP && maps.groups != NO_ID_MAP
+            })
+    }
+
+    /// Owner and group as the process sees them.
+    pub fn seen(&self, (uid, gid): (u32, u32)) -> (u32, u32) {
+        match self.contained {
+            None => (uid, gid),
+            Some(maps) => (seen(maps.users, uid), seen(maps.groups, gid)),
+        }
+    }
+
+    /// The owner and group that the process means. `EINVAL`: it knows no such.
+    pub fn meant(&self, uid: Option<u32>, gid: Option<u32>) -> Result<(Option<u32>, Option<u32>), Errno> {
+        match self.contained {
+            None => Ok((uid, gid)),
+            Some(maps) => Ok((
+                uid.map(|uid| meant(maps.users, uid)).transpose()?,
+                gid.map(|gid| meant(maps.groups, gid)).transpose()?,
+            )),
+        }
+    }
+
+    /// Whether it has this right over what is its container's.
+    pub fn has_inside(&self, capability: Capability) -> bool {
         self.capabilities.has(capability)
     }
 
@@ -96,11 +144,11 @@ impl Attributes {
 /// `EACCES` unless the process has all the wanted rights.
 pub fn check(who: &Credentials, file: Attributes, wanted: u32) -> Result<(), Errno> {
     let is_directory = file.is_type(S_IFDIR);
-    if who.has(Capability::DacOverride) {
+    if who.has_over(Capability::DacOverride, file) {
         let executable = is_directory || file.mode & 0o111 != 0;
         return if wanted & EXECUTE == 0 || executable { Ok(()) } else { Err(Errno::EACCES) };
     }
-    if who.has(Capability::DacReadSearch) && (wanted == READ || is_directory && wanted & WRITE == 0) {
+    if who.has_over(Capability::DacReadSearch, file) && (wanted == READ || is_directory && wanted & WRITE == 0) {
         return Ok(());
     }
     let shift = if who.euid == file.uid {
@@ -115,7 +163,7 @@ pub fn check(who: &Credentials, file: Attributes, wanted: u32) -> Result<(), Err
 
 /// `EPERM` unless the process owns the file or may act as the owner of any (CAP_FOWNER): chmod, utimensat with given times, flag changes.
 pub fn check_owner(who: &Credentials, file: Attributes) -> Result<(), Errno> {
-    if who.euid == file.uid || who.has(Capability::FileOwner) { Ok(()) } else { Err(Errno::EPERM) }
+    if who.euid == file.uid || who.has_over(Capability::FileOwner, file) { Ok(()) } else { Err(Errno::EPERM) }
 }
 
 /// `EPERM` when the sticky bit of the directory keeps the process from removing or renaming the file.
@@ -174,7 +222,8 @@ mod tests {
     fn user(euid: u32, egid: u32, groups: &[u32]) -> Credentials {
         let capabilities = if euid == 0 { CapabilitySet::ALL } else { CapabilitySet::EMPTY };
         let groups = groups.to_vec();
-        Credentials { euid, egid, uid: euid, gid: egid, groups, capabilities, real_capabilities: capabilities }
+        let (real_capabilities, contained) = (capabilities, None);
+        Credentials { euid, egid, uid: euid, gid: egid, groups, capabilities, real_capabilities, contained }
     }
 
     fn file(mode: u32, uid: u32, gid: u32) -> Attributes {

@@ -178,20 +178,26 @@ pub(super) async fn find(files: &Files, process: &Process, target: Target) -> Re
     }
 }
 
-async fn stat_subject(files: &Files, subject: &Subject) -> Result<Stat, Errno> {
-    match subject {
-        Subject::Node(node, _) => files.stat(node).await,
+/// What a process sees of a file.
+async fn stat_subject(files: &Files, process: &Process, subject: &Subject) -> Result<Stat, Errno> {
+    let mut stat = match subject {
+        Subject::Node(node, _) => files.stat(node).await?,
         Subject::File(file) => match file.node() {
-            Some(node) => files.stat(node).await,
-            None => file.any().summary().map(|summary| Stat::of_object(&summary)),
+            Some(node) => files.stat(node).await?,
+            None => Stat::of_object(&file.any().summary()?),
         },
+    };
+    let credentials = process.caller.credentials();
+    if credentials.contained.is_some() {
+        stat.set_owner(credentials.seen(stat.owner()));
     }
+    Ok(stat)
 }
 
 /// stat, lstat, newfstatat, fstat.
 async fn stat_target(files: &Files, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
     let subject = find(files, &process, target).await?;
-    let stat = stat_subject(files, &subject).await?;
+    let stat = stat_subject(files, &process, &subject).await?;
     user::store(process.caller.endpoint, address, &stat.0)?;
     Ok(0)
 }
@@ -199,7 +205,7 @@ async fn stat_target(files: &Files, process: Rc<Process>, target: Target, addres
 /// statx.
 async fn statx_target(files: &Files, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
     let subject = find(files, &process, target).await?;
-    let stat = stat_subject(files, &subject).await?;
+    let stat = stat_subject(files, &process, &subject).await?;
     user::store(process.caller.endpoint, address, &stat.to_statx())?;
     Ok(0)
 }
@@ -265,6 +271,7 @@ async fn chown(files: &Files, process: Rc<Process>, target: Target, uid: u32, gi
     let node = subject.node()?;
     writable(&node)?;
     let (uid, gid) = ((uid != u32::MAX).then_some(uid), (gid != u32::MAX).then_some(gid));
+    let (uid, gid) = process.caller.credentials().meant(uid, gid)?;
     permission::check_chown(&process.caller.credentials(), node.attributes(), uid, gid)?;
     files.set_owner(&node, uid, gid).await?;
     subject.happened(files, flag::ATTRIB);

@@ -265,7 +265,7 @@ async fn rename_path(
     if new.slash && !node.is_directory() {
         return Err(Errno::ENOTDIR);
     }
-    if new.node.as_ref().is_some_and(|replaced| Rc::ptr_eq(replaced, &node)) {
+    if new.node.as_ref().is_some_and(|replaced| replaced.is_same_file(&node)) {
         return Ok(0);
     }
     may_rename(&process, &old, &new, &node)?;
@@ -291,7 +291,7 @@ async fn exchange(
     new: &Found,
 ) -> Result<u64, Errno> {
     let (node, other) = (old.existing()?.clone(), new.existing()?.clone());
-    if Rc::ptr_eq(&node, &other) {
+    if node.is_same_file(&other) {
         return Ok(0);
     }
     may_leave(process, old, &node, new)?;
@@ -341,7 +341,7 @@ async fn chdir(files: &Files, process: Rc<Process>, text: Vec<u8>) -> Result<u64
 /// chroot.
 async fn chroot(files: &Files, process: Rc<Process>, text: Vec<u8>) -> Result<u64, Errno> {
     let place = directory_at(files, &process, text).await?;
-    if !process.caller.credentials().has(Capability::SysChroot) {
+    if !process.caller.credentials().has_inside(Capability::SysChroot) {
         return Err(Errno::EPERM);
     }
     process.directories()?.set_root(place)?;

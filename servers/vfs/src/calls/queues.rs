@@ -16,7 +16,7 @@ use crate::{
     processes::Process,
     queues::{Letter, PRIORITIES, Queue, Sent, Transfer, Waiter, names::QueueNames},
 };
-use abi::{Capability, Endpoint, Errno, call::REAL_TIME, limits, linux::nr, vfs};
+use abi::{Capability, Endpoint, Errno, Part, call::REAL_TIME, limits, linux::nr, vfs};
 use alloc::{rc::Rc, vec::Vec};
 use core::cell::Cell;
 use server::Runtime;
@@ -62,7 +62,7 @@ fn mq_open(
         None if flags & O_CREAT == 0 => return Err(Errno::ENOENT),
         None => new_queue(closing.store(), process, &name, mode as u32, wanted)?,
     };
-    let path = [b"/", &name[..]].concat();
+    let path = [b"/", QueueNames::shown(&name)].concat();
     let object = MessageQueue(queue.clone());
     let file = File::new(closing, process.caller.user(), object, flags & (O_ACCMODE | O_NONBLOCK), path)?;
     // Linux marks the descriptors of queues whatever was asked for.
@@ -265,7 +265,7 @@ fn queue_name(process: &Process, address: u64) -> Result<Vec<u8>, Errno> {
         b"." | b".." => Err(Errno::EACCES),
         _ if name.contains(&b'/') => Err(Errno::EACCES),
         _ if name.len() > NAME_MAX => Err(Errno::ENAMETOOLONG),
-        _ => Ok(name),
+        _ => QueueNames::of_container(process.caller.parts().of(Part::Ipc), &name),
     }
 }
 

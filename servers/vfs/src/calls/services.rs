@@ -7,13 +7,16 @@ use crate::{
     exec,
     keep::{
         ROOT, Text,
-        records::{GlobalRecord, NOWHERE, NodeRecord, ThreadRecord},
+        records::{GlobalRecord, IdMaps, NOWHERE, NodeRecord, ThreadRecord},
     },
-    mounts,
-    processes::{Process, Processes, descriptors::Descriptors, file_table::FileTable},
+    mounts::{
+        self,
+        tree::{self, Copied},
+    },
+    processes::{Place, Process, Processes, descriptors::Descriptors, directories::Directories, file_table::FileTable},
     state::Vfs,
 };
-use abi::{CapabilitySet, Endpoint, Errno, Message, endpoint::slot, limits, vfs, vfs::Request};
+use abi::{CapabilitySet, Endpoint, Errno, Message, Part, Parts, endpoint::slot, limits, vfs, vfs::Request};
 use alloc::{rc::Rc, vec::Vec};
 use sys::copy;
 use sys::fallible::{collect, copied, filled};
@@ -30,7 +33,7 @@ pub fn service_request(vfs: &'static Vfs, message: &Message) -> Message {
     let result = match request {
         Request::NextEvent(_) if is_pm(message) => return next_event(base, message),
         Request::PidFd(request) if is_pm(message) => return pidfds::describe(processes, message, &request),
-        Request::Text(request) => shown::text(base, message.source, &request),
+        Request::Text(request) => shown::text(base, processes, message.source, &request),
         Request::DescriptorPath(request) => shown::path(processes, message.source, &request),
         Request::Descriptors(request) => shown::descriptors(processes, message.source, &request),
         Request::DescriptorInfo(request) => shown::descriptor(processes, message.source, &request),
@@ -50,7 +53,7 @@ fn pm_request(vfs: &'static Vfs, pm: Endpoint, request: Request) -> Result<u64, 
     let (base, processes) = (vfs.base(), vfs.processes());
     match request {
         Request::Fork(request) => fork(base, processes, &request)?,
-        Request::Exit(request) => exit(base, processes, request.process)?,
+        Request::Exit(request) => exit(vfs, request.process)?,
         Request::Exec(request) => exec::begin(base, vfs.startup(), processes.get(request.process)?, pm, &request)?,
         Request::ExecCommit(request) => {
             let process = processes.get(request.process)?;
@@ -72,6 +75,11 @@ fn pm_request(vfs: &'static Vfs, pm: Endpoint, request: Request) -> Result<u64, 
         Request::SetIds(request) => {
             let process = processes.get(request.process)?;
             set_ids(&process, pm, &request)?;
+        }
+        Request::SetParts(request) => set_parts(vfs, &request)?,
+        Request::SetIdMap(request) => {
+            let maps = IdMaps { users: request.users, groups: request.groups };
+            processes.get(request.process)?.caller.set_id_maps(maps);
         }
         Request::SetSession(request) => {
             let process = processes.get(request.process)?;
@@ -141,11 +149,14 @@ fn first_process(base: &Base, request: &vfs::Fork) -> Result<Process, Errno> {
         file_bytes: u64::MAX,
         message_bytes: FIRST_MESSAGE_BYTES,
         program: NodeRecord::NONE,
+        parts: request.parts,
+        id_maps: IdMaps::NONE,
     };
     Ok(Process::new(Caller::new(base.store(), record, Vec::new()), files, None))
 }
 
 fn child_process(base: &Base, parent: &Process, request: &vfs::Fork) -> Result<Process, Errno> {
+    check_root(parent, request.parts)?;
     let (files, user) = (parent.files(), parent.caller.user());
     let files = match request.flags & vfs::FORK_FILES {
         0 => FileTable::new(base.closing(), user, files.descriptors().copy()?)?,
@@ -155,6 +166,12 @@ fn child_process(base: &Base, parent: &Process, request: &vfs::Fork) -> Result<P
         Some(shared) if request.flags & vfs::FORK_FS == 0 => Some(shared.copy(user)?),
         shared => shared,
     };
+    let copies = new_namespace(base, parent, request.parts)?;
+    if let (Some(copies), Some(directories)) = (&copies, &directories) {
+        enter_copy(directories, copies)?;
+    }
+    let has_same_users = parent.caller.parts().of(Part::Users) == request.parts.of(Part::Users);
+    let id_maps = if has_same_users { parent.caller.record().id_maps } else { IdMaps::NONE };
     let groups = copied(&parent.caller.credentials().groups)?;
     let Identity { pid, generation } = Identity::from_word(request.identity);
     let record = ThreadRecord {
@@ -164,6 +181,8 @@ fn child_process(base: &Base, parent: &Process, request: &vfs::Fork) -> Result<P
         table: files.record(),
         directories: directories.as_ref().map_or(NOWHERE, |directories| directories.record()),
         groups: save_groups(base.store(), &groups, user)?,
+        parts: request.parts,
+        id_maps,
         ..parent.caller.record()
     };
     let child = Process::new(Caller::new(base.store(), record, groups), files, directories);
@@ -171,11 +190,82 @@ fn child_process(base: &Base, parent: &Process, request: &vfs::Fork) -> Result<P
     Ok(child)
 }
 
+/// Copies the mounts that a process sees for containers in which there are none yet. `ENOSPC`.
+fn new_namespace(base: &Base, of: &Process, parts: Parts) -> Result<Option<Vec<Copied>>, Errno> {
+    let namespace = u16::from(parts.of(Part::Mounts));
+    if namespace == of.caller.mounts() || base.files().mounts.root(namespace).is_ok() {
+        return Ok(None);
+    }
+    let locked = parts.of(Part::Users) != of.caller.parts().of(Part::Users);
+    tree::copy_namespace(base, of, parts, locked).map(Some)
+}
+
+/// `EPERM`: in a container with users of its own a process would have the right to leave its root directory.
+fn check_root(process: &Process, parts: Parts) -> Result<(), Errno> {
+    let has_new_users = parts.of(Part::Users) != process.caller.parts().of(Part::Users);
+    let is_confined = || process.directories().is_ok_and(|own| !own.root().node.mount().is_root(&own.root().node));
+    if has_new_users && is_confined() { Err(Errno::EPERM) } else { Ok(()) }
+}
+
+/// Goes to the same directories in a copy of the mounts.
+fn enter_copy(directories: &Directories, copies: &[Copied]) -> Result<(), Errno> {
+    let (root, working) = (directories.root().clone(), directories.working().clone());
+    directories.set_root(tree::place_in_copy(copies, &root))?;
+    directories.set_working(tree::place_in_copy(copies, &working))
+}
+
+/// A thread goes into other containers. Done again, it finds itself there.
+fn set_parts(vfs: &Vfs, request: &vfs::SetParts) -> Result<(), Errno> {
+    let (base, processes) = (vfs.base(), vfs.processes());
+    let process = processes.get(request.process)?;
+    check_root(&process, request.parts)?;
+    if request.unshared & vfs::FORK_FILES != 0 {
+        process.unshare_files(base.closing())?;
+    }
+    if request.unshared & vfs::FORK_FS != 0 {
+        process.unshare_directories()?;
+    }
+    let before = process.caller.parts();
+    let namespace = u16::from(request.parts.of(Part::Mounts));
+    if namespace != process.caller.mounts() {
+        process.unshare_directories()?;
+        let directories = process.directories()?;
+        match new_namespace(base, &process, request.parts)? {
+            Some(copies) => enter_copy(&directories, &copies)?,
+            None => {
+                let root = Place { node: base.files().mounts.root(namespace)?, path: Rc::from(&b"/"[..]) };
+                directories.set_root(root.clone())?;
+                directories.set_working(root)?;
+            }
+        }
+    }
+    process.caller.set_parts(request.parts);
+    end_unseen(vfs, before);
+    Ok(())
+}
+
+/// Ends the mounts, and the names of message queues, of containers that no thread is in any more.
+fn end_unseen(vfs: &Vfs, parts: Parts) {
+    let is_lost = |part| {
+        let container = parts.of(part);
+        container != 0 && !vfs.processes().any(|process| process.caller.parts().of(part) == container)
+    };
+    if is_lost(Part::Mounts) {
+        tree::end_namespace(vfs.base(), parts.of(Part::Mounts).into());
+    }
+    if is_lost(Part::Ipc) {
+        vfs.queues().remove_all_of(parts.of(Part::Ipc));
+    }
+}
+
 /// Removes a thread. One that does not exist has ended before.
-fn exit(base: &Base, processes: &Processes, endpoint: Endpoint) -> Result<(), Errno> {
+fn exit(vfs: &Vfs, endpoint: Endpoint) -> Result<(), Errno> {
+    let (base, processes) = (vfs.base(), vfs.processes());
     if let Ok(process) = processes.remove(endpoint) {
         base.store().forget_thread(endpoint.slot());
+        let parts = process.caller.parts();
         end(base, processes, &process);
+        end_unseen(vfs, parts);
     }
     Ok(())
 }
@@ -260,6 +350,7 @@ fn set_ids(process: &Process, pm: Endpoint, request: &vfs::SetIds) -> Result<(),
         groups: collect(bytes.as_chunks().0.iter().map(|group| u32::from_le_bytes(*group)))?,
         capabilities: request.capabilities,
         real_capabilities: request.real_capabilities,
+        contained: None,
     };
     process.caller.set_credentials(credentials)
 }

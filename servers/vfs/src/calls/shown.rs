@@ -11,7 +11,7 @@ use crate::{
     processes::{Place, Processes},
 };
 use abi::{Endpoint, Errno, Message, vfs};
-use alloc::{rc::Rc, vec::Vec};
+use alloc::{rc::Rc, string::String, vec::Vec};
 use core::fmt::{self, Write};
 use sys::{
     copy,
@@ -22,13 +22,13 @@ use sys::{
 /// `SO_ACCEPTCON` in the column of flags of /proc/net/unix.
 const ACCEPTS: u32 = 0x1_0000;
 /// Mount of what has no file, which no list of mounts shows.
-const NO_MOUNT: u16 = 0x100;
+const NO_MOUNT: u16 = 0x1000;
 
 /// A text about vfs as a whole.
-pub fn text(base: &Base, to: Endpoint, request: &vfs::Text) -> Result<u64, Errno> {
+pub fn text(base: &Base, processes: &Processes, to: Endpoint, request: &vfs::Text) -> Result<u64, Errno> {
     let text = match request.what {
-        vfs::TEXT_MOUNTS => Text::of(|text| mounts(base, text, Mount::line)),
-        vfs::TEXT_MOUNT_INFO => Text::of(|text| mounts(base, text, Mount::info_line)),
+        vfs::TEXT_MOUNTS => Text::of(|text| mounts(base, processes, request.process, text, Mount::line)),
+        vfs::TEXT_MOUNT_INFO => Text::of(|text| mounts(base, processes, request.process, text, Mount::info_line)),
         vfs::TEXT_LOCKS => Text::of(|text| locks(base, text)),
         vfs::TEXT_SOCKETS => Text::of(|text| sockets(base, text)),
         vfs::TEXT_PARTITIONS => Text::of(|text| partitions(base, text)),
@@ -40,8 +40,25 @@ pub fn text(base: &Base, to: Endpoint, request: &vfs::Text) -> Result<u64, Errno
     Ok((end - start) as u64)
 }
 
-fn mounts(base: &Base, text: &mut Text, line: fn(&Mount) -> alloc::string::String) -> fmt::Result {
-    base.files().mounts.all().iter().try_for_each(|mount| text.write_str(&line(mount)))
+/// The mounts that a process sees, with their paths below its root; those of the system, if there is no such process.
+fn mounts(
+    base: &Base,
+    processes: &Processes,
+    process: Endpoint,
+    text: &mut Text,
+    line: fn(&Mount, &[u8]) -> String,
+) -> fmt::Result {
+    let process = processes.get(process).ok();
+    let namespace = process.as_ref().map_or(0, |process| process.caller.mounts());
+    let directories = process.and_then(|process| process.directories().ok());
+    let root = directories.map(|directories| directories.root().path.clone());
+    base.files().mounts.of(namespace).iter().try_for_each(|mount| {
+        let path = mount.path();
+        match paths::below(&path, root.as_deref().unwrap_or(b"/")) {
+            Some(path) => text.write_str(&line(mount, path)),
+            None => Ok(()),
+        }
+    })
 }
 
 /// Every disk whose size is known, and not 0.

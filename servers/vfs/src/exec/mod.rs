@@ -208,7 +208,7 @@ pub fn start_at_root(base: &Base, process: &Process) -> Result<(), Errno> {
     if process.directories().is_ok() {
         return Ok(());
     }
-    let place = Place { node: base.files().mounts.root()?, path: Rc::from(&b"/"[..]) };
+    let place = Place { node: base.files().mounts.root(process.caller.mounts())?, path: Rc::from(&b"/"[..]) };
     process.set_directories(Directories::new(base.store(), process.caller.user(), place.clone(), place, 0o022)?);
     Ok(())
 }

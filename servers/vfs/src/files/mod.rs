@@ -1,5 +1,7 @@
-//! Files in use, of whatever file system: vnodes, mounts, the name cache, locks, leases, and the requests that file systems answer.
+//! Files in use, of whatever file system: inodes, vnodes, mounts, the name cache, locks, leases, and the requests that file systems answer.
 
+mod file_system;
+mod inode;
 pub mod leases;
 pub mod locks;
 pub mod loops;
@@ -12,6 +14,8 @@ pub mod stat;
 pub mod vnode;
 pub mod watches;
 pub mod xattrs;
+
+pub use file_system::Shared;
 
 use crate::peers::Peers;
 use abi::{Endpoint, fs};
@@ -48,7 +52,7 @@ impl Files {
 
     /// Reports the ended uses of vnodes to the file system, and has vm forget their pages.
     pub fn put_dropped(&self, mount: &Mount) {
-        for dropped in mount.take_dropped() {
+        for dropped in mount.file_system().take_dropped() {
             if dropped.image {
                 pages::forget(mount.device(), dropped.node);
             }
@@ -63,7 +67,7 @@ impl Files {
         }
     }
 
-    /// Removes a file system's names from the cache.
+    /// Removes the names that are known below a mount from the cache.
     pub fn forget_names(&self, mount: &Rc<Mount>) {
         let forgotten =
             self.names.borrow_mut().forget_where(|_, node| node.is_some_and(|node| Rc::ptr_eq(node.mount(), mount)));

@@ -72,18 +72,37 @@ impl Files {
         Ok(found)
     }
 
-    /// Caches what a name means.
+    /// Caches what a name means. The cache must not keep a mount in use that is not in the tree any more.
     fn learn(&self, directory: &NodeRef, name: &[u8], target: Option<NodeRef>) {
-        if !directory.mount().is_volatile() {
+        if !directory.mount().is_volatile() && !directory.mount().is_detached() {
             let replaced = self.names.borrow_mut().set(directory.serial(), name, target);
             drop(replaced);
         }
     }
 
+    /// Caches what a name means since it was changed, which is no longer what other mounts of the file system have cached.
+    fn relearn(&self, directory: &NodeRef, name: &[u8], target: Option<NodeRef>) {
+        self.unlearn_elsewhere(directory, name);
+        self.learn(directory, name, target);
+    }
+
     /// Removes a name from the cache.
     pub fn unlearn(&self, directory: &NodeRef, name: &[u8]) {
+        self.unlearn_elsewhere(directory, name);
         let forgotten = self.names.borrow_mut().forget(directory.serial(), name);
         drop(forgotten);
+    }
+
+    /// Removes a name from the cache, as other mounts show the directory.
+    fn unlearn_elsewhere(&self, directory: &NodeRef, name: &[u8]) {
+        if !directory.file_system().is_shared() {
+            return;
+        }
+        let mounts = directory.file_system().mounts();
+        for other in mounts.iter().filter_map(|mount| mount.known(directory.number())) {
+            let forgotten = self.names.borrow_mut().forget(other.serial(), name);
+            drop(forgotten);
+        }
     }
 
     /// Makes a file, directory or special file. A directory adds a link to its parent.
@@ -107,7 +126,7 @@ impl Files {
         if node.is_directory() {
             directory.add_link();
         }
-        self.learn(directory, name, Some(node.clone()));
+        self.relearn(directory, name, Some(node.clone()));
         self.watches.created(directory, name, node.is_directory());
         Ok(node)
     }
@@ -184,7 +203,7 @@ impl Files {
             directory.remove_link();
             self.unlearn(node, b"..");
         }
-        self.learn(directory, name, None);
+        self.relearn(directory, name, None);
         self.watches.unlinked(directory, name, node);
         Ok(())
     }
@@ -213,9 +232,9 @@ impl Files {
         }
         match whiteout {
             Some(_) => self.unlearn(from.0, from.1),
-            None => self.learn(from.0, from.1, None),
+            None => self.relearn(from.0, from.1, None),
         }
-        self.learn(to.0, to.1, Some(node.clone()));
+        self.relearn(to.0, to.1, Some(node.clone()));
         self.unlearn(node, b"..");
         self.watches.moved(from, to, node, replaced);
         Ok(())
@@ -237,8 +256,8 @@ impl Files {
                 to.add_link();
             }
         }
-        self.learn(first.0, first.1, Some(other.clone()));
-        self.learn(second.0, second.1, Some(node.clone()));
+        self.relearn(first.0, first.1, Some(other.clone()));
+        self.relearn(second.0, second.1, Some(node.clone()));
         self.unlearn(node, b"..");
         self.unlearn(other, b"..");
         self.watches.moved(first, second, node, None);

@@ -41,7 +41,7 @@ pub fn resize(node: &NodeRef, bytes: u64) -> Result<(), Errno> {
 /// Opens the image of a file: its pages in vm as of now.
 pub fn open_image(node: &NodeRef) -> Result<u64, Errno> {
     let (device, inode) = (node.mount().device(), node.number());
-    let request = vm::ImageOpen { device, inode, version: node.serial(), bytes: node.size() };
+    let request = vm::ImageOpen { device, inode, version: node.version(), bytes: node.size() };
     let reply = ipc::call(Endpoint::VM, &request.message())?;
     node.set_image();
     vm::ImageOpen::results(&reply)

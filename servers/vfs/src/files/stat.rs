@@ -97,6 +97,12 @@ impl Stat {
         self.word(at) as u32
     }
 
+    /// Sets owner and group.
+    pub fn set_owner(&mut self, (uid, gid): (u32, u32)) {
+        self.put_u32(28, uid);
+        self.put_u32(32, gid);
+    }
+
     /// Sets the device that the file is on.
     pub fn set_device(&mut self, device: u64) {
         self.put(0, device);

@@ -1,393 +1,93 @@
-//! Vnodes: files in use, of whatever file system, with the attributes that vfs decides by.
+//! Vnodes: files as they are seen through a mount. A file that several mounts show has one inode and a vnode in each of them, so a vnode tells
+//! where a path goes on upwards, which flags of a mount apply, and what is mounted on it in this place.
 //!
-//! A file has one vnode however often it is open or cached: each mount has a table of its own. A vnode is counted by its holders
-//! (open files, directories of processes, the name cache, a path resolution in progress). The uses that the file system counts end with it:
-//! the last holder's drop leaves a note in `Mount::dropped`, and `sweep` sends it when no handler is running.
-//! Neighbours: `mount`, `walk` (which finds vnodes), `nodes` (which asks file systems).
+//! Each mount has a table of its vnodes. A vnode is counted by its holders: open files, directories of processes, the name cache, a path
+//! resolution in progress, mounts that cover it. Neighbours: `inode` (all else about a file), `mount`, `walk` (which finds vnodes).
 
-use super::{leases::FileLeases, locks::FileLocks, mount::Mount, seals::Seals, stat::Stat};
-use crate::{
-    callers::permission::{Attributes, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG},
-    keep::records::NodeRecord,
-    peers::Service,
-    pipes::Pipe,
-};
-use abi::Errno;
-use alloc::rc::{Rc, Weak};
-use core::cell::{Cell, RefCell};
+pub use super::inode::{Description, Running};
+use super::{inode::Inode, mount::Mount};
+use crate::keep::records::NodeRecord;
+use alloc::rc::Rc;
+use core::{cell::RefCell, ops::Deref};
 
 /// A counted reference to a vnode.
 pub type NodeRef = Rc<Vnode>;
 
-/// What a file system replies about a node to `Mount`, `Lookup` and `Create`.
-#[derive(Clone, Copy, Debug, Default)]
-#[allow(missing_docs)]
-pub struct Description {
-    pub node: u64,
-    /// Type and permission bits; link count in the high half.
-    pub mode: u64,
-    /// Owner in the low half, group in the high half.
-    pub ids: u64,
-    pub size: u64,
-    /// Of special files.
-    pub device: u64,
-}
-
-impl From<(u64, u64, u64, u64, u64)> for Description {
-    fn from((node, mode, ids, size, device): (u64, u64, u64, u64, u64)) -> Self {
-        Description { node, mode, ids, size, device }
-    }
-}
-
-/// See the head of the file. Only replies of the file system, and the calls that change what it would reply, change the attributes.
+/// See the head of the file.
 #[derive(Debug)]
 pub struct Vnode {
+    inode: Rc<Inode>,
     mount: Rc<Mount>,
-    number: u64,
     serial: u64,
-    /// Uses that the file system counts.
-    uses: Cell<u64>,
-    mode: Cell<u32>,
-    links: Cell<u32>,
-    uid: Cell<u32>,
-    gid: Cell<u32>,
-    size: Cell<u64>,
-    special_device: Cell<u64>,
-    /// vm has an image of it.
-    has_image: Cell<bool>,
-    shared_object: Cell<Option<u64>>,
-    /// The file system mounted on this directory.
+    /// What is mounted on it.
     covered: RefCell<Option<Rc<Mount>>>,
-    /// The pipe of a FIFO that is open.
-    fifo: RefCell<Weak<Pipe>>,
-    locks: FileLocks,
-    leases: FileLeases,
-    /// How many [`Running`] there are of it.
-    running: Cell<u32>,
-    /// It was made without a name, and may get one.
-    linkable: Cell<bool>,
-    seals: Seals,
-    /// The file system has said that it has no `security.capability`, which only `setxattr` changes.
-    has_no_capabilities: Cell<bool>,
+}
+
+impl Deref for Vnode {
+    type Target = Inode;
+
+    #[inline]
+    fn deref(&self) -> &Inode {
+        &self.inode
+    }
 }
 
 impl Vnode {
-    pub(super) fn new(mount: Rc<Mount>, serial: u64, description: &Description) -> Vnode {
-        let vnode = Vnode {
-            mount,
-            number: description.node,
-            serial,
-            uses: Cell::new(0),
-            mode: Cell::new(0),
-            links: Cell::new(0),
-            uid: Cell::new(0),
-            gid: Cell::new(0),
-            size: Cell::new(0),
-            special_device: Cell::new(description.device),
-            has_image: Cell::new(false),
-            shared_object: Cell::new(None),
-            covered: RefCell::new(None),
-            fifo: RefCell::new(Weak::new()),
-            locks: FileLocks::default(),
-            leases: FileLeases::default(),
-            running: Cell::new(0),
-            linkable: Cell::new(false),
-            seals: Seals::default(),
-            has_no_capabilities: Cell::new(false),
-        };
-        vnode.describe(description);
-        vnode
+    pub(super) fn new(mount: Rc<Mount>, serial: u64, inode: Rc<Inode>) -> Vnode {
+        Vnode { inode, mount, serial, covered: RefCell::new(None) }
     }
 
-    /// Sets what the file system has replied, and counts the use that it has counted.
-    pub(super) fn describe(&self, description: &Description) {
-        self.uses.set(self.uses.get() + 1);
-        self.mode.set(description.mode as u32);
-        self.links.set((description.mode >> 32) as u32);
-        self.uid.set(description.ids as u32);
-        self.gid.set((description.ids >> 32) as u32);
-        self.size.set(description.size);
-    }
-
-    /// Whether it is known to have no `security.capability`.
-    pub fn has_no_capabilities(&self) -> bool {
-        self.has_no_capabilities.get()
-    }
-
-    /// Sets what is known of that.
-    pub(super) fn set_has_no_capabilities(&self, has_none: bool) {
-        self.has_no_capabilities.set(has_none);
-    }
-
-    /// Sets what the file system has replied to `Stat`, after a restart.
-    pub fn refresh(&self, stat: &Stat) {
-        self.mode.set(stat.mode());
-        self.links.set(stat.links() as u32);
-        self.uid.set(stat.owner().0);
-        self.gid.set(stat.owner().1);
-        self.size.set(stat.size());
-        self.special_device.set(stat.special_device());
-        // vm may have pages of it, brought by a predecessor.
-        self.has_image.set(self.is_regular());
-    }
-
-    /// The file system it is on.
+    /// The mount through which it is seen.
     #[inline]
     pub fn mount(&self) -> &Rc<Mount> {
         &self.mount
     }
 
-    /// The process that serves that file system.
-    #[inline]
-    pub fn service(&self) -> Service {
-        self.mount.service()
+    pub(super) fn inode(&self) -> &Rc<Inode> {
+        &self.inode
     }
 
-    /// Its inode number there.
-    #[inline]
-    pub fn number(&self) -> u64 {
-        self.number
+    /// Whether both are the same file, perhaps seen through different mounts.
+    pub fn is_same_file(&self, other: &Vnode) -> bool {
+        Rc::ptr_eq(&self.inode, &other.inode)
     }
 
-    /// A number that no other vnode ever has: key of the name cache, version of the image.
+    /// Whether both are on one file system.
+    pub fn is_on_file_system_of(&self, other: &Vnode) -> bool {
+        Rc::ptr_eq(self.file_system(), other.file_system())
+    }
+
+    /// A number that no other vnode ever has: key of the name cache.
     #[inline]
     pub fn serial(&self) -> u64 {
         self.serial
     }
 
-    /// Uses that the file system counts for it.
-    pub fn uses(&self) -> u64 {
-        self.uses.get()
-    }
-
     /// As records refer to it.
     pub fn record(&self) -> NodeRecord {
-        NodeRecord { mount: self.mount.record(), node: self.number }
+        NodeRecord { mount: self.mount.record(), node: self.number() }
     }
 
-    /// What decides about permissions.
-    pub fn attributes(&self) -> Attributes {
-        Attributes { mode: self.mode.get(), uid: self.uid.get(), gid: self.gid.get() }
-    }
-
-    /// Type and permission bits.
-    pub fn mode(&self) -> u32 {
-        self.mode.get()
-    }
-
-    /// Owner.
-    pub fn uid(&self) -> u32 {
-        self.uid.get()
-    }
-
-    /// Group.
-    pub fn gid(&self) -> u32 {
-        self.gid.get()
-    }
-
-    /// Its size in bytes.
-    #[inline]
-    pub fn size(&self) -> u64 {
-        self.size.get()
-    }
-
-    /// Device number of a special file.
-    pub fn special_device(&self) -> u64 {
-        self.special_device.get()
-    }
-
-    /// The type bits of the mode.
-    pub fn kind(&self) -> u32 {
-        self.mode.get() & S_IFMT
-    }
-
-    /// A directory.
-    pub fn is_directory(&self) -> bool {
-        self.kind() == S_IFDIR
-    }
-
-    /// A regular file.
-    pub fn is_regular(&self) -> bool {
-        self.kind() == S_IFREG
-    }
-
-    /// A symbolic link.
-    pub fn is_link(&self) -> bool {
-        self.kind() == S_IFLNK
-    }
-
-    /// It has no name any more: the file system frees it after its last use.
-    pub fn is_unlinked(&self) -> bool {
-        self.links.get() == 0
-    }
-
-    /// Sets the size that the file system has replied, or that a write in progress will lead to.
-    pub fn set_size(&self, bytes: u64) {
-        self.size.set(bytes);
-    }
-
-    /// Sets the permission bits.
-    pub(super) fn set_permissions(&self, bits: u32) {
-        self.mode.set(self.kind() | bits & 0o7777);
-    }
-
-    /// Sets owner and group; `None` leaves one.
-    pub(super) fn set_owner(&self, uid: Option<u32>, gid: Option<u32>) {
-        self.uid.set(uid.unwrap_or(self.uid.get()));
-        self.gid.set(gid.unwrap_or(self.gid.get()));
-    }
-
-    /// Counts one more link: a name, or the `..` of a subdirectory.
-    pub(super) fn add_link(&self) {
-        self.links.set(self.links.get() + 1);
-    }
-
-    /// Counts one link less.
-    pub(super) fn remove_link(&self) {
-        self.links.set(self.links.get().saturating_sub(1));
-    }
-
-    /// Counts one name less. A directory has only one.
-    pub(super) fn unlinked(&self) {
-        if self.is_directory() { self.links.set(0) } else { self.remove_link() }
-    }
-
-    /// Notes that vm has an image of it.
-    pub(super) fn set_image(&self) {
-        self.has_image.set(true);
-    }
-
-    /// Notes that vm has no image of it any more. Returns whether it had one.
-    pub(super) fn take_image(&self) -> bool {
-        self.has_image.replace(false)
-    }
-
-    /// vm's object while the file is mapped shared: see `mappings`.
-    #[inline]
-    pub fn shared_object(&self) -> Option<u64> {
-        self.shared_object.get()
-    }
-
-    /// Sets vm's object; `None`: the file is no longer mapped shared.
-    pub fn set_shared_object(&self, object: Option<u64>) {
-        self.shared_object.set(object);
-    }
-
-    /// Whether a file system is mounted on this directory.
+    /// Whether something is mounted on it.
     pub fn is_covered(&self) -> bool {
         self.covered.borrow().is_some()
     }
 
-    /// The root of the file system mounted on this directory.
+    /// The root of what is mounted on it.
     #[inline]
     pub fn covering_root(&self) -> Option<NodeRef> {
         self.covered.borrow().as_ref().and_then(|mount| mount.root())
     }
 
-    /// Sets the file system mounted on this directory. Called by [`Mount`] only.
+    /// Sets what is mounted on it. Called by [`Mount`] only.
     pub(super) fn set_covered(&self, mount: Option<Rc<Mount>>) {
         let former = self.covered.replace(mount);
         drop(former);
-    }
-
-    /// The pipe of a FIFO that is open.
-    pub fn fifo(&self) -> Option<Rc<Pipe>> {
-        self.fifo.borrow().upgrade()
-    }
-
-    /// Sets the pipe of a FIFO.
-    pub fn set_fifo(&self, pipe: &Rc<Pipe>) {
-        *self.fifo.borrow_mut() = Rc::downgrade(pipe);
-    }
-
-    /// Its advisory locks.
-    #[inline]
-    pub fn locks(&self) -> &FileLocks {
-        &self.locks
-    }
-
-    /// Its leases, and how often it is open.
-    #[inline]
-    pub fn leases(&self) -> &FileLeases {
-        &self.leases
-    }
-
-    /// It has no name, but may get one: `O_TMPFILE` without `O_EXCL`.
-    pub fn is_linkable(&self) -> bool {
-        self.linkable.get()
-    }
-
-    /// Sets [`Vnode::is_linkable`].
-    pub fn set_linkable(&self, linkable: bool) {
-        self.linkable.set(linkable);
-    }
-
-    /// Its seals; `None`: the file is not in memory.
-    pub fn seals(&self) -> Option<&Seals> {
-        self.mount.is_in_memory().then_some(&self.seals)
-    }
-
-    /// How many of these bytes may be written there. `EPERM`: a seal forbids it.
-    pub fn writable_bytes(&self, start: u64, bytes: u64) -> Result<u64, Errno> {
-        self.seals.writable_bytes(self.size.get(), start, bytes)
-    }
-
-    /// `ETXTBSY` while the file is executed: its content must not change then.
-    pub fn check_idle(&self) -> Result<(), Errno> {
-        if self.running.get() == 0 { Ok(()) } else { Err(Errno::ETXTBSY) }
-    }
-}
-
-/// A file that is executed, or about to be: while there is one of these, nobody may open it for writing or truncate it.
-#[derive(Debug)]
-pub struct Running(NodeRef);
-
-impl Running {
-    /// `ETXTBSY`: the file is open for writing.
-    pub fn new(node: &NodeRef) -> Result<Running, Errno> {
-        if node.leases.is_written() { Err(Errno::ETXTBSY) } else { Ok(Running::restore(node.clone())) }
-    }
-
-    /// That of a predecessor of this vfs.
-    pub fn restore(node: NodeRef) -> Running {
-        node.running.set(node.running.get() + 1);
-        Running(node)
-    }
-
-    /// The file.
-    pub fn node(&self) -> &NodeRef {
-        &self.0
-    }
-}
-
-impl Clone for Running {
-    fn clone(&self) -> Running {
-        Running::restore(self.0.clone())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.running.set(self.0.running.get() - 1);
     }
 }
 
 impl Drop for Vnode {
     fn drop(&mut self) {
-        let urgent = self.is_unlinked();
-        self.mount.forget(Dropped { node: self.number, uses: self.uses.get(), image: self.has_image.get(), urgent });
+        self.mount.forget(self.number());
     }
-}
-
-/// What is left to do for a vnode without holders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dropped {
-    /// The node's number.
-    pub node: u64,
-    /// Uses that have ended.
-    pub uses: u64,
-    /// vm has to forget its pages.
-    pub image: bool,
-    /// It is unlinked: its space is to be freed at once.
-    pub urgent: bool,
 }

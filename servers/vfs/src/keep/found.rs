@@ -22,7 +22,7 @@ impl Store {
             table.entries(recover).filter(|(_, entry)| matches!(entry, Entry::Damaged)).count()
         }
         count(&self.threads, &self.recover)
-            + count(&self.mounts, &self.recover)
+            + count(&self.mounts.table, &self.recover)
             + count(&self.loops, &self.recover)
             + count(&self.locks.table, &self.recover)
             + count(&self.owners.table, &self.recover)
@@ -32,7 +32,7 @@ impl Store {
 
     /// All mounts.
     pub fn mounts(&self) -> impl Iterator<Item = (u16, MountRecord)> + '_ {
-        self.mounts.entries(&self.recover).filter_map(|(place, entry)| Some((place as u16, entry.record()?)))
+        self.mounts.table.entries(&self.recover).filter_map(|(place, entry)| Some((place as u16, entry.record()?)))
     }
 
     /// What is behind loop devices.
@@ -174,6 +174,12 @@ impl Store {
     /// After a restart: a lock is in use.
     pub fn claim_lock(&self, place: u16, user: u32) {
         self.locks.pool.claim(place as usize, user);
+    }
+
+    /// After a restart: a mount is in use, with its texts.
+    pub fn claim_mount(&self, place: u16, record: &MountRecord) {
+        self.mounts.pool.claim(place as usize, record.user);
+        [record.source, record.target, record.subtree].into_iter().for_each(|text| self.claim_text(text, record.user));
     }
 
     /// After a restart: an owner of an open file is in use.

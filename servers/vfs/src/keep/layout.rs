@@ -40,7 +40,7 @@ const PIPE_PAGES: usize = 2 * PIPES + SHARED_PIPE_PAGES + SPARE_PIPE_PAGES;
 const LOCKS: usize = scaled(2048, 32);
 /// Owners of open files, with their leases.
 const OWNERS: usize = scaled(2048, 32);
-pub(super) const MOUNTS: usize = 32;
+const MOUNTS: usize = scaled(1024, 64);
 /// Message queues (`queues_max` of mq_overview(7)).
 const QUEUES: usize = scaled(limits::POSIX_QUEUES, 32);
 const MESSAGE_PLACES: usize = 0x20_0000 / queues::PLACE_BYTES / scaled(1, 8);
@@ -190,7 +190,7 @@ pub struct Store {
     pub(super) content: Area,
     pub(super) locks: Places<LockRecord>,
     pub(super) owners: Places<OwnerRecord>,
-    pub(super) mounts: Table<MountRecord>,
+    pub(super) mounts: Places<MountRecord>,
     pub(super) queues: Places<QueueRecord>,
     pub(super) ended_queues: RefCell<Vec<(u16, QueueRecord)>>,
     pub(super) runs: Extents,
@@ -243,7 +243,7 @@ impl Store {
             content: Area::lay_out(&recover, PIPE_PAGES * PIPE_PAGE),
             locks: Places::lay_out_shared(&recover, LOCKS, LOCKS),
             owners: Places::lay_out_shared(&recover, OWNERS, OWNERS),
-            mounts: Table::lay_out(&recover, MOUNTS),
+            mounts: Places::lay_out_shared(&recover, MOUNTS, MOUNTS),
             queues: Places::lay_out_shared(&recover, QUEUES, QUEUES),
             ended_queues: RefCell::default(),
             runs: Extents::new(MESSAGE_PLACES),

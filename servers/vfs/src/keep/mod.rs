@@ -23,7 +23,7 @@ use alloc::rc::Rc;
 use core::cell::Cell;
 pub use kept::Kept;
 pub use layout::{KEEP_BYTES, PIPE_PAGE, Sizes, Store, quota};
-use layout::{MOUNTS, PEERS, Places};
+use layout::{PEERS, Places};
 pub use pool::ROOT;
 use pool::SHARE;
 use records::{
@@ -350,30 +350,37 @@ impl Store {
         self.device_interests.take(user, 1).map_err(|refusal| refusal.errno(Errno::ENOSPC, Errno::ENOSPC))
     }
 
-    /// Preserves a mount. `ENOSPC`: too many mounts.
+    /// Preserves a mount. `ENOSPC`: too many mounts, or the user has his share.
     pub fn new_mount(&self, record: &MountRecord) -> Result<u16, Errno> {
-        let mut places = 0..MOUNTS;
-        let free =
-            places.find(|&place| matches!(self.mounts.get(&self.recover, place), recover::records::Entry::Empty));
-        let place = free.ok_or(Errno::ENOSPC)?;
-        self.mounts.set(&self.recover, place, record);
+        let place = self.mounts.pool.take(record.user, self.turn()).ok_or(Errno::ENOSPC)?;
+        self.mounts.table.set(&self.recover, place, record);
         Ok(place as u16)
     }
 
-    /// Changes the flags of a mount.
-    pub fn set_mount_flags(&self, place: u16, flags: u64) {
-        if let Some(record) = self.mounts.get(&self.recover, place as usize).record() {
-            self.mounts.set(&self.recover, place as usize, &MountRecord { flags, ..record });
+    /// Changes a mount. Texts that it had and has no more are for the caller to release.
+    pub fn update_mount(&self, place: u16, change: impl FnOnce(&mut MountRecord)) {
+        if let Some(mut record) = self.mounts.table.get(&self.recover, place as usize).record() {
+            change(&mut record);
+            self.mounts.table.set(&self.recover, place as usize, &record);
         }
+    }
+
+    /// Changes the path of what a mount covers. `ENOMEM`: no room.
+    pub fn set_mount_target(&self, place: u16, target: &[u8]) -> Result<(), Errno> {
+        let Some(record) = self.mounts.table.get(&self.recover, place as usize).record() else { return Ok(()) };
+        let text = self.put_text(target, record.user)?;
+        self.release_text(record.target);
+        self.update_mount(place, |record| record.target = text);
+        Ok(())
     }
 
     /// Removes a mount.
     pub fn remove_mount(&self, place: u16) {
-        if let Some(record) = self.mounts.get(&self.recover, place as usize).record() {
-            self.release_text(record.source);
-            self.release_text(record.target);
+        if let Some(record) = self.mounts.table.get(&self.recover, place as usize).record() {
+            [record.source, record.target, record.subtree].into_iter().for_each(|text| self.release_text(text));
+            self.mounts.table.clear(&self.recover, place as usize);
+            self.release(&self.mounts, place as usize);
         }
-        self.mounts.clear(&self.recover, place as usize);
     }
 
     /// Preserves what is behind a loop device; `None`: nothing.

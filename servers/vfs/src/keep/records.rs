@@ -5,7 +5,7 @@
 //! refer are changed under the undo log. Neighbours: `keep` (the tables), `recovery` (reads them).
 
 use super::text::Text;
-use abi::{CapabilitySet, Endpoint};
+use abi::{CapabilitySet, Endpoint, Parts, Word, vfs::NO_ID_MAP};
 use recover::records::Record;
 
 /// "None" in a place of 16 bits.
@@ -23,6 +23,20 @@ pub const LIST: usize = 61;
 
 fn halves(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
+}
+
+/// The one user and the one group of a container, as `abi::vfs::SetIdMap` tells them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdMaps {
+    /// The user.
+    pub users: u64,
+    /// The group.
+    pub groups: u64,
+}
+
+impl IdMaps {
+    /// Nobody.
+    pub const NONE: IdMaps = IdMaps { users: NO_ID_MAP, groups: NO_ID_MAP };
 }
 
 /// A thread of a program; its place is its slot.
@@ -51,10 +65,14 @@ pub struct ThreadRecord {
     pub message_bytes: u64,
     /// The file that it executes.
     pub program: NodeRecord,
+    /// Its containers.
+    pub parts: Parts,
+    /// Whom it knows in its container.
+    pub id_maps: IdMaps,
 }
 
 impl Record for ThreadRecord {
-    const WORDS: usize = 12;
+    const WORDS: usize = 15;
 
     fn store(&self, words: &mut [u64]) {
         words[0] = halves(self.endpoint.0, self.pid);
@@ -70,6 +88,9 @@ impl Record for ThreadRecord {
         words[9] = self.capabilities[0].bits();
         words[10] = self.capabilities[1].bits();
         words[11] = self.message_bytes;
+        words[12] = self.parts.to_word();
+        words[13] = self.id_maps.users;
+        words[14] = self.id_maps.groups;
     }
 
     fn load(words: &[u64]) -> Self {
@@ -90,6 +111,8 @@ impl Record for ThreadRecord {
             program: NodeRecord { mount: words[7] as u16, node: words[8] },
             capabilities: [words[9], words[10]].map(CapabilitySet::from_bits),
             message_bytes: words[11],
+            parts: Parts::from_word(words[12]),
+            id_maps: IdMaps { users: words[13], groups: words[14] },
         }
     }
 }
@@ -298,6 +321,11 @@ impl ObjectRecord {
     }
 }
 
+/// Bits of the kind in the record of an open file; those of the mount follow.
+const KIND_BITS: u32 = 5;
+/// The mount in the record of an open file: all ones for none.
+const FILE_MOUNT: u64 = 0x7ff;
+
 /// An open file, without what changes often: position and status flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -316,7 +344,8 @@ impl Record for FileRecord {
     #[inline]
     fn store(&self, words: &mut [u64]) {
         let ObjectRecord { kind, place, minor, more } = self.object;
-        words[0] = kind as u64 | (place as u64) << 8 | (self.node.mount as u64 & 0xff) << 24 | (minor as u64) << 32;
+        let mount = self.node.mount as u64 & FILE_MOUNT;
+        words[0] = kind as u64 | mount << KIND_BITS | (place as u64) << 16 | (minor as u64) << 32;
         words[1] = self.node.node;
         words[2] = self.number;
         words[3] = more;
@@ -324,10 +353,11 @@ impl Record for FileRecord {
     }
 
     fn load(words: &[u64]) -> Self {
-        let (kind, place, minor) = (words[0] as u8, (words[0] >> 8) as u16, (words[0] >> 32) as u32);
+        let (place, minor) = ((words[0] >> 16) as u16, (words[0] >> 32) as u32);
+        let kind = words[0] as u8 & ((1 << KIND_BITS) - 1);
         let object = ObjectRecord { kind, place, minor, more: words[3] };
-        let mount = match (words[0] >> 24) as u8 {
-            u8::MAX => NOWHERE,
+        let mount = match words[0] >> KIND_BITS & FILE_MOUNT {
+            FILE_MOUNT => NOWHERE,
             mount => mount as u16,
         };
         let path = Text::from_word(words[4] & 0xffff_ffff);
@@ -553,46 +583,72 @@ impl Record for OwnerRecord {
     }
 }
 
-/// A mounted file system.
+/// A mount. Those with the same device show the same file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct MountRecord {
     pub service: u16,
     pub volatile: bool,
     pub in_memory: bool,
-    pub flags: u64,
+    /// The file system refuses writes, whatever the flags of the mount say.
+    pub read_only: bool,
+    pub locked: bool,
+    /// It is out of the tree, and ends with its last vnode.
+    pub detached: bool,
+    /// The container whose users may change it.
+    pub users: u8,
+    pub namespace: u16,
+    pub flags: u32,
     pub device: u64,
+    /// Of the mount, and of the file system.
     pub root: u64,
-    /// What it covers; none for the root file system.
+    pub file_system_root: u64,
+    /// What it covers; none for the root of a namespace.
     pub covers: NodeRecord,
     pub source: Text,
     pub target: Text,
+    pub subtree: Text,
+    /// The user to whom its texts and its place are charged.
+    pub user: u32,
 }
 
 impl Record for MountRecord {
-    const WORDS: usize = 6;
+    const WORDS: usize = 8;
 
     fn store(&self, words: &mut [u64]) {
-        let kind = self.volatile as u64 | (self.in_memory as u64) << 1;
-        words[0] = self.service as u64 | kind << 16 | (self.covers.mount as u64) << 32;
-        words[1] = self.flags;
+        let kind = [self.volatile, self.in_memory, self.read_only, self.locked, self.detached];
+        let kind = kind.iter().rev().fold(0, |bits, bit| bits << 1 | u64::from(*bit));
+        let places = (self.covers.mount as u64) << 32 | (self.namespace as u64) << 48;
+        words[0] = self.service as u64 | kind << 16 | (self.users as u64) << 24 | places;
+        words[1] = halves(self.flags, self.user);
         words[2] = self.device;
         words[3] = self.root;
         words[4] = self.covers.node;
         words[5] = self.source.to_word() | self.target.to_word() << 32;
+        words[6] = self.subtree.to_word();
+        words[7] = self.file_system_root;
     }
 
     fn load(words: &[u64]) -> Self {
+        let has = |bit: u32| words[0] >> (16 + bit) & 1 != 0;
         MountRecord {
             service: words[0] as u16,
-            volatile: words[0] >> 16 & 1 != 0,
-            in_memory: words[0] >> 17 & 1 != 0,
-            flags: words[1],
+            volatile: has(0),
+            in_memory: has(1),
+            read_only: has(2),
+            locked: has(3),
+            detached: has(4),
+            users: (words[0] >> 24) as u8,
+            namespace: (words[0] >> 48) as u16,
+            flags: words[1] as u32,
+            user: (words[1] >> 32) as u32,
             device: words[2],
             root: words[3],
             covers: NodeRecord { mount: (words[0] >> 32) as u16, node: words[4] },
             source: Text::from_word(words[5] & 0xffff_ffff),
             target: Text::from_word(words[5] >> 32),
+            subtree: Text::from_word(words[6]),
+            file_system_root: words[7],
         }
     }
 }

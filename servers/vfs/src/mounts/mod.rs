@@ -1,40 +1,33 @@
-//! Mounts and unmounts file systems, at the start and by mount(2) and umount2(2); sync.
+//! Mounts file systems, at the start and by mount(2); sync. The other files: `calls` for mount(2), umount2(2) and pivot_root(2), `tree` for
+//! mounts of what is mounted already, and namespaces.
 
+pub mod calls;
 mod options;
+pub mod tree;
 
 use crate::{
     base::Base,
-    callers::permission::S_IFBLK,
     devices::OWN_NAME,
     events::Startup,
     files::{
         Files,
         loops::{LOOP_MAJOR, LoopUse},
-        mount::{MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REMOUNT, Mount, NewMount},
+        mount::{MS_RDONLY, Mount, NewMount},
         stat::{major, make_device, minor},
         vnode::{Description, NodeRef},
     },
-    keep::{
-        ROOT, Store,
-        records::{GlobalRecord, MountRecord, NodeRecord},
-    },
-    paths::walk::{self, Last},
+    keep::{ROOT, records::GlobalRecord},
     peers::Role,
-    processes::{AT_FDCWD, Process},
+    processes::Process,
 };
-use abi::{
-    Capability, Errno, block,
-    device::{Device, Kind},
-    fs,
-};
-use alloc::{format, rc::Rc, vec::Vec};
+use abi::{Errno, block, device::Device, fs};
+use alloc::{format, vec::Vec};
 use options::Options;
-use sys::grant::{Access, GrantedBuffer};
+use sys::{
+    fallible::copied,
+    grant::{Access, GrantedBuffer},
+};
 
-/// Flags of mount(2) that stay with the mount.
-const KEPT: u64 = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
-/// Flags that ask for something else than a new mount: bind, move, propagation.
-const OTHER_OPERATIONS: u64 = 4096 | 8192 | 1 << 17 | 1 << 18 | 1 << 19 | 1 << 20;
 /// The file system of loop devices.
 const LOOP_SERVICE: &str = "loop_ext2";
 /// Pause before a driver that is not up yet is asked again, at the start.
@@ -113,7 +106,7 @@ pub fn use_disk(base: &Base, mount: &Mount) {
     if major(mount.device()) == LOOP_MAJOR
         && let Ok(device) = base.loops().device(minor(mount.device()).into())
     {
-        mount.use_disk(LoopUse::new(device));
+        mount.file_system().use_disk(LoopUse::new(device));
     }
 }
 
@@ -132,7 +125,8 @@ pub async fn mount_all(base: &Base, startup: &Startup, arguments: &'static str) 
     for word in arguments.split_ascii_whitespace().filter(|word| Device::parse(word).is_none()) {
         let plan = parse_argument(word)
             .unwrap_or_else(|| panic!("the argument {word:?} is not of the form target=service[,disk]"));
-        if base.files().mounts.find(|mount| mount.target() == plan.target.as_bytes()).is_some() {
+        if base.files().mounts.find(|mount| mount.namespace() == 0 && mount.path() == plan.target.as_bytes()).is_some()
+        {
             // By a predecessor that did not come to the end of the arguments.
             continue;
         }
@@ -157,7 +151,11 @@ async fn mount_plan(base: &Base, plan: &Plan<'_>) -> Result<(), Errno> {
     let served = service_of(plan.service.as_bytes()).ok_or(Errno::ENODEV)?;
     let device = plan.disk.map(|name| base.devices().disk(name)).transpose()?;
     let new = NewFileSystem { served, device, options: Options::default(), flags: 0 };
-    mount(base, new, plan.target.into(), covers, None).await
+    let target = match &covers {
+        Some(covers) => tree::path_in_mount(covers.mount(), plan.target.as_bytes())?,
+        None => copied(plan.target.as_bytes())?,
+    };
+    mount(base, new, target, covers, None).await
 }
 
 /// Asks drivers for the sizes of their disks, which /proc shows. Those that are not up show none.
@@ -173,7 +171,7 @@ pub async fn measure_disks(base: &Base) {
 
 /// The directory at a plain path from the root: for the start, when there is no process yet.
 async fn walk_from_root(files: &Files, path: &str) -> Result<NodeRef, Errno> {
-    let mut node = files.mounts.root()?;
+    let mut node = files.mounts.root(0)?;
     for name in path.split('/').filter(|name| !name.is_empty()) {
         let found = files.lookup(&node, name.as_bytes()).await?.ok_or(Errno::ENOENT)?;
         node = found.covering_root().unwrap_or(found);
@@ -181,7 +179,7 @@ async fn walk_from_root(files: &Files, path: &str) -> Result<NodeRef, Errno> {
     if node.is_directory() { Ok(node) } else { Err(Errno::ENOTDIR) }
 }
 
-/// Mounts a file system on the directory `covers`; `None`: as root.
+/// Mounts a file system on the directory `covers`, whose path below the root of its mount is `target`; `None`: as root.
 #[expect(clippy::disallowed_macros, reason = "small, of a call in progress: from the heap's reserve")]
 async fn mount(
     base: &Base,
@@ -221,17 +219,17 @@ async fn mount(
             volatile: told & fs::MOUNTED_VOLATILE != 0,
             in_memory: told & fs::MOUNTED_IN_MEMORY != 0,
             device: device.map_or(make_device(0, number as u32), |device| device.number()),
+            namespace: process.map_or(0, |process| process.caller.mounts()),
+            users: covers.as_ref().map_or(0, |covers| covers.mount().users()),
         },
         base.shared().clone(),
     );
     use_disk(base, &mount);
     let root = mount.adopt(description);
-    mount.preserve_at(save_mount(base.store(), &mount, root.number(), covers.as_ref())?);
+    mount.file_system().set_root(root.number());
     mount.set_root(root);
-    if let Some(covers) = covers {
-        mount.cover(covers);
-    }
-    base.files().mounts.add(mount.clone());
+    let user = process.map_or(ROOT, |process| process.caller.user());
+    tree::place(base, &mount, covers, user)?;
     if mount.is_in_memory() {
         own_root(base.files(), &mount, &options).await;
     }
@@ -251,106 +249,6 @@ async fn own_root(files: &Files, mount: &Mount, options: &Options) {
     if let Err(error) = result {
         sys::log!("mode and owner of the root of {} cannot be set: {error}", mount.kind());
     }
-}
-
-/// Preserves a mount. `ENOSPC`: there are too many.
-fn save_mount(store: &Rc<Store>, mount: &Mount, root: u64, covers: Option<&NodeRef>) -> Result<u16, Errno> {
-    store.new_mount(&MountRecord {
-        service: mount.service().slot() as u16,
-        volatile: mount.is_volatile(),
-        in_memory: mount.is_in_memory(),
-        flags: mount.flags(),
-        device: mount.device(),
-        root,
-        covers: covers.map_or(NodeRecord::NONE, |covers| covers.record()),
-        source: store.put_text(mount.source().as_bytes(), ROOT)?,
-        target: store.put_text(mount.target(), ROOT)?,
-    })
-}
-
-/// mount(2).
-pub async fn mount_call(
-    base: &Base,
-    process: Rc<Process>,
-    source: Vec<u8>,
-    target: Vec<u8>,
-    kind: Vec<u8>,
-    flags: u64,
-    options: Vec<u8>,
-) -> Result<u64, Errno> {
-    if !process.caller.credentials().has(Capability::SysAdmin) {
-        return Err(Errno::EPERM);
-    }
-    if flags & OTHER_OPERATIONS != 0 {
-        return Err(Errno::EINVAL);
-    }
-    let found = walk::resolve(base.files(), &process, AT_FDCWD, target, Last::Follow).await?;
-    let node = found.existing()?.clone();
-    let is_root = node.mount().is_root(&node);
-    if flags & MS_REMOUNT != 0 {
-        if !is_root {
-            return Err(Errno::EINVAL);
-        }
-        base.peers().ask(node.service(), fs::Sync {}.message()).await?;
-        node.mount().set_flags(flags & KEPT);
-        base.store().set_mount_flags(node.mount().record(), flags & KEPT);
-        return Ok(0);
-    }
-    if !node.is_directory() {
-        return Err(Errno::ENOTDIR);
-    }
-    let served = service_of(&kind).ok_or(Errno::ENODEV)?;
-    let flags = flags & KEPT;
-    if needs_no_device(served.kind) {
-        let options = if served.kind == "tmpfs" { Options::parse(&options)? } else { Options::default() };
-        let new = NewFileSystem { served, device: None, options, flags };
-        mount(base, new, found.canonical, Some(node), Some(&process)).await?;
-        return Ok(0);
-    }
-    let special = walk::resolve(base.files(), &process, AT_FDCWD, source, Last::Follow).await?.existing()?.clone();
-    if special.kind() != S_IFBLK {
-        return Err(Errno::ENOTBLK);
-    }
-    let device = base.devices().numbered(Kind::Block, special.special_device())?;
-    if base.files().mounts.find(|mount| mount.device() == device.number()).is_some() {
-        return Err(Errno::EBUSY);
-    }
-    check_disk(base, device, flags)?;
-    let new = NewFileSystem { served, device: Some(device), options: Options::default(), flags };
-    mount(base, new, found.canonical, Some(node), Some(&process)).await?;
-    Ok(0)
-}
-
-/// umount2(2).
-pub async fn unmount_call(base: &Base, process: Rc<Process>, target: Vec<u8>) -> Result<u64, Errno> {
-    if !process.caller.credentials().has(Capability::SysAdmin) {
-        return Err(Errno::EPERM);
-    }
-    let node = walk::resolve(base.files(), &process, AT_FDCWD, target, Last::Follow).await?.existing()?.clone();
-    let mount = node.mount().clone();
-    if !mount.is_root(&node) {
-        return Err(Errno::EINVAL);
-    }
-    drop(node);
-    base.files().forget_names(&mount);
-    base.mappings().release_maps(&mount).await;
-    let root = mount.root().ok_or(Errno::EINVAL)?;
-    // Two: the mount's own and ours.
-    let (watched, watches_of_root) = base.files().watches().holds(&mount, &root);
-    let in_use = mount.node_count() - watched > 1 || Rc::strong_count(&root) > 2 + watches_of_root;
-    if mount.covers().is_none() || in_use {
-        return Err(Errno::EBUSY);
-    }
-    base.files().watches().unmounted(&mount);
-    base.files().put_dropped(&mount);
-    if process.caller.recalled(fs::Unmount::LABEL).is_none() {
-        let request = fs::Unmount { node: root.number(), force: false };
-        base.peers().ask_once(&process.caller, mount.service(), request.message()).await?;
-    }
-    base.store().remove_mount(mount.record());
-    base.files().mounts.remove(&mount);
-    mount.detach();
-    Ok(0)
 }
 
 /// Syncs all file systems.

@@ -13,16 +13,24 @@ use crate::{
     },
     files::vnode::NodeRef,
     keep::records::{Note, ObjectRecord},
-    memory::buffer::UserBuffer,
+    memory::{self as user, buffer::UserBuffer},
     peers::{Peers, Service},
 };
 use abi::{
-    Errno, chardev,
+    Errno, Part, chardev, container,
     tty::{MINOR_MASTER, MINOR_SLAVE},
 };
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::mem::take;
-use sys::grant::{Access, GrantedBuffer, MagicGrant};
+use sys::{
+    fallible::copied,
+    grant::{Access, GrantedBuffer, MagicGrant},
+};
+
+/// ioctls of terminals that have the number of a group or session.
+const TIOCGPGRP: u32 = 0x540f;
+const TIOCSPGRP: u32 = 0x5410;
+const TIOCGSID: u32 = 0x5429;
 
 /// At most so many bytes a request, so that other requests get in between.
 const CHUNK: u64 = 1 << 20;
@@ -240,10 +248,40 @@ async fn control(
     request: u32,
     argument: u64,
 ) -> Result<u64, Errno> {
+    if matches!(request, TIOCGPGRP | TIOCSPGRP | TIOCGSID) && caller.parts().of(Part::Processes) != 0 {
+        return control_group(base, caller, (service, minor), request, argument).await;
+    }
     let grant = MagicGrant::new(caller.endpoint, argument, ARGUMENT_BYTES, service.endpoint(), Access::ReadWrite)?;
     let who = caller.pid as u64 | caller.group() << 32;
     let (request, session) = (request as u64, caller.session());
     let message = chardev::Control { minor, request, argument, grant: grant.id(), caller: who, session }.message();
     let reply = base.peers().ask_device(caller, service, message).await?;
+    Ok(reply.words[0])
+}
+
+/// A call about the group or session of a terminal, of which a program in a container knows its container's numbers.
+async fn control_group(
+    base: &Base,
+    caller: &Caller,
+    (service, minor): (Service, u64),
+    request: u32,
+    argument: u64,
+) -> Result<u64, Errno> {
+    let container = caller.parts().of(Part::Processes);
+    let mut bytes = [0; 4];
+    user::fetch(caller.endpoint, argument, &mut bytes)?;
+    if request == TIOCSPGRP {
+        let group = container::pid_meant(container, u32::from_le_bytes(bytes)).ok_or(Errno::ESRCH)?;
+        bytes = group.to_le_bytes();
+    }
+    let lent = GrantedBuffer::new(copied(&bytes)?, service.endpoint(), Access::ReadWrite)?;
+    let who = caller.pid as u64 | caller.group() << 32;
+    let (number, session, grant) = (request as u64, caller.session(), lent.id());
+    let message = chardev::Control { minor, request: number, argument, grant, caller: who, session }.message();
+    let reply = base.peers().ask_device(caller, service, message).await?;
+    if request != TIOCSPGRP {
+        let told = lent.take().first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        user::store(caller.endpoint, argument, &container::pid_shown(container, told).to_le_bytes())?;
+    }
     Ok(reply.words[0])
 }

@@ -46,7 +46,6 @@ use abi::{
     tty::MINOR_SLAVE,
 };
 use alloc::{format, rc::Rc, vec::Vec};
-use sys::fallible::copied;
 
 /// Flags that are not kept as status of the open file.
 const NOT_STATUS: u32 = O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC;
@@ -307,13 +306,15 @@ pub async fn open_slave(
     let character = master.object::<Character>().ok_or(Errno::ENOTTY)?;
     let (service, number) = character.master()?;
     let name = base.peers().name(service).ok_or(Errno::ENXIO)?;
-    let nodes = |mount: &Mount| mount.service() == service && mount.root().is_some();
+    let namespace = process.caller.mounts();
+    let is_seen = |mount: &Mount| mount.namespace() == namespace && mount.root().is_some();
+    let nodes = |mount: &Mount| mount.service() == service && is_seen(mount);
     let mount = base.files().mounts.find(nodes).ok_or(Errno::ENXIO)?;
     let root = mount.root().ok_or(Errno::ENXIO)?;
     let mut digits = [0; 24];
     let file_name = decimal(number, &mut digits).as_bytes();
     let node = base.files().lookup(&root, file_name).await?.ok_or(Errno::EIO)?;
-    let mut path = copied(mount.target())?;
+    let mut path = mount.path();
     paths::push(&mut path, file_name)?;
     let minor = MINOR_SLAVE + number;
     let slave = open_character(base.peers(), process, (name.as_str(), minor), node, flags).await?;
@@ -350,6 +351,12 @@ fn ends(flags: u32) -> (bool, bool) {
     }
 }
 
+/// Whether opening a file gives power over the system, whoever its owner is: disks, and settings in /proc and /sys.
+fn is_of_system(node: &NodeRef, wanted: u32) -> bool {
+    let is_setting = || matches!(node.mount().kind(), "proc" | "sysfs") && !fs::is_of_process(node.number());
+    node.kind() == S_IFBLK || wanted & WRITE != 0 && node.is_regular() && is_setting()
+}
+
 /// Checks that a file which exists may be opened so.
 fn may_open(process: &Process, node: &NodeRef, flags: u32) -> Result<(), Errno> {
     let credentials = process.caller.credentials();
@@ -364,6 +371,9 @@ fn may_open(process: &Process, node: &NodeRef, flags: u32) -> Result<(), Errno> 
     permission::check(&credentials, node.attributes(), wanted)?;
     if wanted & WRITE != 0 && node.is_regular() && node.mount().is_read_only() {
         return Err(Errno::EROFS);
+    }
+    if credentials.contained.is_some() && is_of_system(node, wanted) {
+        return Err(Errno::EACCES);
     }
     if flags & O_NOATIME != 0 {
         permission::check_owner(&credentials, node.attributes())?;

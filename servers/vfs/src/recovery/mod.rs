@@ -1,4 +1,4 @@
-//! The start of a successor: rebuilds the heap from the preserved records.
+//! The start of a successor: rebuilds the heap from the preserved records. The file is long because each kind of record is restored here.
 //!
 //! Two steps. What the records say is restored at once, so that pm's requests can be answered; records that are corrupt or refer to nothing are
 //! left out and reported. Then the file systems are told which nodes are in use, and asked for the attributes of each; calls of programs wait
@@ -19,12 +19,12 @@ use crate::{
     exec,
     files::{
         loops::LoopDevice,
-        mount::{Mount, NewMount},
+        mount::{Another, Mount, NewMount},
         vnode::{NodeRef, Running},
         watches::Inotify,
     },
     keep::{
-        Kept, ROOT,
+        Kept,
         records::{
             BLOCK, FileEventRecord, LIST, LockRecord, MountRecord, NO_PLACE, NOWHERE, NodeRecord, OwnerRecord,
             TableRecord, ThreadRecord, TimerRecord,
@@ -149,8 +149,11 @@ fn resume_work(vfs: &'static Vfs) {
 async fn claim_nodes(base: &Base, service: Service) -> Result<(), Errno> {
     let mounts = base.files().mounts.all();
     let nodes = mounts.iter().filter(|mount| mount.service() == service).flat_map(|mount| mount.nodes());
+    // A file counts once for each file system, however many mounts show it.
+    let inodes: BTreeMap<(u64, u64), u64> =
+        nodes.map(|node| ((node.number(), node.file_system().device()), node.uses())).collect();
     let bytes: Vec<u8> =
-        nodes.flat_map(|node| [node.number().to_le_bytes(), node.uses().to_le_bytes()].concat()).collect();
+        inodes.iter().flat_map(|((number, _), uses)| [number.to_le_bytes(), uses.to_le_bytes()].concat()).collect();
     let length = bytes.len() as u64;
     let lent = GrantedBuffer::new(bytes, service.endpoint(), Access::Read)?;
     base.peers().ask(service, fs::SetUses { grant: lent.id(), bytes: length }.message()).await.map(drop)
@@ -253,10 +256,24 @@ impl Restoration {
     fn restore_mounts(&mut self) {
         let store = self.vfs.base().store().clone();
         let mut records: Vec<(u16, MountRecord)> = store.mounts().collect();
-        // The root file system is the first.
+        // Each is behind that which it is over, since all roots are first.
         records.sort_by_key(|(place, record)| (record.covers != NodeRecord::NONE, *place));
         for (place, record) in &records {
-            [record.source, record.target].into_iter().for_each(|text| store.claim_text(text, ROOT));
+            store.claim_mount(*place, record);
+            let known = self.mounts.values().find(|mount| mount.device() == record.device);
+            if let Some(known) = known {
+                let another = Another {
+                    target: store.text(record.target),
+                    subtree: store.text(record.subtree),
+                    flags: record.flags.into(),
+                    namespace: record.namespace,
+                    users: record.users,
+                    locked: record.locked,
+                };
+                let mount = Mount::another(known.file_system(), another);
+                self.restore_mount(*place, record, mount);
+                continue;
+            }
             let service = Service::at(record.service as usize);
             let name = self.vfs.base().peers().name(service);
             let source = String::from_utf8_lossy(&store.text(record.source)).into_owned();
@@ -271,27 +288,41 @@ impl Restoration {
                     kind,
                     source,
                     target: store.text(record.target),
-                    flags: record.flags,
+                    flags: record.flags.into(),
+                    namespace: record.namespace,
+                    users: record.users,
                     volatile: record.volatile,
                     in_memory: record.in_memory,
                     device: record.device,
                 },
                 self.vfs.base().shared().clone(),
             );
-            mount.preserve_at(*place);
+            let file_system = mount.file_system();
+            file_system.set_read_only(record.read_only);
+            file_system.set_root(record.file_system_root);
             // What was written since the last sync is not known.
             mount.mark_dirty();
-            mount.set_root(mount.restore(record.root));
             mounts::use_disk(self.vfs.base(), &mount);
-            self.mounts.insert(*place, mount.clone());
-            self.vfs.base().files().mounts.add(mount);
+            self.restore_mount(*place, record, mount);
         }
-        for (place, record) in &records {
-            if let Some(covered) = self.node(record.covers) {
-                let mount = self.mounts[place].clone();
-                mount.cover(covered);
+        for (place, record) in records.iter().filter(|(_, record)| !record.detached) {
+            let mount = self.mounts[place].clone();
+            match self.node(record.covers) {
+                Some(covered) => mount.cover(covered),
+                None => mount.become_root(),
             }
         }
+    }
+
+    fn restore_mount(&mut self, place: u16, record: &MountRecord, mount: Rc<Mount>) {
+        mount.preserve_at(place);
+        if record.detached {
+            mount.set_root_number(record.root);
+        } else {
+            mount.set_root(mount.restore(record.root));
+        }
+        self.mounts.insert(place, mount.clone());
+        self.vfs.base().files().mounts.add(mount);
     }
 
     /// Restores queues. Unlinked ones end with the restoration, unless a descriptor refers to them.

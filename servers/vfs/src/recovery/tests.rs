@@ -75,7 +75,7 @@ fn open(memory: &'static [AtomicU64], writes: u64, generation: u32) -> (&'static
 }
 
 fn root(vfs: &Vfs) -> NodeRef {
-    vfs.base().files().mounts.root().expect("is mounted")
+    vfs.base().files().mounts.root(0).expect("is mounted")
 }
 
 fn from_pm(vfs: &'static Vfs, message: Message) {
@@ -99,18 +99,29 @@ fn mount(vfs: &'static Vfs) {
         service: EXT2.slot() as u16,
         volatile: false,
         in_memory: false,
+        read_only: false,
+        locked: false,
+        detached: false,
+        users: 0,
+        namespace: 0,
         flags: 0,
         device: 5,
         root: 2,
+        file_system_root: 2,
         covers: NodeRecord::NONE,
+        subtree: crate::keep::Text::EMPTY,
+        user: 0,
         source: vfs.base().store().put_text(b"/dev/vda", 0).expect("room"),
         target: vfs.base().store().put_text(b"/", 0).expect("room"),
     };
     let (kind, source, target) = ("ext2".into(), "/dev/vda".into(), b"/".to_vec());
-    let new = NewMount { service: EXT2, kind, source, target, flags: 0, volatile: false, in_memory: false, device: 5 };
+    let (volatile, in_memory, namespace) = (false, false, 0);
+    let new =
+        NewMount { service: EXT2, kind, source, target, flags: 0, volatile, in_memory, device: 5, namespace, users: 0 };
     let mount = Mount::new(new, vfs.base().shared().clone());
     mount.preserve_at(vfs.base().store().new_mount(&record).expect("room"));
     mount.set_root(mount.restore(2));
+    mount.become_root();
     vfs.base().files().mounts.add(mount);
 }
 
@@ -124,7 +135,13 @@ fn open_file(vfs: &'static Vfs, node: u64, path: &[u8]) -> i32 {
 fn turns() -> Vec<fn(&'static Vfs)> {
     let mut turns: Vec<fn(&'static Vfs)> = Vec::new();
     turns.push(mount);
-    turns.push(|vfs| from_pm(vfs, vfs::Fork { parent: Endpoint::NONE, child: INIT, identity: 1, flags: 0 }.message()));
+    turns.push(|vfs| {
+        from_pm(
+            vfs,
+            vfs::Fork { parent: Endpoint::NONE, child: INIT, identity: 1, flags: 0, parts: abi::Parts::SYSTEM }
+                .message(),
+        )
+    });
     turns.push(|vfs| start_at_root(vfs.base(), &process(vfs, INIT)).expect("room"));
     turns.push(|vfs| {
         let _ = open_file(vfs, 11, b"/etc/passwd");
@@ -137,7 +154,12 @@ fn turns() -> Vec<fn(&'static Vfs)> {
     });
     turns.push(|vfs| call(vfs, INIT, nr::DUP2, &[0, 40]));
     turns.push(|vfs| call(vfs, INIT, nr::PIPE, &[0]));
-    turns.push(|vfs| from_pm(vfs, vfs::Fork { parent: INIT, child: CHILD, identity: 2, flags: 0 }.message()));
+    turns.push(|vfs| {
+        from_pm(
+            vfs,
+            vfs::Fork { parent: INIT, child: CHILD, identity: 2, flags: 0, parts: abi::Parts::SYSTEM }.message(),
+        )
+    });
     turns.push(|vfs| call(vfs, CHILD, nr::WRITE, &[3, 0, 9000]));
     turns.push(|vfs| call(vfs, INIT, nr::READ, &[2, 0, 5000]));
     turns.push(|vfs| {

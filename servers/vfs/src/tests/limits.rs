@@ -38,7 +38,8 @@ fn threads_share_their_limit() {
     let world = World::new();
     let thread = Endpoint::new(300, 1);
     world.machine.add_program(thread, world::MEMORY);
-    let fork = vfs::Fork { parent: world.root, child: thread, identity: 1, flags: vfs::FORK_FILES };
+    let fork =
+        vfs::Fork { parent: world.root, child: thread, identity: 1, flags: vfs::FORK_FILES, parts: abi::Parts::SYSTEM };
     assert_eq!(world.call_as_pm(fork.message()), Ok(0));
     world.set_limits(world.root, 1, u64::MAX);
     let open = || world.open(thread, "/", O_RDONLY, 0);

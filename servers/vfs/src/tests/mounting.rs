@@ -37,7 +37,16 @@ fn unmount(world: &World, target: &str) -> Result<u64> {
 
 fn mounts(world: &World) -> String {
     let bytes = world
-        .call_as_procfs(vfs::Text { what: vfs::TEXT_MOUNTS, grant: GrantId(0), bytes: 4000, offset: 0 }.message())
+        .call_as_procfs(
+            vfs::Text {
+                what: vfs::TEXT_MOUNTS,
+                grant: GrantId(0),
+                bytes: 4000,
+                offset: 0,
+                process: abi::Endpoint::NONE,
+            }
+            .message(),
+        )
         .unwrap();
     String::from_utf8(world.machine.read(PROCFS, 0, bytes as usize)).expect("is text")
 }

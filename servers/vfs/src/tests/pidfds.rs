@@ -51,7 +51,13 @@ fn a_successor_knows_which_processes_have_ended_and_never_takes_a_later_one_for_
     // The pid is given again.
     let later = Endpoint::new(300, 1);
     world.machine.add_program(later, world::MEMORY);
-    let fork = vfs::Fork { parent: world.root, child: later, identity: identity(gone) | 1 << 32, flags: 0 };
+    let fork = vfs::Fork {
+        parent: world.root,
+        child: later,
+        identity: identity(gone) | 1 << 32,
+        flags: 0,
+        parts: abi::Parts::SYSTEM,
+    };
     assert_eq!(world.call_as_pm(fork.message()), Ok(0));
     world.restart_vfs();
     assert_eq!(opened.map(|pidfd| ready(&world, pidfd)), [true, false]);

@@ -105,7 +105,7 @@ fn processes_give_their_places_back() {
     for generation in 1..1300 {
         let child = Endpoint::new(300, generation);
         world.machine.add_program(child, 0x1_0000..0x1_0100);
-        let fork = vfs::Fork { parent: world.root, child, identity: 300, flags: 0 };
+        let fork = vfs::Fork { parent: world.root, child, identity: 300, flags: 0, parts: abi::Parts::SYSTEM };
         world.call_as_pm(fork.message()).unwrap();
         world.set_ids(child, (1, 1), (1, 1), &groups);
         world.set_ids(child, (2, 2), (2, 2), &groups);

@@ -22,13 +22,19 @@ fn descriptors(world: &World, process: Endpoint, first: u64, bytes: u64) -> Resu
 }
 
 fn mounts(world: &World, offset: u64, bytes: u64) -> String {
-    let length =
-        world.call_as_procfs(vfs::Text { what: vfs::TEXT_MOUNTS, grant: GrantId(0), bytes, offset }.message()).unwrap();
+    let length = world
+        .call_as_procfs(
+            vfs::Text { what: vfs::TEXT_MOUNTS, grant: GrantId(0), bytes, offset, process: abi::Endpoint::NONE }
+                .message(),
+        )
+        .unwrap();
     String::from_utf8(world.machine.read(PROCFS, 0, length as usize)).expect("is text")
 }
 
 fn fork(world: &World, parent: Endpoint, child: Endpoint) -> Result<u64> {
-    world.call_as_pm(vfs::Fork { parent, child, identity: child.slot() as u64, flags: 0 }.message())
+    world.call_as_pm(
+        vfs::Fork { parent, child, identity: child.slot() as u64, flags: 0, parts: abi::Parts::SYSTEM }.message(),
+    )
 }
 
 #[test]
@@ -328,7 +334,11 @@ fn a_signal_that_comes_before_its_call_is_repeated_ends_it() {
 }
 
 fn shown(world: &World, what: u64) -> String {
-    let length = world.call_as_procfs(vfs::Text { what, grant: GrantId(0), bytes: 4000, offset: 0 }.message()).unwrap();
+    let length = world
+        .call_as_procfs(
+            vfs::Text { what, grant: GrantId(0), bytes: 4000, offset: 0, process: abi::Endpoint::NONE }.message(),
+        )
+        .unwrap();
     String::from_utf8(world.machine.read(PROCFS, 0, length as usize)).expect("is text")
 }
 

@@ -144,7 +144,8 @@ impl World {
     /// The first program gets its directories with its first exec, though that fails.
     fn begin(&self) {
         self.machine.add_program(self.root, MEMORY);
-        let fork = vfs::Fork { parent: Endpoint::NONE, child: self.root, identity: 1, flags: 0 };
+        let fork =
+            vfs::Fork { parent: Endpoint::NONE, child: self.root, identity: 1, flags: 0, parts: abi::Parts::SYSTEM };
         assert_eq!(self.call_as_pm(fork.message()), Ok(0));
         assert_eq!(self.exec(self.root, "/none").0, Err(Errno::ENOENT));
     }
@@ -263,7 +264,7 @@ impl World {
         self.programs.set(slot + 1);
         let child = Endpoint::new(slot, 1);
         self.machine.add_program(child, MEMORY);
-        let fork = vfs::Fork { parent, child, identity: slot as u64, flags };
+        let fork = vfs::Fork { parent, child, identity: slot as u64, flags, parts: abi::Parts::SYSTEM };
         assert_eq!(self.call_as_pm(fork.message()), Ok(0));
         child
     }

@@ -339,8 +339,7 @@ impl Mover {
     ) -> Result<u64, Errno> {
         let mappings = self.base.mappings();
         let ids = self.caller.credentials().ids();
-        let is_one_mount = Rc::ptr_eq(source.mount(), target.mount());
-        if !is_one_mount || target.shared_object().is_some() {
+        if !source.is_on_file_system_of(target) || target.shared_object().is_some() {
             let data = mappings.read_into(source, from_position, bytes.min(PIECE_BYTES as u64) as usize).await?;
             return if data.is_empty() { Ok(0) } else { mappings.write_from(target, to_position, data, ids).await };
         }
@@ -371,14 +370,14 @@ pub(super) fn copy_file_range(call: &Call) -> Result<Flow, Errno> {
     if !from.reads() || !to.writes() || to.flags() & O_APPEND != 0 {
         return Err(Errno::EBADF);
     }
-    if !Rc::ptr_eq(source.node.mount(), target.node.mount()) {
+    if !source.node.is_on_file_system_of(&target.node) {
         return Err(Errno::EXDEV);
     }
     let (from_start, to_start) = (from_place.start(), to_place.start());
     from_start.checked_add(bytes).and(to_start.checked_add(bytes)).ok_or(Errno::EOVERFLOW)?;
     let bytes = left_of(&source.node, from_start, bytes);
     let is_apart = from_start + bytes <= to_start || to_start + bytes <= from_start;
-    if Rc::ptr_eq(&source.node, &target.node) && !is_apart || !from_place.is_valid() || !to_place.is_valid() {
+    if source.node.is_same_file(&target.node) && !is_apart || !from_place.is_valid() || !to_place.is_valid() {
         return Err(Errno::EINVAL);
     }
     let mover = Mover::new(call, [&from, &to], [false; 2]);

@@ -60,11 +60,11 @@ pub struct Watch {
     node: NodeRef,
 }
 
-/// A file as watches are found by: its mount's place and its number.
-type Key = (u16, u64);
+/// A file as watches are found by: the device of its file system, and its number. All mounts of that have the same watches.
+type Key = (u64, u64);
 
 fn key(node: &NodeRef) -> Key {
-    (node.mount().record(), node.number())
+    (node.mount().device(), node.number())
 }
 
 /// What is to be watched, and how.
@@ -365,24 +365,24 @@ impl Watches {
         nodes.values().flatten().filter_map(|watch| watch.instance.upgrade()).for_each(|one| one.overflow());
     }
 
-    /// Nodes of a file system that only watches keep in use, and watches of its root.
+    /// Nodes of a mount that only watches keep in use, and watches of its root.
     pub fn holds(&self, mount: &Rc<Mount>, root: &NodeRef) -> (usize, usize) {
         let nodes = self.nodes.borrow();
-        let on_it =
-            nodes.values().filter(|list| list.first().is_some_and(|watch| Rc::ptr_eq(watch.node.mount(), mount)));
         let (mut alone, mut of_root) = (0, 0);
-        for list in on_it {
-            let node = &list[0].node;
+        for list in nodes.range((mount.device(), 0)..=(mount.device(), u64::MAX)).map(|(_, list)| list) {
+            let mut through_it = list.iter().filter(|watch| Rc::ptr_eq(watch.node.mount(), mount));
+            let Some(node) = through_it.next().map(|watch| &watch.node) else { continue };
+            let watches = 1 + through_it.count();
             if Rc::ptr_eq(node, root) {
-                of_root = list.len();
-            } else if Rc::strong_count(node) == list.len() {
+                of_root = watches;
+            } else if Rc::strong_count(node) == watches {
                 alone += 1;
             }
         }
         (alone, of_root)
     }
 
-    /// A file system is unmounted.
+    /// A mount is taken out of the tree.
     pub fn unmounted(&self, mount: &Rc<Mount>) {
         while let Some(watch) = self.first_on(mount) {
             if let Some(instance) = watch.instance.upgrade() {
@@ -394,8 +394,8 @@ impl Watches {
 
     fn first_on(&self, mount: &Rc<Mount>) -> Option<Rc<Watch>> {
         let nodes = self.nodes.borrow();
-        let mut lists = nodes.range((mount.record(), 0)..=(mount.record(), u64::MAX));
-        lists.find_map(|(_, list)| list.first().cloned())
+        let lists = nodes.range((mount.device(), 0)..=(mount.device(), u64::MAX));
+        lists.flat_map(|(_, list)| list).find(|watch| Rc::ptr_eq(watch.node.mount(), mount)).cloned()
     }
 }
 

@@ -190,7 +190,8 @@ fn a_reader_that_waits_is_told_of_the_reset() {
     let (one, two) = pair(&world, 0);
     let thread = Endpoint::new(300, 1);
     world.machine.add_program(thread, MEMORY);
-    let fork = vfs::Fork { parent: world.root, child: thread, identity: 1, flags: vfs::FORK_FILES };
+    let fork =
+        vfs::Fork { parent: world.root, child: thread, identity: 1, flags: vfs::FORK_FILES, parts: abi::Parts::SYSTEM };
     assert_eq!(world.call_as_pm(fork.message()), Ok(0));
     send(&world, one, b"unread", 0).unwrap();
     assert_eq!(world.begin_call(thread, nr::READ, &[one, DATA, 1]), None);

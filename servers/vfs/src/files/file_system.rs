@@ -1,0 +1,299 @@
+//! File systems: what a service has mounted, with the inodes of it that are in use. One or more mounts show it in the tree (`mount`).
+//!
+//! Invariant: an inode is in `inodes` while it is in use, unless one mount alone shows the file system: then the mount's own table has them all.
+
+use super::{
+    SPREAD,
+    inode::{Description, Dropped, Inode},
+    loops::LoopUse,
+    mount::{MS_RDONLY, Mount, NewMount},
+};
+use crate::peers::Service;
+use alloc::{
+    collections::BTreeMap,
+    rc::{Rc, Weak},
+    string::String,
+    vec::Vec,
+};
+use core::{
+    cell::{Cell, RefCell},
+    hash::{BuildHasherDefault, Hasher},
+};
+use hashbrown::HashMap;
+
+/// How far a hash is turned before the next number.
+const TURN_BITS: u32 = 5;
+
+/// Node numbers need no more mixing than this.
+#[derive(Debug, Default)]
+pub struct NodeHasher(u64);
+
+impl Hasher for NodeHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte as u64));
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(TURN_BITS) ^ value).wrapping_mul(SPREAD);
+    }
+}
+
+/// What all mounts and open files share.
+#[derive(Debug)]
+pub struct Shared {
+    /// Numbers for vnodes.
+    next_serial: Cell<u64>,
+    /// An open file has ended, or a mount has uses to report.
+    wants_sweep: Cell<bool>,
+    /// A mount has uses to report.
+    mounts_want_sweep: Cell<bool>,
+}
+
+impl Shared {
+    /// The first vnode gets this number.
+    pub fn new(next_serial: u64) -> Shared {
+        Shared {
+            next_serial: Cell::new(next_serial),
+            wants_sweep: Cell::new(false),
+            mounts_want_sweep: Cell::new(false),
+        }
+    }
+
+    /// Whether a sweep has something to do.
+    #[inline]
+    pub fn wants_sweep(&self) -> bool {
+        self.wants_sweep.get()
+    }
+
+    /// Asks for a sweep after the message in progress.
+    pub fn ask_sweep(&self) {
+        self.wants_sweep.set(true);
+    }
+
+    /// Asks for a sweep of mounts too.
+    pub(super) fn ask_sweep_of_mounts(&self) {
+        self.mounts_want_sweep.set(true);
+        self.ask_sweep();
+    }
+
+    /// A sweep begins. Returns whether it has something to do.
+    pub fn take_sweep(&self) -> bool {
+        self.wants_sweep.take()
+    }
+
+    /// A sweep comes to the mounts. Returns whether one of them has something to report.
+    pub fn take_sweep_of_mounts(&self) -> bool {
+        self.mounts_want_sweep.take()
+    }
+
+    /// Returns a number that is used only once.
+    pub fn new_serial(&self) -> u64 {
+        self.next_serial.replace(self.next_serial.get() + 1)
+    }
+}
+
+/// Things by the numbers of their nodes.
+pub(super) type ByNode<T> = HashMap<u64, T, BuildHasherDefault<NodeHasher>>;
+
+/// See the head of the file.
+#[derive(Debug)]
+pub struct FileSystem {
+    service: Service,
+    kind: String,
+    source: String,
+    volatile: bool,
+    in_memory: bool,
+    device: u64,
+    /// Mounted read-only, whatever the flags of its mounts say.
+    read_only: Cell<bool>,
+    /// Number of its root, which `Unmount` names.
+    root: Cell<u64>,
+    mounts: RefCell<Vec<Weak<Mount>>>,
+    inodes: RefCell<Option<ByNode<Weak<Inode>>>>,
+    dropped: RefCell<Vec<Dropped>>,
+    shared: Rc<Shared>,
+    /// Something was written since the last sync.
+    dirty: Cell<bool>,
+    /// The loop device that it is mounted from.
+    disk: RefCell<Option<LoopUse>>,
+}
+
+impl FileSystem {
+    /// One that no mount shows yet.
+    pub(super) fn new(new: &mut NewMount, shared: Rc<Shared>) -> Rc<FileSystem> {
+        Rc::new(FileSystem {
+            service: new.service,
+            kind: core::mem::take(&mut new.kind),
+            source: core::mem::take(&mut new.source),
+            volatile: new.volatile,
+            in_memory: new.in_memory,
+            device: new.device,
+            read_only: Cell::new(new.flags & MS_RDONLY != 0),
+            root: Cell::new(0),
+            mounts: RefCell::default(),
+            inodes: RefCell::default(),
+            dropped: RefCell::default(),
+            shared,
+            dirty: Cell::new(false),
+            disk: RefCell::new(None),
+        })
+    }
+
+    /// The process that serves it.
+    #[inline]
+    pub fn service(&self) -> Service {
+        self.service
+    }
+
+    /// Name of its type, as in /proc/mounts.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// What was mounted.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Its names come and go without vfs: they are not cached.
+    #[inline]
+    pub fn is_volatile(&self) -> bool {
+        self.volatile
+    }
+
+    /// Its content is in memory.
+    #[inline]
+    pub fn is_in_memory(&self) -> bool {
+        self.in_memory
+    }
+
+    /// `st_dev` of its files, which no other file system has.
+    #[inline]
+    pub fn device(&self) -> u64 {
+        self.device
+    }
+
+    /// Whether it is mounted read-only.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only.get()
+    }
+
+    /// Sets whether it is mounted read-only.
+    pub fn set_read_only(&self, read_only: bool) {
+        self.read_only.set(read_only);
+    }
+
+    /// Number of its root.
+    pub fn root(&self) -> u64 {
+        self.root.get()
+    }
+
+    /// Sets the number of its root.
+    pub fn set_root(&self, root: u64) {
+        self.root.set(root);
+    }
+
+    /// What its numbers for vnodes come from.
+    pub(super) fn shared(&self) -> &Rc<Shared> {
+        &self.shared
+    }
+
+    /// Notes that something was written since the last sync.
+    pub fn mark_dirty(&self) {
+        self.dirty.set(true);
+    }
+
+    /// A sync begins. Returns whether something was written since the last one.
+    pub fn take_dirty(&self) -> bool {
+        self.dirty.replace(false)
+    }
+
+    /// Counts it as a user of the loop device that it is mounted from, until it is unmounted.
+    pub fn use_disk(&self, disk: LoopUse) {
+        self.disk.replace(Some(disk));
+    }
+
+    /// Ends the use of the loop device.
+    pub fn release_disk(&self) {
+        let disk = self.disk.take();
+        drop(disk);
+    }
+
+    /// Counts one more mount that shows it. From the second one on it has a table of its inodes.
+    #[expect(clippy::disallowed_methods, reason = "as many as there are mounts, which are bounded")]
+    pub(super) fn add_mount(&self, mount: &Rc<Mount>) {
+        self.mounts.borrow_mut().push(Rc::downgrade(mount));
+        if self.mounts.borrow().len() > 1 && self.inodes.borrow().is_none() {
+            let known = self.mounts().into_iter().flat_map(|mount| mount.nodes());
+            let inodes = known.map(|node| (node.number(), Rc::downgrade(node.inode()))).collect();
+            self.inodes.replace(Some(inodes));
+        }
+    }
+
+    /// A mount has ended.
+    pub(super) fn remove_mount(&self, mount: &Mount) {
+        self.mounts.borrow_mut().retain(|known| known.as_ptr() != mount);
+    }
+
+    /// Whether no mount shows it any more.
+    pub fn is_hidden(&self) -> bool {
+        self.mounts.borrow().is_empty()
+    }
+
+    /// The mounts that show it.
+    #[expect(clippy::disallowed_methods, reason = "for changes of what several mounts show")]
+    pub fn mounts(&self) -> Vec<Rc<Mount>> {
+        self.mounts.borrow().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Whether several mounts show it.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.inodes.borrow().is_some()
+    }
+
+    /// The inode with this number, if another mount has it in use.
+    pub(super) fn find(&self, number: u64) -> Option<Rc<Inode>> {
+        self.inodes.borrow().as_ref()?.get(&number)?.upgrade()
+    }
+
+    /// Makes the inode of a node that no mount has in use.
+    pub(super) fn new_inode(self: &Rc<Self>, description: &Description) -> Rc<Inode> {
+        let inode = Rc::new(Inode::new(self.clone(), self.shared.new_serial(), description));
+        if let Some(inodes) = self.inodes.borrow_mut().as_mut() {
+            inodes.insert(description.node, Rc::downgrade(&inode));
+        }
+        inode
+    }
+
+    /// Notes that an inode has ended. Called by its drop only.
+    #[expect(clippy::disallowed_methods, reason = "swept at the end of the turn")]
+    pub(super) fn forget(&self, dropped: Dropped) {
+        if let Some(inodes) = self.inodes.borrow_mut().as_mut() {
+            inodes.remove(&dropped.node);
+        }
+        self.dropped.borrow_mut().push(dropped);
+        if self.wants_sweep() {
+            self.shared.ask_sweep_of_mounts();
+        }
+    }
+
+    /// Whether uses should be reported now: many, or of an orphaned file.
+    pub fn wants_sweep(&self) -> bool {
+        const MANY: usize = 16;
+        let dropped = self.dropped.borrow();
+        dropped.len() >= MANY || dropped.last().is_some_and(|last| last.urgent)
+    }
+
+    /// Takes the notes of inodes that have ended, one for each node.
+    #[expect(clippy::disallowed_methods, reason = "as many as have been noted in a turn")]
+    pub fn take_dropped(&self) -> Vec<Dropped> {
+        let mut merged: BTreeMap<u64, Dropped> = BTreeMap::new();
+        for dropped in self.dropped.take() {
+            merged.entry(dropped.node).and_modify(|known| known.uses += dropped.uses).or_insert(dropped);
+        }
+        merged.into_values().collect()
+    }
+}

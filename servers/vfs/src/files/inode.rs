@@ -1,0 +1,367 @@
+//! Inodes: files in use, of whatever file system, with the attributes that vfs decides by.
+//!
+//! A file has one inode however many mounts show it. An inode is counted by its vnodes, one for each mount through which it is in use. The
+//! uses that the file system counts end with it: the last vnode's drop leaves a note in the `FileSystem`, and `sweep` sends it when no handler
+//! is running. Neighbours: `vnode`, `file_system`, `nodes` (which asks file systems).
+
+use super::{file_system::FileSystem, leases::FileLeases, locks::FileLocks, seals::Seals, stat::Stat, vnode::NodeRef};
+use crate::{
+    callers::permission::{Attributes, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG},
+    peers::Service,
+    pipes::Pipe,
+};
+use abi::Errno;
+use alloc::rc::{Rc, Weak};
+use core::cell::{Cell, RefCell};
+
+/// What a file system replies about a node to `Mount`, `Lookup` and `Create`.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Description {
+    pub node: u64,
+    /// Type and permission bits; link count in the high half.
+    pub mode: u64,
+    /// Owner in the low half, group in the high half.
+    pub ids: u64,
+    pub size: u64,
+    /// Of special files.
+    pub device: u64,
+}
+
+impl From<(u64, u64, u64, u64, u64)> for Description {
+    fn from((node, mode, ids, size, device): (u64, u64, u64, u64, u64)) -> Self {
+        Description { node, mode, ids, size, device }
+    }
+}
+
+/// See the head of the file. Only replies of the file system, and the calls that change what it would reply, change the attributes.
+#[derive(Debug)]
+pub struct Inode {
+    file_system: Rc<FileSystem>,
+    number: u64,
+    serial: u64,
+    /// Uses that the file system counts.
+    uses: Cell<u64>,
+    mode: Cell<u32>,
+    links: Cell<u32>,
+    uid: Cell<u32>,
+    gid: Cell<u32>,
+    size: Cell<u64>,
+    special_device: Cell<u64>,
+    /// vm has an image of it.
+    has_image: Cell<bool>,
+    shared_object: Cell<Option<u64>>,
+    /// The pipe of a FIFO that is open.
+    fifo: RefCell<Weak<Pipe>>,
+    locks: FileLocks,
+    leases: FileLeases,
+    /// How many [`Running`] there are of it.
+    running: Cell<u32>,
+    /// It was made without a name, and may get one.
+    linkable: Cell<bool>,
+    seals: Seals,
+    /// The file system has said that it has no `security.capability`, which only `setxattr` changes.
+    has_no_capabilities: Cell<bool>,
+}
+
+impl Inode {
+    pub(super) fn new(file_system: Rc<FileSystem>, serial: u64, description: &Description) -> Inode {
+        let inode = Inode {
+            file_system,
+            number: description.node,
+            serial,
+            uses: Cell::new(0),
+            mode: Cell::new(0),
+            links: Cell::new(0),
+            uid: Cell::new(0),
+            gid: Cell::new(0),
+            size: Cell::new(0),
+            special_device: Cell::new(description.device),
+            has_image: Cell::new(false),
+            shared_object: Cell::new(None),
+            fifo: RefCell::new(Weak::new()),
+            locks: FileLocks::default(),
+            leases: FileLeases::default(),
+            running: Cell::new(0),
+            linkable: Cell::new(false),
+            seals: Seals::default(),
+            has_no_capabilities: Cell::new(false),
+        };
+        inode.describe(description);
+        inode
+    }
+
+    /// Sets what the file system has replied, and counts the use that it has counted.
+    pub(super) fn describe(&self, description: &Description) {
+        self.uses.set(self.uses.get() + 1);
+        self.mode.set(description.mode as u32);
+        self.links.set((description.mode >> 32) as u32);
+        self.uid.set(description.ids as u32);
+        self.gid.set((description.ids >> 32) as u32);
+        self.size.set(description.size);
+    }
+
+    /// Whether it is known to have no `security.capability`.
+    pub fn has_no_capabilities(&self) -> bool {
+        self.has_no_capabilities.get()
+    }
+
+    /// Sets what is known of that.
+    pub(super) fn set_has_no_capabilities(&self, has_none: bool) {
+        self.has_no_capabilities.set(has_none);
+    }
+
+    /// Sets what the file system has replied to `Stat`, after a restart.
+    pub fn refresh(&self, stat: &Stat) {
+        self.mode.set(stat.mode());
+        self.links.set(stat.links() as u32);
+        self.uid.set(stat.owner().0);
+        self.gid.set(stat.owner().1);
+        self.size.set(stat.size());
+        self.special_device.set(stat.special_device());
+        // vm may have pages of it, brought by a predecessor.
+        self.has_image.set(self.is_regular());
+    }
+
+    /// The file system it is on.
+    #[inline]
+    pub fn file_system(&self) -> &Rc<FileSystem> {
+        &self.file_system
+    }
+
+    /// The process that serves that file system.
+    #[inline]
+    pub fn service(&self) -> Service {
+        self.file_system.service()
+    }
+
+    /// Its inode number there.
+    #[inline]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// A number that no other inode ever has: the version of its image.
+    pub fn version(&self) -> u64 {
+        self.serial
+    }
+
+    /// Uses that the file system counts for it.
+    pub fn uses(&self) -> u64 {
+        self.uses.get()
+    }
+
+    /// What decides about permissions.
+    pub fn attributes(&self) -> Attributes {
+        Attributes { mode: self.mode.get(), uid: self.uid.get(), gid: self.gid.get() }
+    }
+
+    /// Type and permission bits.
+    pub fn mode(&self) -> u32 {
+        self.mode.get()
+    }
+
+    /// Owner.
+    pub fn uid(&self) -> u32 {
+        self.uid.get()
+    }
+
+    /// Group.
+    pub fn gid(&self) -> u32 {
+        self.gid.get()
+    }
+
+    /// Its size in bytes.
+    #[inline]
+    pub fn size(&self) -> u64 {
+        self.size.get()
+    }
+
+    /// Device number of a special file.
+    pub fn special_device(&self) -> u64 {
+        self.special_device.get()
+    }
+
+    /// The type bits of the mode.
+    pub fn kind(&self) -> u32 {
+        self.mode.get() & S_IFMT
+    }
+
+    /// A directory.
+    pub fn is_directory(&self) -> bool {
+        self.kind() == S_IFDIR
+    }
+
+    /// A regular file.
+    pub fn is_regular(&self) -> bool {
+        self.kind() == S_IFREG
+    }
+
+    /// A symbolic link.
+    pub fn is_link(&self) -> bool {
+        self.kind() == S_IFLNK
+    }
+
+    /// It has no name any more: the file system frees it after its last use.
+    pub fn is_unlinked(&self) -> bool {
+        self.links.get() == 0
+    }
+
+    /// Sets the size that the file system has replied, or that a write in progress will lead to.
+    pub fn set_size(&self, bytes: u64) {
+        self.size.set(bytes);
+    }
+
+    /// Sets the permission bits.
+    pub(super) fn set_permissions(&self, bits: u32) {
+        self.mode.set(self.kind() | bits & 0o7777);
+    }
+
+    /// Sets owner and group; `None` leaves one.
+    pub(super) fn set_owner(&self, uid: Option<u32>, gid: Option<u32>) {
+        self.uid.set(uid.unwrap_or(self.uid.get()));
+        self.gid.set(gid.unwrap_or(self.gid.get()));
+    }
+
+    /// Counts one more link: a name, or the `..` of a subdirectory.
+    pub(super) fn add_link(&self) {
+        self.links.set(self.links.get() + 1);
+    }
+
+    /// Counts one link less.
+    pub(super) fn remove_link(&self) {
+        self.links.set(self.links.get().saturating_sub(1));
+    }
+
+    /// Counts one name less. A directory has only one.
+    pub(super) fn unlinked(&self) {
+        if self.is_directory() { self.links.set(0) } else { self.remove_link() }
+    }
+
+    /// Notes that vm has an image of it.
+    pub(super) fn set_image(&self) {
+        self.has_image.set(true);
+    }
+
+    /// Notes that vm has no image of it any more. Returns whether it had one.
+    pub(super) fn take_image(&self) -> bool {
+        self.has_image.replace(false)
+    }
+
+    /// vm's object while the file is mapped shared: see `mappings`.
+    #[inline]
+    pub fn shared_object(&self) -> Option<u64> {
+        self.shared_object.get()
+    }
+
+    /// Sets vm's object; `None`: the file is no longer mapped shared.
+    pub fn set_shared_object(&self, object: Option<u64>) {
+        self.shared_object.set(object);
+    }
+
+    /// The pipe of a FIFO that is open.
+    pub fn fifo(&self) -> Option<Rc<Pipe>> {
+        self.fifo.borrow().upgrade()
+    }
+
+    /// Sets the pipe of a FIFO.
+    pub fn set_fifo(&self, pipe: &Rc<Pipe>) {
+        *self.fifo.borrow_mut() = Rc::downgrade(pipe);
+    }
+
+    /// Its advisory locks.
+    #[inline]
+    pub fn locks(&self) -> &FileLocks {
+        &self.locks
+    }
+
+    /// Its leases, and how often it is open.
+    #[inline]
+    pub fn leases(&self) -> &FileLeases {
+        &self.leases
+    }
+
+    /// It has no name, but may get one: `O_TMPFILE` without `O_EXCL`.
+    pub fn is_linkable(&self) -> bool {
+        self.linkable.get()
+    }
+
+    /// Sets [`Inode::is_linkable`].
+    pub fn set_linkable(&self, linkable: bool) {
+        self.linkable.set(linkable);
+    }
+
+    /// Its seals; `None`: the file is not in memory.
+    pub fn seals(&self) -> Option<&Seals> {
+        self.file_system.is_in_memory().then_some(&self.seals)
+    }
+
+    /// How many of these bytes may be written there. `EPERM`: a seal forbids it.
+    pub fn writable_bytes(&self, start: u64, bytes: u64) -> Result<u64, Errno> {
+        self.seals.writable_bytes(self.size.get(), start, bytes)
+    }
+
+    /// `ETXTBSY` while the file is executed: its content must not change then.
+    pub fn check_idle(&self) -> Result<(), Errno> {
+        if self.running.get() == 0 { Ok(()) } else { Err(Errno::ETXTBSY) }
+    }
+}
+
+/// A file that is executed, or about to be: while there is one of these, nobody may open it for writing or truncate it.
+#[derive(Debug)]
+pub struct Running(NodeRef);
+
+impl Running {
+    /// `ETXTBSY`: the file is open for writing.
+    pub fn new(node: &NodeRef) -> Result<Running, Errno> {
+        if node.leases.is_written() { Err(Errno::ETXTBSY) } else { Ok(Running::restore(node.clone())) }
+    }
+
+    /// That of a predecessor of this vfs.
+    pub fn restore(node: NodeRef) -> Running {
+        node.running.set(node.running.get() + 1);
+        Running(node)
+    }
+
+    /// The file.
+    pub fn node(&self) -> &NodeRef {
+        &self.0
+    }
+}
+
+impl Clone for Running {
+    fn clone(&self) -> Running {
+        Running::restore(self.0.clone())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.set(self.0.running.get() - 1);
+    }
+}
+
+impl Drop for Inode {
+    fn drop(&mut self) {
+        let urgent = self.is_unlinked();
+        self.file_system.forget(Dropped {
+            node: self.number,
+            uses: self.uses.get(),
+            image: self.has_image.get(),
+            urgent,
+        });
+    }
+}
+
+/// What is left to do for an inode without holders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// The node's number.
+    pub node: u64,
+    /// Uses that have ended.
+    pub uses: u64,
+    /// vm has to forget its pages.
+    pub image: bool,
+    /// It is unlinked: its space is to be freed at once.
+    pub urgent: bool,
+}
