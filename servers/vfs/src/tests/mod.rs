@@ -11,6 +11,7 @@ mod capabilities;
 mod control;
 mod data;
 mod descriptors;
+mod device_memory;
 mod devices;
 mod directories;
 mod epoll;
