@@ -41,6 +41,7 @@ pub mod trace;
 
 pub mod block;
 pub mod chardev;
+pub mod display;
 pub mod ds;
 pub mod fs;
 pub mod input;
@@ -73,6 +74,7 @@ pub const PROTOCOLS: &[&ProtocolInfo] = &[
     &chardev::PROTOCOL,
     &tty::PROTOCOL,
     &pci::PROTOCOL,
+    &display::PROTOCOL,
 ];
 
 /// Returns the protocol and message of a label; a reply's label finds its request.
