@@ -15,12 +15,15 @@ protocol! {
     /// Reads into the grant. Word 0 of the reply: bytes read. `EAGAIN` instead of blocking with `NONBLOCK` in `flags`.
     /// `caller`: process group (low half) and session (high half) of the reader.
     Read = 3 { minor: u64, grant: GrantId, bytes: u64, flags: u64, caller: u64 }
-    /// Writes from the grant. Word 0 of the reply: bytes written. There is no position: no character device has one.
+    /// Writes from the grant. Word 0 of the reply: bytes written. There is no position: `WriteAt` is for the devices that have one.
     Write = 4 { minor: u64, grant: GrantId, bytes: u64, flags: u64, caller: u64 }
     /// ioctl(2): `argument` as the program passed it; the grant covers 256 bytes of the program's memory at `argument`
     /// (copies of unmapped memory fail with `EFAULT`).
     /// `caller`: pid (low half) and process group (high half); `session` of the caller.
+    /// A driver that needs further memory, to which the argument points, replies with where that is: `further_bytes` (at most
+    /// `MAX_FURTHER_BYTES`, 0: the ioctl is done) at `further`. It is then asked to `Continue`.
     Control = 5 { minor: u64, request: u64, argument: u64, grant: GrantId, caller: u64, session: u64 }
+        -> { further: u64, further_bytes: u64 }
     /// Waits for one of `events` (Linux POLLIN 1, POLLPRI 2, POLLOUT 4, POLLERR 8, POLLHUP 16); with `now` returns at once. Word 0 of the reply: the ready events.
     Poll = 6 { minor: u64, events: u64, now: bool }
     /// Cancels the caller's request with this tag, of this minor, which returns `EINTR` or the bytes moved so far. `Cancel` itself has no reply.
@@ -28,12 +31,32 @@ protocol! {
     /// Restores the open files after a restart of vfs, before any of its other requests: the grant holds `fs::Use` records of minors and
     /// how many open files each has. What else was open is closed. `ENOSYS`: this driver does not count.
     SetUses = 8 { grant: GrantId, bytes: u64 }
+    /// mmap(2): what the device has at `offset` for `bytes` bytes, both whole pages. Reply: the physical address, and how programs see it
+    /// (`layout::map::COMBINED`, `UNCACHED` or 0). It must be memory of the driver's device or its DMA memory, which vm checks.
+    /// `ENODEV`: the device cannot be mapped; `EINVAL`: it has less.
+    Map = 9 { minor: u64, offset: u64, bytes: u64 } -> { physical: u64, caching: u64 }
+    /// Goes on with an ioctl after the driver has asked for further memory. `request`: as in `Control`, and in the high half how many times
+    /// the driver has asked. `grants`: the argument's (low half) and that of the memory asked for last (high half). The reply is as
+    /// `Control`'s. A driver keeps nothing between the steps: after a restart of either side the ioctl begins anew.
+    Continue = 10 { minor: u64, request: u64, argument: u64, grants: u64, caller: u64, session: u64 }
+        -> { further: u64, further_bytes: u64 }
+    /// As `Read`, of a device with positions (`OPENED_POSITIONS`), from `position` on. Word 0 of the reply: bytes read, 0 at the end.
+    ReadAt = 11 { minor: u64, grant: GrantId, bytes: u64, position: u64 }
+    /// As `Write`, of a device with positions. `ENOSPC`, `EFBIG`: nothing is there.
+    WriteAt = 12 { minor: u64, grant: GrantId, bytes: u64, position: u64 }
 }
 
 /// `Read`, `Write`: do not block.
 pub const NONBLOCK: u64 = 0x800;
 /// `Open`: the terminal has become the controlling terminal of the session.
 pub const OPENED_CONTROLLING: u64 = 1;
+/// `Open`: the device has positions: it is asked to `ReadAt` and `WriteAt`, lseek(2) works, and it is always ready.
+pub const OPENED_POSITIONS: u64 = 2;
+
+/// Limit of the further memory of one step of an ioctl, in bytes.
+pub const MAX_FURTHER_BYTES: u64 = 64 << 10;
+/// Limit of the steps of an ioctl.
+pub const MAX_FURTHER_STEPS: u64 = 8;
 
 /// The half of the reply to `Open` that has the open file's minor.
 pub const OPENED_MINOR_SHIFT: u32 = 32;

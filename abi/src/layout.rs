@@ -40,6 +40,8 @@ pub mod map {
     pub const ZERO: u64 = 4;
     /// Not cached: device registers.
     pub const UNCACHED: u64 = 8;
+    /// Not cached, and writes are combined and may be reordered: pixels.
+    pub const COMBINED: u64 = 32;
     /// `SpaceProtect`: no access at all (PROT_NONE); the frames stay.
     pub const NONE: u64 = 16;
 }

@@ -42,6 +42,7 @@ pub mod trace;
 
 pub mod block;
 pub mod chardev;
+pub mod display;
 pub mod ds;
 pub mod fs;
 pub mod input;
@@ -75,6 +76,7 @@ pub const PROTOCOLS: &[&ProtocolInfo] = &[
     &chardev::PROTOCOL,
     &tty::PROTOCOL,
     &pci::PROTOCOL,
+    &display::PROTOCOL,
 ];
 
 /// Returns the protocol and message of a label; a reply's label finds its request.

@@ -95,6 +95,8 @@ pub struct Service {
     pub retained: bool,
     /// The system continues without it if it fails to start (a driver whose device is missing).
     pub optional: bool,
+    /// Where none of its PCI devices is present, it may have the memory of the boot loader's frame buffer, if there is one.
+    pub framebuffer: bool,
 }
 
 impl System {

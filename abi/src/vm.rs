@@ -41,7 +41,8 @@ protocol! {
     /// vfs: completes a file mapping with the image or shared file, loaded in the range, or with an `error` for the program. vm maps it
     /// and replies to the program. `may_write`: the descriptor is open for writing, so a shared mapping may become writable later.
     FileMapDone = 11 { process: Endpoint, image: u64, error: i32, may_write: bool }
-    /// Drivers: maps physical memory of their privileges into the caller. `flags`: `layout::map`. Returns the address. `EPERM`: outside the privileges.
+    /// Drivers: maps physical memory of their privileges into the caller. `flags`: `layout::map::WRITE`, `UNCACHED`, `COMBINED`. Returns the address.
+    /// `EPERM`: outside the privileges.
     MapPhysical = 12 { physical: u64, bytes: u64, flags: u64 } -> { address: u64 }
     /// Drivers: allocates physically contiguous memory for DMA and maps it into the caller. `flags`: `layout::map::ZERO` clears it, else it
     /// may be a predecessor's, as that left it; `layout::map::UNCACHED`. Returns its address and physical address.
@@ -106,6 +107,18 @@ protocol! {
     Poke = 35 { process: Endpoint, address: u64, grant: GrantId, bytes: u64 }
     /// pm: what the memory of a process may have, in bytes; `u64::MAX`: no limit. What it has already stays. An exec keeps them.
     SetLimits = 36 { process: Endpoint, addresses: u64, data: u64, locked: u64, stack: u64 }
+    /// vfs: completes a mapping of a character device with what `driver` has replied to `chardev::Map`. vm maps it and replies to the
+    /// program, with `EIO` if the memory is not the driver's. `may_write`: the descriptor is open for writing.
+    /// `EPERM`: it is neither in the privileges of `driver` nor DMA memory of its slot.
+    DeviceMapDone = 37 { process: Endpoint, driver: Endpoint, physical: u64, caching: u64, may_write: bool }
+    /// rs: the service in this slot stays down. What programs have mapped of its device's memory is taken from them (SIGBUS from now on).
+    /// A successor keeps what is still in its privileges without this.
+    DeviceLost = 38 { slot: u64 }
+    /// Drivers: lets the service in `slot` map memory of the caller's own with `MapOffered`; a later offer takes the place of the first.
+    /// `EPERM`: the memory is neither in the privileges of the caller nor its DMA memory; `EINVAL`.
+    OfferMemory = 39 { slot: u64, physical: u64, bytes: u64, caching: u64 }
+    /// Services: maps, for writing, what the service in slot `driver` offers to the caller. `ENOENT`: nothing.
+    MapOffered = 40 { driver: u64 } -> { address: u64, bytes: u64 }
 }
 
 /// `SegmentAttach`: for reading.

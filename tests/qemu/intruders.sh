@@ -8,7 +8,7 @@ dmesg | sed -n -e 's/.*\(trial: \)/\1/p' -e '/denied (/p' | sort
 service list | while read -r name state restarts rest; do
     case $name in
     emulate | direct | doomed) [ "$restarts" = 1 ] || echo "$name was restarted $restarts times" ;;
-    NAME | virtio_blk) ;;
+    NAME | virtio_blk | framebuffer) ;;
     *) [ "$state $restarts" = "up 0" ] || echo "$name is $state after $restarts restarts" ;;
     esac
 done

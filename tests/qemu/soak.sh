@@ -1,4 +1,5 @@
 #: timeout 900
+#: screen
 # Every service dies in turn, vm, rs and pm too, while files are copied, packed and compared, programs wait for each other and pipes fill:
 # twenty minutes in the full form. Standard error counts the deaths.
 seconds=40

@@ -8,6 +8,7 @@ use core::arch::asm;
 pub mod msr {
     #![allow(missing_docs)]
     pub const APIC_BASE: u32 = 0x1b;
+    pub const PAT: u32 = 0x277;
     pub const EFER: u32 = 0xc000_0080;
     pub const STAR: u32 = 0xc000_0081;
     pub const LSTAR: u32 = 0xc000_0082;

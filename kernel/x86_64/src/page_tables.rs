@@ -14,14 +14,18 @@ pub mod bit {
     pub const PRESENT: u64 = 1;
     pub const WRITE: u64 = 1 << 1;
     pub const USER: u64 = 1 << 2;
-    pub const WRITE_THROUGH: u64 = 1 << 3;
-    pub const CACHE_DISABLE: u64 = 1 << 4;
+    /// Entry 1 of the page attribute table (`entry::start`): write combining.
+    pub const COMBINED: u64 = 1 << 3;
+    /// Entry 3: not cached. Its bits include those of `COMBINED`.
+    pub const UNCACHED: u64 = 3 << 3;
     pub const ACCESSED: u64 = 1 << 5;
     pub const DIRTY: u64 = 1 << 6;
     pub const LARGE: u64 = 1 << 7;
     pub const GLOBAL: u64 = 1 << 8;
     /// Ours: the entry keeps its frame though nobody may touch it now (`layout::map::NONE`).
     pub const KEPT: u64 = 1 << 9;
+    /// Ours: the page is memory, which the direct map has too, so that the kernel can copy from and to it. Device registers and pixels are not.
+    pub const COPYABLE: u64 = 1 << 10;
     pub const NO_EXECUTE: u64 = 1 << 63;
     /// The frame's address.
     pub const FRAME: u64 = 0x000f_ffff_ffff_f000;
@@ -127,7 +131,7 @@ impl KernelTables {
         let page = self.next_device;
         self.next_device += PAGE_BYTES;
         let frame = address & !(PAGE_BYTES - 1);
-        self.map(memory, page, 0, frame | WRITE | NO_EXECUTE | CACHE_DISABLE | WRITE_THROUGH);
+        self.map(memory, page, 0, frame | WRITE | NO_EXECUTE | UNCACHED);
         page + address % PAGE_BYTES
     }
 

@@ -139,9 +139,8 @@ impl Spaces {
 
     /// Changes the rights of what is mapped in a range, or removes it, without flags.
     pub fn change(&mut self, space: Space, address: u64, pages: u64, flags: Option<u64>) {
-        // Uncached pages stay uncached: that is a matter of the memory, not of the rights.
-        let kept = if flags.is_some() { bit::FRAME | bit::CACHE_DISABLE | bit::WRITE_THROUGH } else { 0 };
-        let rights = flags.map_or(0, rights_of);
+        // Uncached and combined pages stay so: that is a matter of the memory, not of the rights.
+        let (kept, rights) = flags.map_or((0, 0), |flags| (bit::FRAME | bit::UNCACHED, rights_of(flags)));
         for run in runs(address, pages) {
             let Some(table) = self.leaf_table(space, run.address) else { continue };
             for at in run.first..run.first + run.pages as usize {
@@ -248,20 +247,19 @@ pub struct Walk<'a, const WRITE: bool> {
 
 impl<const WRITE: bool> Walk<'_, WRITE> {
     const ACCESS: u64 = if WRITE { ACCESS_WRITE } else { 0 };
-    const NEEDED: u64 = if WRITE { bit::PRESENT | bit::WRITE } else { bit::PRESENT };
+    /// What is copyable is present.
+    const NEEDED: u64 = if WRITE { bit::COPYABLE | bit::WRITE } else { bit::COPYABLE };
 
-    /// Physical address of a user address, if user mode could access it so.
+    /// Physical address of a user address, if user mode could access it so, and it is memory.
     #[inline(always)]
     pub fn translate(&mut self, address: u64) -> Result<u64, Fault> {
         if address / LARGE_PAGE_BYTES != self.region {
-            let missing = Fault { address, access: Self::ACCESS };
-            self.table = self.spaces.leaf_table(self.space, address).ok_or(missing)?;
+            self.table = self.spaces.leaf_table(self.space, address).ok_or(Fault { address, access: Self::ACCESS })?;
             self.region = address / LARGE_PAGE_BYTES;
         }
         let entry = read(self.table, index(address, 0));
         if entry & Self::NEEDED != Self::NEEDED {
-            let present = if entry & bit::PRESENT != 0 { ACCESS_PRESENT } else { 0 };
-            return Err(Fault { address, access: present | Self::ACCESS });
+            return Err(Fault { address, access: (entry & bit::PRESENT) * ACCESS_PRESENT | Self::ACCESS });
         }
         Ok((entry & bit::FRAME) | (address % PAGE_BYTES))
     }
@@ -307,9 +305,10 @@ fn rights_of(flags: u64) -> u64 {
         return bit::KEPT;
     }
     let bits = |is_set: bool, bits: u64| if is_set { bits } else { 0 };
-    let uncached = bits(flags & map::UNCACHED != 0, bit::CACHE_DISABLE | bit::WRITE_THROUGH);
+    let caching = bits(flags & map::UNCACHED != 0, bit::UNCACHED) | bits(flags & map::COMBINED != 0, bit::COMBINED);
     let rights = bits(flags & map::WRITE != 0, bit::WRITE) | bits(flags & map::EXECUTE == 0, bit::NO_EXECUTE);
-    bit::PRESENT | bit::USER | rights | uncached
+    let memory = bits(flags & (map::UNCACHED | map::COMBINED) == 0, bit::COPYABLE);
+    bit::PRESENT | bit::USER | rights | caching | memory
 }
 
 /// The table that an entry of a table leads to.

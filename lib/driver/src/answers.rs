@@ -38,8 +38,16 @@ impl Answers {
         self.give_message(&held, held.message.reply(result));
     }
 
+    /// Asks for further memory of the program for an ioctl, which goes on with `CharDriver::control_further`. Control and Continue have
+    /// the same reply.
+    pub fn ask_further(&mut self, held: Held, address: u64, bytes: u64) {
+        let mut answer = held.message.reply(Ok(0));
+        (answer.words[1], answer.words[2]) = (address, bytes);
+        self.give_message(&held, answer);
+    }
+
     /// Completes a request with a reply that carries further results.
-    pub(crate) fn give_message(&mut self, held: &Held, answer: Message) {
+    pub fn give_message(&mut self, held: &Held, answer: Message) {
         self.given.push((held.requester(), answer));
     }
 

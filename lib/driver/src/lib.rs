@@ -13,6 +13,7 @@ mod answers;
 pub mod block;
 pub mod chardev;
 mod client;
+pub mod display;
 pub mod input;
 mod interrupt;
 pub mod pci;

@@ -41,6 +41,14 @@ impl Region {
         Self::map(physical, bytes, map::WRITE | map::UNCACHED)
     }
 
+    /// Maps pixels and the like: not cached, but writes are combined, and may be reordered.
+    ///
+    /// # Errors
+    /// As [`Region::registers`].
+    pub fn combined(physical: u64, bytes: usize) -> Result<Region> {
+        Self::map(physical, bytes, map::WRITE | map::COMBINED)
+    }
+
     /// Maps physical memory, cached.
     ///
     /// # Errors

@@ -158,6 +158,10 @@ impl State {
             Request::Poll(poll) => self.poll(message, &poll),
             Request::Cancel(cancel) => return self.cancel(world, message.source, cancel.tag),
             Request::SetUses(uses) => self.set_uses(world, message, uses).map(Some),
+            // It has neither memory nor positions, and asks for no further memory.
+            Request::Map(_) => Err(Errno::ENODEV),
+            Request::Continue(_) => Err(Errno::ENOTTY),
+            Request::ReadAt(_) | Request::WriteAt(_) => Err(Errno::ESPIPE),
         };
         match result {
             Ok(Some(value)) => world.answer(message, Ok(value)),

@@ -1,6 +1,6 @@
 //! Tests of drivers and pci, and of services that are left out, in a world that is played.
 
-use crate::device::Device;
+use crate::device::{Device, Knowledge};
 use crate::record::{Cause, End, State};
 use crate::supervisor::{Event, Supervisor};
 use crate::supervisor_tests::{
@@ -188,4 +188,20 @@ fn without_pci_there_are_no_devices() {
         supervisor.ended(Endpoint::new(10, generation), Cause::Exited(1)).expect("is restarting");
     }
     assert_eq!((state_of(&supervisor, "pci"), state_of(&supervisor, "disk")), (State::GivenUp, State::GivenUp));
+}
+
+#[test]
+fn a_screen_without_device_has_what_the_boot_loader_has_set_up() {
+    let screen = |framebuffer, boot: Option<(u64, u64)>| {
+        let mut supervisor = asked_for(Service { optional: true, framebuffer, ..disk() });
+        supervisor.world.framebuffer = boot;
+        supervisor.device_found(3, Err(Errno::ENODEV));
+        let record = &supervisor.records()[3];
+        (record.endpoint != Endpoint::NONE, record.device.clone())
+    };
+    let range = (0xe000_0000, 0x30_0000);
+    let known = Knowledge::Known(Device { memory: [range].into(), ..Device::default() });
+    assert_eq!(screen(true, Some(range)), (true, known));
+    assert!(!screen(true, None).0);
+    assert!(!screen(false, Some(range)).0, "the system file does not say so");
 }

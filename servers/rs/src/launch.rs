@@ -10,8 +10,8 @@ use crate::reports::Reports;
 use crate::rights::{self, Granted};
 use crate::world::{Plan, World};
 use abi::archive::Archive;
-use abi::info::state;
-use abi::layout::{SERVICE_HEAP, start_kind};
+use abi::info::{FRAMEBUFFER, Framebuffer, state};
+use abi::layout::{PAGE_BYTES, SERVICE_HEAP, start_kind};
 use abi::registers::Registers;
 use abi::rs::Injection;
 use abi::symbols::{self, Symbols};
@@ -216,6 +216,19 @@ impl World for Launcher {
             // A start that failed half way has freed it.
             Ok(_) | Err(Errno::ESRCH) => {}
             Err(error) => self.say(format_args!("vm keeps the memory of slot {}: {error}", endpoint.slot())),
+        }
+    }
+
+    fn boot_framebuffer(&self) -> Option<(u64, u64)> {
+        let found: Framebuffer = sys::info::get(FRAMEBUFFER, 0).ok()?;
+        let end = found.address.checked_add(u64::from(found.pitch) * u64::from(found.height))?;
+        let start = found.address / PAGE_BYTES * PAGE_BYTES;
+        Some((start, end.checked_next_multiple_of(PAGE_BYTES)? - start)).filter(|(_, bytes)| *bytes > 0)
+    }
+
+    fn lose_device(&mut self, slot: usize) {
+        if let Err(error) = ipc::call(Endpoint::VM, &vm::DeviceLost { slot: slot as u64 }.message()) {
+            self.say(format_args!("programs keep memory of the device of slot {slot}: {error}"));
         }
     }
 

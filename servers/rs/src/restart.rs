@@ -124,6 +124,10 @@ impl<W: World> Supervisor<W> {
     pub(crate) fn stay_down(&mut self, at: usize, state: State) {
         self.world.expect_nobody(self.records[at].slot());
         self.free_memory(at);
+        let service = &self.records[at].service;
+        if !service.pci.is_empty() || !service.memory.is_empty() || service.dma_bytes > 0 {
+            self.world.lose_device(self.records[at].slot());
+        }
         let record = &mut self.records[at];
         record.state = state;
         record.start_pending = None;

@@ -16,7 +16,7 @@ use abi::rs::Injection;
 use abi::system::Service;
 use abi::{Endpoint, Errno, Name};
 use alloc::vec::Vec;
-use sys::{Result, StartKind};
+use sys::{Result, StartKind, fallible};
 
 /// Something that the rest of rs has to act on. Services are named by their index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +158,7 @@ impl<W: World> Supervisor<W> {
 
     /// pci has been asked for the device of a service.
     pub fn device_found(&mut self, at: usize, result: Result<Device>) {
+        let result = result.or_else(|error| self.boot_device(at).ok_or(error));
         let record = &mut self.records[at];
         match result {
             Ok(device) => {
@@ -177,6 +178,12 @@ impl<W: World> Supervisor<W> {
             }
         }
         self.go_on();
+    }
+
+    /// What the boot loader has set up in place of a screen's device.
+    fn boot_device(&self, at: usize) -> Option<Device> {
+        let range = self.world.boot_framebuffer().filter(|_| self.records[at].service.framebuffer)?;
+        Some(Device { memory: fallible::collect([range]).ok()?, ..Device::default() })
     }
 
     /// Kills a service as if it had crashed.

@@ -51,6 +51,7 @@ pub fn service(name: &str, slot: u32) -> Service {
         essential: false,
         retained: false,
         optional: false,
+        framebuffer: false,
     }
 }
 
@@ -68,6 +69,8 @@ pub struct Stage {
     /// Slots in which nobody is expected, and the dead whose memory was freed.
     pub hopeless: Vec<usize>,
     pub cleared: Vec<Endpoint>,
+    pub lost: Vec<usize>,
+    pub framebuffer: Option<(u64, u64)>,
     pub injected: Vec<(Endpoint, u64)>,
     pub asked: Vec<Endpoint>,
     /// Errors of the next launches of a service.
@@ -113,6 +116,12 @@ impl World for Stage {
     }
     fn free_memory(&mut self, endpoint: Endpoint) {
         self.cleared.push(endpoint);
+    }
+    fn boot_framebuffer(&self) -> Option<(u64, u64)> {
+        self.framebuffer
+    }
+    fn lose_device(&mut self, slot: usize) {
+        self.lost.push(slot);
     }
     fn inject(&mut self, endpoint: Endpoint, request: &Injection) -> Result<()> {
         self.injected.push((endpoint, request.kind));

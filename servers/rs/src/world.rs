@@ -52,6 +52,12 @@ pub trait World {
     /// Has vm free the memory of a dead incarnation.
     fn free_memory(&mut self, endpoint: Endpoint);
 
+    /// The memory of the boot loader's frame buffer, whole pages: start and length.
+    fn boot_framebuffer(&self) -> Option<(u64, u64)>;
+
+    /// Takes the memory of its device from the programs that have it mapped: the service in `slot` stays down.
+    fn lose_device(&mut self, slot: usize);
+
     /// Disturbs it.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use crate::bundle::Bundle;
 use crate::c_programs::{self, CProgram};
 use crate::cli::RAMDISK_SYSTEM;
 use crate::guest::{Guest, Job};
+use crate::machine::Screen;
 use crate::process::tail;
 use crate::second_line::SecondLine;
 use crate::test::case;
@@ -41,6 +42,8 @@ struct Benchmark {
     programs: Vec<CProgram>,
     /// The system it runs on.
     system: String,
+    /// The machine's screen.
+    screen: Screen,
     /// The script at the other end of the second serial line.
     second_line: Option<SecondLine>,
 }
@@ -80,14 +83,22 @@ fn find(workspace: &Workspace) -> Result<Vec<Benchmark>> {
         let (name, command) = (program.name.clone(), program.name.clone());
         let second_line = second_line(&workspace.root.join("user/bench").join(&name).with_extension("com2"))?;
         let system = RAMDISK_SYSTEM.to_string();
-        benchmarks.push(Benchmark { name, command, programs: vec![program], system, second_line });
+        benchmarks.push(Benchmark {
+            name,
+            command,
+            programs: vec![program],
+            system,
+            screen: Screen::None,
+            second_line,
+        });
     }
     for script in case::find(&workspace.root, "bench", "sh")? {
         let second_line = second_line(&script.path.with_extension("com2"))?;
         let mut programs = c_programs::compile(workspace, Some("trials"))?;
         programs.retain(|program| script.text.contains(&program.name));
         let (name, command, system) = (script.name, script.text, script.terms.system);
-        benchmarks.push(Benchmark { name, command, programs, system, second_line });
+        let screen = if script.terms.screen { Screen::Hidden } else { Screen::None };
+        benchmarks.push(Benchmark { name, command, programs, system, screen, second_line });
     }
     benchmarks.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(benchmarks)
@@ -104,6 +115,7 @@ fn run(workspace: &Workspace, bundle: &Bundle, benchmark: &Benchmark) -> Result<
         icount: true,
         c_programs: &benchmark.programs,
         second_line: benchmark.second_line.clone(),
+        screen: benchmark.screen,
         ..Job::new(&benchmark.command)
     };
     let guest = Guest::prepare(workspace, bundle, &job)?;

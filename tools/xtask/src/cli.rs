@@ -2,6 +2,7 @@
 //! every command has its options and refusals here.
 
 use crate::debian;
+use crate::machine::Screen;
 use crate::programs::Profile;
 use anyhow::{Context, Result, anyhow, bail};
 use lexopt::prelude::*;
@@ -96,8 +97,8 @@ pub struct MachineOptions {
     pub memory_mib: u32,
     /// Number of processors.
     pub processors: u32,
-    /// Show the screen in a window.
-    pub display: bool,
+    /// The screen.
+    pub screen: Screen,
     /// How the system is compiled.
     pub profile: Profile,
 }
@@ -106,7 +107,7 @@ impl Default for MachineOptions {
     fn default() -> Self {
         let profile = Profile::default();
         let (packages, overlays) = (Vec::new(), Vec::new());
-        Self { system: None, packages, overlays, memory_mib: 512, processors: 1, display: false, profile }
+        Self { system: None, packages, overlays, memory_mib: 512, processors: 1, screen: Screen::None, profile }
     }
 }
 
@@ -138,6 +139,8 @@ pub struct ExecOptions {
     pub keys: Option<PathBuf>,
     /// Where the decoded trace goes.
     pub trace: Option<PathBuf>,
+    /// Where a picture of the screen goes when the command has ended.
+    pub screenshot: Option<PathBuf>,
     /// The command for the guest's shell.
     pub command: String,
 }
@@ -263,6 +266,7 @@ fn parse_exec(parser: &mut lexopt::Parser) -> Result<Action> {
                 "--tablet" => options.tablet = true,
                 "--keys" => options.keys = Some(folder_or_file(parser, &option)?),
                 "--trace" => options.trace = Some(folder_or_file(parser, &option)?),
+                "--screenshot" => options.screenshot = Some(folder_or_file(parser, &option)?),
                 _ => machine_option(parser, "exec", &option, &mut options.machine)?,
             },
             Argument::Value(value) if command.is_none() => command = Some(text(value)?),
@@ -426,7 +430,7 @@ fn machine_option(
         }
         "--memory" => machine.memory_mib = number(parser, option, 16, 65536)?,
         "--smp" => machine.processors = number(parser, option, 1, 64)?,
-        "--display" => machine.display = true,
+        "--display" => machine.screen = Screen::Window,
         "--fast" => machine.profile = Profile::Fast,
         _ => return Err(unknown(command, option)),
     }

@@ -58,7 +58,8 @@ fn job(options: &ExecOptions) -> Job<'_> {
         trace: options.trace.is_some(),
         memory_mib: options.machine.memory_mib,
         processors: options.machine.processors,
-        display: options.machine.display,
+        screen: options.machine.screen,
+        screenshot: options.screenshot.clone(),
         second_line: options.com2.clone().map(|command| SecondLine { command, variables: Vec::new() }),
         ..Job::new(&options.command)
     }

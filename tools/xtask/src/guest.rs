@@ -9,7 +9,8 @@ use crate::bundle::{Bundle, PRINTER, Root};
 use crate::c_programs::CProgram;
 use crate::debian::Set;
 use crate::keys::{Ear, Script, Typist};
-use crate::machine::{Boot, Line, Machine};
+use crate::machine::{Boot, Line, Machine, Screen};
+use crate::monitor::Monitor;
 use crate::process::{self, tail};
 use crate::rootfs::{self, Contents};
 use crate::second_line::{Running, SecondLine};
@@ -17,9 +18,9 @@ use crate::stream::{Console, Output};
 use crate::workspace::{RunFolder, Workspace};
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -31,6 +32,11 @@ const SECOND_DISK: &str = "second.img";
 
 /// File name of what the guest sends on its second serial line, where that is kept.
 const SECOND_LINE_FILE: &str = "com2.sent";
+
+/// File name of the socket of QEMU's monitor.
+const MONITOR: &str = "orders";
+/// Hang detection: the monitor answers within this time.
+const MONITOR_LIMIT: Duration = Duration::from_secs(120);
 
 /// Lines of the console that are shown of a failure.
 const SHOWN_LINES: usize = 20;
@@ -63,8 +69,10 @@ pub struct Job<'a> {
     pub second_disk_mib: Option<u64>,
     /// An image for the last disk, and the file in which what reaches it is recorded.
     pub recorded_disk: Option<(PathBuf, PathBuf)>,
-    /// Show the screen.
-    pub display: bool,
+    /// The screen.
+    pub screen: Screen,
+    /// Where a picture of the screen goes when the command has ended. It needs a screen, hidden if nothing else is said.
+    pub screenshot: Option<PathBuf>,
     /// Free space of the root file system in MiB, beyond the usual.
     pub free_mib: u64,
     /// The other end of the second serial line.
@@ -94,7 +102,8 @@ impl<'a> Job<'a> {
             disk_rate: None,
             second_disk_mib: None,
             recorded_disk: None,
-            display: false,
+            screen: Screen::None,
+            screenshot: None,
             free_mib: 0,
             second_line: None,
             keys: None,
@@ -111,6 +120,7 @@ pub struct Guest {
     /// What is typed, and where QEMU's monitor is.
     keys: Option<(Script, PathBuf)>,
     limit: Option<Duration>,
+    screenshot: Option<PathBuf>,
     /// The folder of its files; they are gone when this is dropped.
     pub folder: RunFolder,
 }
@@ -145,6 +155,10 @@ impl Guest {
         if job.trace {
             append.push("trace".to_string());
         }
+        if job.screenshot.is_some() {
+            // Tells /etc/rc to wait for a line before it ends the machine.
+            append.push("hold".to_string());
+        }
         let mut disks = media.disks;
         if let Some(size_mib) = job.second_disk_mib {
             let disk = folder.join(SECOND_DISK);
@@ -176,7 +190,13 @@ impl Guest {
         machine.memory_mib = job.memory_mib;
         machine.disk_rate = job.disk_rate;
         machine.processors = job.processors;
-        machine.display = job.display;
+        machine.screen = job.screen;
+        if job.screenshot.is_some() {
+            machine.monitor = Some(folder.join(MONITOR));
+            if machine.screen == Screen::None {
+                machine.screen = Screen::Hidden;
+            }
+        }
         if job.tablet {
             machine.extra.extend(["-device".into(), "virtio-tablet-pci,disable-legacy=on".into()]);
         }
@@ -185,12 +205,13 @@ impl Guest {
             let server = format!("unix:{},server=on,wait=off", socket.display());
             machine.extra.extend(["-qmp".into(), server.into()]);
         }
-        Ok(Self { machine, second_line, keys, limit: job.limit, folder })
+        let screenshot = job.screenshot.clone();
+        Ok(Self { machine, second_line, keys, limit: job.limit, screenshot, folder })
     }
 
     /// A machine whose command and disks somebody else has made, from files in `folder`. It speaks as /etc/rc does.
     pub fn of_machine(machine: Machine, folder: RunFolder, limit: Option<Duration>) -> Self {
-        Self { machine, second_line: None, limit, folder }
+        Self { machine, second_line: None, keys: None, limit, screenshot: None, folder }
     }
 
     /// Runs a command that has to succeed. → what it has printed.
@@ -226,8 +247,10 @@ impl Guest {
         ear: Option<Ear>,
     ) -> Result<Outcome> {
         let mut qemu = self.machine.command();
-        qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let input = if self.screenshot.is_some() { Stdio::piped() } else { Stdio::null() };
+        qemu.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut qemu = qemu.spawn().context("cannot start QEMU")?;
+        let input = qemu.stdin.take();
         let (Some(stdout), Some(stderr)) = (qemu.stdout.take(), qemu.stderr.take()) else {
             bail!("QEMU has no output");
         };
@@ -236,7 +259,7 @@ impl Guest {
             let (ended, wait) = mpsc::channel();
             let also_ended = ended.clone();
             let output = scope.spawn(move || {
-                let status = pass_output(stdout, on_output);
+                let status = pass_output(stdout, on_output, || self.take_screenshot(input));
                 // The receiver is gone only when the whole run is over.
                 let _ = ended.send(());
                 status
@@ -251,6 +274,17 @@ impl Guest {
             let console = console.join().map_err(|_| anyhow::anyhow!("reading the console failed"))??;
             Ok(Outcome { status, timed_out, console: console.log() })
         })
+    }
+
+    /// Takes the picture of a guest that holds, and lets it go on.
+    fn take_screenshot(&self, input: Option<ChildStdin>) -> Result<()> {
+        let (Some(file), Some(socket), Some(mut input)) = (&self.screenshot, &self.machine.monitor, input) else {
+            return Ok(());
+        };
+        let monitor = Monitor::connect(socket, MONITOR_LIMIT, MONITOR_LIMIT);
+        let result = monitor.and_then(|mut monitor| monitor.screenshot(file));
+        input.write_all(b"\n").context("the guest does not go on")?;
+        result
     }
 
     /// The disk image with the guest's /out, and /out's path on it.
@@ -278,6 +312,11 @@ impl Guest {
     /// Bytes printed on the parallel port, if the machine has one.
     pub fn printed(&self) -> Option<&Path> {
         self.machine.printer.as_deref()
+    }
+
+    /// The picture of the screen, if the job wanted it.
+    pub fn screenshot(&self) -> Option<&Path> {
+        self.screenshot.as_deref()
     }
 
     /// Copies the files of the guest's /out to the folder `to`, with modes, owners and times.
@@ -316,12 +355,25 @@ impl<R: Read> Read for Heard<R> {
     }
 }
 
-fn pass_output(mut from: impl Read, mut to: impl FnMut(&[u8])) -> Result<Option<u8>> {
+/// Passes the command's output on. `at_end`: when the command has ended, once.
+fn pass_output(
+    mut from: impl Read,
+    mut to: impl FnMut(&[u8]),
+    at_end: impl FnOnce() -> Result<()>,
+) -> Result<Option<u8>> {
     let mut output = Output::default();
-    each_chunk(&mut from, |chunk| to(&output.take(chunk)))?;
+    let (mut at_end, mut result) = (Some(at_end), Ok(()));
+    each_chunk(&mut from, |chunk| {
+        to(&output.take(chunk));
+        if output.has_ended()
+            && let Some(at_end) = at_end.take()
+        {
+            result = at_end();
+        }
+    })?;
     let (rest, status) = output.finish();
     to(&rest);
-    Ok(status)
+    result.map(|()| status)
 }
 
 fn pass_console(mut from: impl Read, mut to: impl FnMut(&[u8])) -> Result<Console> {

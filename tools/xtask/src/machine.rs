@@ -3,6 +3,7 @@
 //! One kind of machine for everything: q35 with virtio disks, two serial lines, and a port through
 //! which the kernel can end QEMU. TCG only: a count of instructions is what we measure.
 
+use crate::monitor;
 use crate::rootfs::EPOCH;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -46,6 +47,18 @@ pub enum Boot {
     },
 }
 
+/// What the machine shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Screen {
+    /// It has none.
+    #[default]
+    None,
+    /// It has one that nobody sees but QEMU's monitor.
+    Hidden,
+    /// A window.
+    Window,
+}
+
 /// How the disks are connected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DiskBus {
@@ -83,8 +96,10 @@ pub struct Machine {
     pub icount: bool,
     /// How they are counted: QEMU's option.
     pub icount_mode: &'static str,
-    /// Show the screen in a window.
-    pub display: bool,
+    /// The screen.
+    pub screen: Screen,
+    /// The socket of QEMU's monitor.
+    pub monitor: Option<PathBuf>,
     /// A network card behind QEMU's user-mode network.
     pub net: bool,
     /// Wait for GDB on this TCP port before the first instruction.
@@ -115,7 +130,8 @@ impl Machine {
             trace: None,
             icount: false,
             icount_mode: "shift=0,sleep=off",
-            display: false,
+            screen: Screen::None,
+            monitor: None,
             net: false,
             gdb_port: None,
             extra: Vec::new(),
@@ -141,6 +157,7 @@ impl Machine {
         if let Some(port) = self.gdb_port {
             qemu.args(["-gdb", &format!("tcp:127.0.0.1:{port}"), "-S"]);
         }
+        qemu.args(self.monitor.iter().flat_map(|socket| monitor::option(socket)));
         qemu.args(&self.extra);
         qemu
     }
@@ -224,11 +241,12 @@ impl Machine {
     }
 
     fn add_screen_and_net(&self, qemu: &mut Command) {
-        if self.display {
-            qemu.args(["-vga", "std", "-display", "gtk"]);
-        } else {
-            qemu.args(["-vga", "none", "-display", "none"]);
-        }
+        let (device, display) = match self.screen {
+            Screen::None => ("none", "none"),
+            Screen::Hidden => ("std", "none"),
+            Screen::Window => ("std", "gtk"),
+        };
+        qemu.args(["-vga", device, "-display", display]);
         if self.net {
             qemu.args(["-netdev", "user,id=net0", "-device", "virtio-net-pci,netdev=net0,disable-legacy=on"]);
         }

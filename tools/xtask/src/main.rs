@@ -35,6 +35,7 @@ mod linux;
 mod m3ipc_header;
 mod m3ipc_module;
 mod machine;
+mod monitor;
 mod monolith;
 mod mutants;
 mod new;

@@ -74,7 +74,7 @@ pub fn interactive(workspace: &Workspace, options: &MachineOptions, folder: &Run
     machine.iommu = media.iommu;
     machine.memory_mib = options.memory_mib;
     machine.processors = options.processors;
-    machine.display = options.display;
+    machine.screen = options.screen;
     machine.serial = vec![Line::Terminal];
     Ok((machine, bundle))
 }

@@ -26,6 +26,12 @@ impl Output {
         self.held.drain(..ready).collect()
     }
 
+    /// Whether the trailer has come, as far as can be told before the end.
+    pub fn has_ended(&self) -> bool {
+        let trailer = self.held.windows(EXIT.len()).rposition(|window| window == EXIT);
+        trailer.is_some() && self.held.ends_with(b"\n")
+    }
+
     /// At the end: the rest of the output, and the exit status if the trailer came.
     pub fn finish(self) -> (Vec<u8>, Option<u8>) {
         let mut rest = self.held;

@@ -72,7 +72,7 @@ pub fn map_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5]) -> Res
     let [space, address, frame, pages, flags] = words;
     let space = existing_space(node, space)?;
     check_pages(address, pages)?;
-    check_flags(flags, map::WRITE | map::EXECUTE | map::ZERO | map::UNCACHED)?;
+    check_flags(flags, map::WRITE | map::EXECUTE | map::ZERO | map::UNCACHED | map::COMBINED)?;
     check_frames(frame, pages)?;
     let page_cost = if flags & map::ZERO != 0 { PAGE_BYTES } else { ENTRY_COST };
     in_page_chunks(node, m, pages, page_cost, |m, done, chunk| {
@@ -82,8 +82,7 @@ pub fn map_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5]) -> Res
 }
 
 /// `SpaceCopy (from, to, address, pages)` → pages.
-pub fn copy_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Result<u64, Stop> {
-    let [from, to, address, pages] = words;
+pub fn copy_space<M: Machine>(node: &mut Node, m: &mut M, [from, to, address, pages]: [u64; 4]) -> Result<u64, Stop> {
     let (from, to) = (existing_space(node, from)?, existing_space(node, to)?);
     check_pages(address, pages)?;
     if from == to {
@@ -103,7 +102,7 @@ pub fn change_space<M: Machine>(
 ) -> Result<u64, Stop> {
     let space = existing_space(node, space)?;
     check_pages(address, pages)?;
-    check_flags(flags.unwrap_or(0), map::WRITE | map::EXECUTE | map::UNCACHED | map::NONE)?;
+    check_flags(flags.unwrap_or(0), map::WRITE | map::EXECUTE | map::UNCACHED | map::COMBINED | map::NONE)?;
     in_page_chunks(node, m, pages, ENTRY_COST, |m, done, chunk| {
         m.space_change(space, address + done * PAGE_BYTES, chunk, flags);
         Mapped { pages: chunk, result: Ok(()) }

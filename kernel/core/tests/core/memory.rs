@@ -292,7 +292,7 @@ fn ranges_of_pages_are_aligned_and_end_where_user_memory_ends() {
 fn each_call_has_its_own_flags() {
     let mut w = World::with_services();
     let space = w.space(B) as u64;
-    let known = map::WRITE | map::EXECUTE | map::ZERO | map::UNCACHED | map::NONE;
+    let known = map::WRITE | map::EXECUTE | map::ZERO | map::UNCACHED | map::COMBINED | map::NONE;
     for bit in 0..64 {
         let flag = 1u64 << bit;
         let maps = flag & (known & !map::NONE) != 0;

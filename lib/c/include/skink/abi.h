@@ -558,6 +558,15 @@ struct skink_block_flush {
 /* Open: the terminal has become the controlling terminal of the session. */
 #define SKINK_CHARDEV_OPENED_CONTROLLING 1ull
 
+/* Open: the device has positions: it is asked to ReadAt and WriteAt, lseek(2) works, and it is always ready. */
+#define SKINK_CHARDEV_OPENED_POSITIONS 2ull
+
+/* Limit of the further memory of one step of an ioctl, in bytes. */
+#define SKINK_CHARDEV_MAX_FURTHER_BYTES 0x10000ull
+
+/* Limit of the steps of an ioctl. */
+#define SKINK_CHARDEV_MAX_FURTHER_STEPS 8ull
+
 /* The half of the reply to Open that has the open file's minor. */
 #define SKINK_CHARDEV_OPENED_MINOR_SHIFT 32u
 
@@ -660,7 +669,7 @@ struct skink_chardev_read {
     uint64_t caller;
 };
 
-/* Writes from the grant. Word 0 of the reply: bytes written. There is no position: no character device has one. */
+/* Writes from the grant. Word 0 of the reply: bytes written. There is no position: WriteAt is for the devices that have one. */
 #define SKINK_CHARDEV_WRITE 0x80004u
 struct skink_chardev_write {
     uint64_t minor;
@@ -671,7 +680,9 @@ struct skink_chardev_write {
 };
 
 /* ioctl(2): argument as the program passed it; the grant covers 256 bytes of the program's memory at argument (copies of unmapped memory
- * fail with EFAULT). caller: pid (low half) and process group (high half); session of the caller. */
+ * fail with EFAULT). caller: pid (low half) and process group (high half); session of the caller. A driver that needs further memory, to
+ * which the argument points, replies with where that is: further_bytes (at most MAX_FURTHER_BYTES, 0: the ioctl is done) at further. It is
+ * then asked to Continue. */
 #define SKINK_CHARDEV_CONTROL 0x80005u
 struct skink_chardev_control {
     uint64_t minor;
@@ -680,6 +691,10 @@ struct skink_chardev_control {
     uint64_t grant;
     uint64_t caller;
     uint64_t session;
+};
+struct skink_chardev_control_reply {
+    uint64_t further;
+    uint64_t further_bytes;
 };
 
 /* Waits for one of events (Linux POLLIN 1, POLLPRI 2, POLLOUT 4, POLLERR 8, POLLHUP 16); with now returns at once. Word 0 of the reply: the
@@ -706,6 +721,7 @@ struct skink_chardev_set_uses {
     uint64_t bytes;
 };
 
+<<<<<<< HEAD
 /* Containers: which of them each part of a process's world belongs to. */
 
 /* Containers that exist at a time, the system itself among them. */
@@ -719,6 +735,56 @@ struct skink_chardev_set_uses {
 
 /* All flags of parts. */
 #define SKINK_CONTAINER_PART_FLAGS 0x7e020000ull
+=======
+/* mmap(2): what the device has at offset for bytes bytes, both whole pages. Reply: the physical address, and how programs see it
+ * (layout::map::COMBINED, UNCACHED or 0). It must be memory of the driver's device or its DMA memory, which vm checks. ENODEV: the device
+ * cannot be mapped; EINVAL: it has less. */
+#define SKINK_CHARDEV_MAP 0x80009u
+struct skink_chardev_map {
+    uint64_t minor;
+    uint64_t offset;
+    uint64_t bytes;
+};
+struct skink_chardev_map_reply {
+    uint64_t physical;
+    uint64_t caching;
+};
+
+/* Goes on with an ioctl after the driver has asked for further memory. request: as in Control, and in the high half how many times the
+ * driver has asked. grants: the argument's (low half) and that of the memory asked for last (high half). The reply is as Control's. A
+ * driver keeps nothing between the steps: after a restart of either side the ioctl begins anew. */
+#define SKINK_CHARDEV_CONTINUE 0x8000au
+struct skink_chardev_continue {
+    uint64_t minor;
+    uint64_t request;
+    uint64_t argument;
+    uint64_t grants;
+    uint64_t caller;
+    uint64_t session;
+};
+struct skink_chardev_continue_reply {
+    uint64_t further;
+    uint64_t further_bytes;
+};
+
+/* As Read, of a device with positions (OPENED_POSITIONS), from position on. Word 0 of the reply: bytes read, 0 at the end. */
+#define SKINK_CHARDEV_READ_AT 0x8000bu
+struct skink_chardev_read_at {
+    uint64_t minor;
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t position;
+};
+
+/* As Write, of a device with positions. ENOSPC, EFBIG: nothing is there. */
+#define SKINK_CHARDEV_WRITE_AT 0x8000cu
+struct skink_chardev_write_at {
+    uint64_t minor;
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t position;
+};
+>>>>>>> origin/display
 
 /* Core dumps: what the program that writes one asks pm with the system call skink_core_dump(what, which, buffer, bytes). Only a process
  * that pm has made for a dump may make it, and only about the process that it dumps; others get ENOSYS. */
@@ -785,6 +851,45 @@ _Static_assert(offsetof(struct skink_core_head, info) == 88, "skink_core_head.in
 
 /* Limit of the names in /dev that one system declares, links and folders included: devfs has memory for so many. */
 #define SKINK_DEVICE_MAX_NAMES 128u
+
+/* The protocol between a driver of a screen and the service that draws text on it (console). */
+
+/* Attach: 32 bits a pixel, 0x00RRGGBB. */
+#define SKINK_DISPLAY_FORMAT_XRGB8888 32ull
+
+/* Attach: 16 bits a pixel, five, six and five bits of red, green and blue. */
+#define SKINK_DISPLAY_FORMAT_RGB565 16ull
+
+/* Attach: 8 bits a pixel, through the colour map. */
+#define SKINK_DISPLAY_FORMAT_MAPPED 8ull
+
+/* Attach: the bits of the format proper. */
+#define SKINK_DISPLAY_FORMAT 255ull
+
+/* Attach: the device must be told of what has changed, with Flush. */
+#define SKINK_DISPLAY_NEEDS_FLUSH 256ull
+
+/* Screens. */
+
+/* console: offers the pixels to the caller (vm::OfferMemory) and returns the present mode. size: pixels of a line (low half) and lines
+ * (high half); stride: bytes of a line; start: offset of the first visible byte; format: FORMAT_*. Word 0 of the reply: the mode's number,
+ * which changes with every change of the mode or of what is visible. From the first Attach on, the driver notifies the caller of each
+ * change, and after its own restart. */
+#define SKINK_DISPLAY_ATTACH 0xb0001u
+struct skink_display_attach_reply {
+    uint64_t size;
+    uint64_t stride;
+    uint64_t start;
+    uint64_t format;
+};
+
+/* console: what it has drawn in this rectangle is to be seen. A device that shows memory as it is needs no flush (NEEDS_FLUSH in the format
+ * is 0). at: x (low half) and y (high half); size: as in Attach. */
+#define SKINK_DISPLAY_FLUSH 0xb0002u
+struct skink_display_flush {
+    uint64_t at;
+    uint64_t size;
+};
 
 /* The protocol of ds, the data store: names of services, and small state that restarted services get back. */
 
@@ -1568,6 +1673,9 @@ struct skink_kernel_linux_call {
 
 /* Not cached: device registers. */
 #define SKINK_LAYOUT_MAP_UNCACHED 8ull
+
+/* Not cached, and writes are combined and may be reordered: pixels. */
+#define SKINK_LAYOUT_MAP_COMBINED 32ull
 
 /* SpaceProtect: no access at all (PROT_NONE); the frames stay. */
 #define SKINK_LAYOUT_MAP_NONE 16ull
@@ -3682,8 +3790,8 @@ struct skink_vm_file_map_done {
     uint64_t may_write;
 };
 
-/* Drivers: maps physical memory of their privileges into the caller. flags: layout::map. Returns the address. EPERM: outside the
- * privileges. */
+/* Drivers: maps physical memory of their privileges into the caller. flags: layout::map::WRITE, UNCACHED, COMBINED. Returns the address.
+ * EPERM: outside the privileges. */
 #define SKINK_VM_MAP_PHYSICAL 0x1000cu
 struct skink_vm_map_physical {
     uint64_t physical;
@@ -3941,6 +4049,45 @@ struct skink_vm_set_limits {
     uint64_t data;
     uint64_t locked;
     uint64_t stack;
+};
+
+/* vfs: completes a mapping of a character device with what driver has replied to chardev::Map. vm maps it and replies to the program, with
+ * EIO if the memory is not the driver's. may_write: the descriptor is open for writing. EPERM: it is neither in the privileges of driver
+ * nor DMA memory of its slot. */
+#define SKINK_VM_DEVICE_MAP_DONE 0x10025u
+struct skink_vm_device_map_done {
+    uint64_t process;
+    uint64_t driver;
+    uint64_t physical;
+    uint64_t caching;
+    uint64_t may_write;
+};
+
+/* rs: the service in this slot stays down. What programs have mapped of its device's memory is taken from them (SIGBUS from now on). A
+ * successor keeps what is still in its privileges without this. */
+#define SKINK_VM_DEVICE_LOST 0x10026u
+struct skink_vm_device_lost {
+    uint64_t slot;
+};
+
+/* Drivers: lets the service in slot map memory of the caller's own with MapOffered; a later offer takes the place of the first. EPERM: the
+ * memory is neither in the privileges of the caller nor its DMA memory; EINVAL. */
+#define SKINK_VM_OFFER_MEMORY 0x10027u
+struct skink_vm_offer_memory {
+    uint64_t slot;
+    uint64_t physical;
+    uint64_t bytes;
+    uint64_t caching;
+};
+
+/* Services: maps, for writing, what the service in slot driver offers to the caller. ENOENT: nothing. */
+#define SKINK_VM_MAP_OFFERED 0x10028u
+struct skink_vm_map_offered {
+    uint64_t driver;
+};
+struct skink_vm_map_offered_reply {
+    uint64_t address;
+    uint64_t bytes;
 };
 
 #endif

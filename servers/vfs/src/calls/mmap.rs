@@ -1,11 +1,17 @@
-//! mmap and msync of files: requests that wait in vm, served by bringing the file's pages there.
+//! mmap and msync of files: requests that wait in vm, served by bringing the file's pages there. Of a device that can be mapped the
+//! driver says where its memory is, and vm looks whether that is its own.
 
 use crate::{
     base::Base,
     events::Startup,
     files::pages,
     mappings::{Mappings, ask_vm},
-    objects::{OpenFile, regular::Regular, zero::Zero},
+    objects::{
+        OpenFile,
+        character::{Character, DeviceMemory},
+        regular::Regular,
+        zero::Zero,
+    },
     peers::program_error,
     processes::Processes,
 };
@@ -32,31 +38,50 @@ fn serve_mappings(base: &'static Base, processes: &'static Processes, startup: &
     while let Ok(reply) = ipc::call(Endpoint::VM, &vm::NextFileMap {}.message()) {
         base.runtime().spawn(async move {
             startup.recovered().wait().await;
-            serve_mapping(base.mappings(), processes, &reply).await;
+            serve_mapping(base, processes, &reply).await;
             base.sweep();
         });
     }
 }
 
-async fn serve_mapping(mappings: &Mappings, processes: &Processes, reply: &Message) {
+async fn serve_mapping(base: &Base, processes: &Processes, reply: &Message) {
     let Ok((process, descriptor, offset, bytes, flags)) = vm::NextFileMap::results(reply) else { return };
     let result = match processes.get(process).and_then(|process| process.file(descriptor)) {
-        Ok(file) => map_file(mappings, &file, offset, bytes, flags).await,
+        Ok(file) => map_file(base, &file, offset, bytes, flags).await,
         Err(error) => Err(error),
     };
     let (image, may_write, error) = match result {
-        Ok((image, may_write)) => (image, may_write, 0),
+        Ok((Content::Image(image), may_write)) => (image, may_write, 0),
+        Ok((Content::Device(memory), may_write)) => return finish_device(process, memory, may_write),
         Err(error) => (0, false, program_error(error).0),
     };
     if let Err(error) = ipc::call(Endpoint::VM, &vm::FileMapDone { process, image, error, may_write }.message()) {
         sys::log!("mmap of {process:?} dropped: {error}");
     }
+    let mappings = base.mappings();
     let is_shared = flags & MAP_TYPE & MAP_SHARED != 0;
     match (error, is_shared) {
         _ if image == NO_IMAGE => {}
         (0, true) => mappings.end_mapping(image).await,
         (0, false) => pages::close_image(image),
         _ => {}
+    }
+}
+
+/// What a program is to see.
+enum Content {
+    /// vm's image or shared object, held by vfs; `NO_IMAGE`: memory without a file.
+    Image(u64),
+    /// Memory of a device.
+    Device(DeviceMemory),
+}
+
+/// Has vm map memory of a device.
+fn finish_device(process: Endpoint, memory: DeviceMemory, may_write: bool) {
+    let DeviceMemory { driver, physical, caching } = memory;
+    match ipc::call(Endpoint::VM, &vm::DeviceMapDone { process, driver, physical, caching, may_write }.message()) {
+        Ok(_) | Err(Errno::ESRCH) => {}
+        Err(error) => sys::log!("mmap of {process:?}: {driver:?} has no memory at {physical:#x} to show: {error}"),
     }
 }
 
@@ -72,19 +97,18 @@ fn is_zero(file: &OpenFile) -> bool {
     file.object().is_some_and(Zero::swallows)
 }
 
-/// Loads the range of a file, and returns its image or shared object, held by vfs, and whether the descriptor is open for writing.
-async fn map_file(
-    mappings: &Mappings,
-    file: &OpenFile,
-    offset: u64,
-    bytes: u64,
-    flags: u64,
-) -> Result<(u64, bool), Errno> {
+/// Loads the range of a file, and returns what the program is to see of it, and whether the descriptor is open for writing.
+async fn map_file(base: &Base, file: &OpenFile, offset: u64, bytes: u64, flags: u64) -> Result<(Content, bool), Errno> {
     file.usable()?;
     if is_zero(file) {
         check_rights(file, flags)?;
-        return Ok((NO_IMAGE, file.writes()));
+        return Ok((Content::Image(NO_IMAGE), file.writes()));
     }
+    if let Some(device) = file.object::<Character>() {
+        check_rights(file, flags)?;
+        return Ok((Content::Device(device.map(base, offset, bytes).await?), file.writes()));
+    }
+    let mappings = base.mappings();
     let node = &file.object::<Regular>().ok_or(Errno::ENODEV)?.node;
     if node.mount().is_volatile() {
         return Err(Errno::ENODEV);
@@ -96,14 +120,15 @@ async fn map_file(
             return Err(Errno::EPERM);
         }
         let may_write = file.writes() && !is_sealed;
-        return Ok((mappings.begin_mapping(node, offset, bytes, may_write).await?, may_write));
+        let object = mappings.begin_mapping(node, offset, bytes, may_write).await?;
+        return Ok((Content::Image(object), may_write));
     }
     // What is written back now is a new version of the file.
     mappings.write_back(node, offset, bytes).await?;
     let image = pages::open_image(node)?;
     let end = offset.saturating_add(bytes).min(node.size());
     match mappings.fill_image(node, image, offset, end.saturating_sub(offset)).await {
-        Ok(()) => Ok((image, file.writes())),
+        Ok(()) => Ok((Content::Image(image), file.writes())),
         Err(error) => {
             pages::close_image(image);
             Err(error)

@@ -1,4 +1,5 @@
-//! Character devices: requests go to the driver, data straight between it and the program through a magic grant.
+//! Character devices: requests go to the driver, data straight between it and the program through a magic grant. Most are streams; one
+//! with positions (a frame buffer) is read and written like a file whose end the driver knows.
 
 use super::{Asking, Done, End, Inheritance, Kind, Object, OpenFile, Operation, Seek, no_position};
 use crate::{
@@ -17,7 +18,11 @@ use crate::{
     peers::{Peers, Service},
 };
 use abi::{
+<<<<<<< HEAD
     Errno, Part, chardev, container,
+=======
+    Endpoint, Errno, chardev,
+>>>>>>> origin/display
     tty::{MINOR_MASTER, MINOR_SLAVE},
 };
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
@@ -44,6 +49,17 @@ const ALWAYS_READY: u32 = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
 /// The major number of /dev/zero and its like.
 const MEMORY_MAJOR: u64 = 1;
 
+/// What a driver lets a program map: see `vm::DeviceMapDone`.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceMemory {
+    /// The driver that has replied.
+    pub driver: Endpoint,
+    /// The address.
+    pub physical: u64,
+    /// How programs reach it.
+    pub caching: u64,
+}
+
 /// An open character device.
 #[derive(Debug)]
 pub struct Character {
@@ -53,14 +69,16 @@ pub struct Character {
     pub service: Service,
     /// Which of its devices.
     pub minor: u64,
+    /// The device has positions.
+    has_positions: bool,
     /// Fire after a transfer: what the device was ready for may be used up.
     watchers: Watchers,
 }
 
 impl Character {
     /// One that has just been opened.
-    pub fn new(node: NodeRef, service: Service, minor: u64) -> Character {
-        Character { node, service, minor, watchers: Watchers::default() }
+    pub fn new(node: NodeRef, service: Service, minor: u64, has_positions: bool) -> Character {
+        Character { node, service, minor, has_positions, watchers: Watchers::default() }
     }
 
     /// The service and the number of the pseudo-terminal whose master this is. `EIO`: it is a slave; `ENOTTY`: it is another device.
@@ -79,6 +97,17 @@ impl Character {
         Ok(Box::new(end))
     }
 
+    /// Where the driver has what is to be mapped. `ENODEV`: it cannot be mapped.
+    pub async fn map(&self, base: &Base, offset: u64, bytes: u64) -> Result<DeviceMemory, Errno> {
+        let message = chardev::Map { minor: self.minor, offset, bytes }.message();
+        let reply = base.peers().ask(self.service, message).await.map_err(|error| match error {
+            Errno::ENOSYS => Errno::ENODEV,
+            other => other,
+        })?;
+        let (physical, caching) = chardev::Map::results(&reply)?;
+        Ok(DeviceMemory { driver: self.service.endpoint(), physical, caching })
+    }
+
     /// Whether it is one of the memory devices (mem(4)), whose position stays 0 wherever a program sets it, as on Linux. Other
     /// devices have no position.
     fn is_memory(&self) -> bool {
@@ -92,6 +121,10 @@ impl Character {
         at: Option<u64>,
         access: Access,
     ) -> Result<Flow, Errno> {
+        if self.has_positions {
+            let (base, caller, file, buffer) = (on.base, on.caller.clone(), on.file.clone(), take(buffer));
+            return Ok(Flow::task(async move { transfer_at(base, &caller, &file, buffer, at, access).await }));
+        }
         if !self.is_memory() {
             no_position(at)?;
         }
@@ -114,8 +147,8 @@ impl Drop for Transferring {
 
 impl Object for Character {
     fn record(&self) -> ObjectRecord {
-        let (place, minor) = (self.service.slot() as u16, self.minor as u32);
-        ObjectRecord { place, minor, ..ObjectRecord::of(Self::NUMBER) }
+        let (place, minor, more) = (self.service.slot() as u16, self.minor as u32, self.has_positions.into());
+        ObjectRecord { place, minor, more, ..ObjectRecord::of(Self::NUMBER) }
     }
 
     fn node(&self) -> Option<&NodeRef> {
@@ -140,17 +173,21 @@ impl Object for Character {
         }))
     }
 
-    fn seek(&self, _: &Seek) -> Result<u64, Errno> {
+    fn seek(&self, seek: &Seek) -> Result<u64, Errno> {
+        if self.has_positions {
+            // As on Linux, where a special file has no size.
+            return seek.within(0);
+        }
         if self.is_memory() { Ok(0) } else { Err(Errno::ESPIPE) }
     }
 
     fn poll(&self) -> u32 {
-        if self.is_memory() { ALWAYS_READY } else { 0 }
+        if self.has_device() { 0 } else { ALWAYS_READY }
     }
 
-    /// Memory devices are always ready, and need not be asked.
+    /// Memory devices and those with positions are always ready, and need not be asked.
     fn has_device(&self) -> bool {
-        !self.is_memory()
+        !self.is_memory() && !self.has_positions
     }
 
     fn ask_ready(&self, by: &Asking, events: u32, stay: bool, done: Done) -> Result<End, Errno> {
@@ -175,7 +212,7 @@ impl Kind for Character {
 
     fn restore(record: &ObjectRecord, node: Option<NodeRef>, _: &mut dyn Inheritance) -> Option<Self> {
         let service = Service::at(record.place as usize);
-        Some(Character::new(node?, service, record.minor as u64))
+        Some(Character::new(node?, service, record.minor as u64, record.more != 0))
     }
 }
 
@@ -221,6 +258,45 @@ async fn transfer(
     }
 }
 
+/// Reads from or writes to a device with positions, until the driver moves less than it is asked to. Repeating a piece does no harm.
+async fn transfer_at(
+    base: &Base,
+    caller: &Caller,
+    file: &OpenFile,
+    mut buffer: UserBuffer,
+    at: Option<u64>,
+    access: Access,
+) -> Result<u64, Errno> {
+    let Character { service, minor, .. } = *file.object::<Character>().ok_or(Errno::EIO)?;
+    let start = at.unwrap_or_else(|| file.position());
+    let mut result = Ok(());
+    while buffer.left() > 0 && result.is_ok() {
+        let piece = buffer.piece();
+        let (bytes, position) = (piece.bytes.min(CHUNK), start.saturating_add(buffer.moved()));
+        let lent = MagicGrant::new(buffer.owner, piece.address, bytes, service.endpoint(), access)?;
+        let grant = lent.id();
+        let message = match access {
+            Access::Read => chardev::WriteAt { minor, grant, bytes, position }.message(),
+            _ => chardev::ReadAt { minor, grant, bytes, position }.message(),
+        };
+        result = match base.peers().ask_device(caller, service, message).await {
+            Ok(reply) => {
+                let moved = reply.words[0].min(bytes);
+                buffer.advance(moved);
+                if moved < bytes {
+                    break;
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+        };
+    }
+    if at.is_none() {
+        file.set_position(start.saturating_add(buffer.moved()));
+    }
+    result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
+}
+
 /// Writes to a character device from memory of vfs, of a call that has moved so many bytes already. Returns how many bytes it took.
 pub async fn write_from(
     base: &Base,
@@ -244,19 +320,60 @@ pub async fn write_from(
 async fn control(
     base: &Base,
     caller: &Caller,
-    (service, minor): (Service, u64),
+    device: (Service, u64),
     request: u32,
     argument: u64,
 ) -> Result<u64, Errno> {
+<<<<<<< HEAD
     if matches!(request, TIOCGPGRP | TIOCSPGRP | TIOCGSID) && caller.parts().of(Part::Processes) != 0 {
         return control_group(base, caller, (service, minor), request, argument).await;
     }
+=======
+    let (service, minor) = device;
+>>>>>>> origin/display
     let grant = MagicGrant::new(caller.endpoint, argument, ARGUMENT_BYTES, service.endpoint(), Access::ReadWrite)?;
     let who = caller.pid as u64 | caller.group() << 32;
-    let (request, session) = (request as u64, caller.session());
-    let message = chardev::Control { minor, request, argument, grant: grant.id(), caller: who, session }.message();
+    let (number, session) = (request as u64, caller.session());
+    let message =
+        chardev::Control { minor, request: number, argument, grant: grant.id(), caller: who, session }.message();
     let reply = base.peers().ask_device(caller, service, message).await?;
-    Ok(reply.words[0])
+    match chardev::Control::results(&reply)? {
+        (_, 0) => Ok(reply.words[0]),
+        further => control_further(base, caller, device, (number, argument, grant), further).await,
+    }
+}
+
+/// Goes on with an ioctl whose argument points to further memory, piece by piece as the driver asks for it. The driver reaches nothing
+/// that the program could not. `EIO`: the driver asks for too much, or for ever.
+async fn control_further(
+    base: &Base,
+    caller: &Caller,
+    (service, minor): (Service, u64),
+    (request, argument, grant): (u64, u64, MagicGrant),
+    mut further: (u64, u64),
+) -> Result<u64, Errno> {
+    let who = caller.pid as u64 | caller.group() << 32;
+    for step in 1..=chardev::MAX_FURTHER_STEPS {
+        let (address, bytes) = further;
+        if bytes > chardev::MAX_FURTHER_BYTES {
+            break;
+        }
+        let piece = MagicGrant::new(caller.endpoint, address, bytes, service.endpoint(), Access::ReadWrite)?;
+        let message = chardev::Continue {
+            minor,
+            request: request | step << 32,
+            argument,
+            grants: u64::from(grant.id().0) | u64::from(piece.id().0) << 32,
+            caller: who,
+            session: caller.session(),
+        };
+        let reply = base.peers().ask_device(caller, service, message.message()).await?;
+        further = chardev::Continue::results(&reply)?;
+        if further.1 == 0 {
+            return Ok(reply.words[0]);
+        }
+    }
+    Err(Errno::EIO)
 }
 
 /// A call about the group or session of a terminal, of which a program in a container knows its container's numbers.

@@ -293,7 +293,8 @@ async fn open_character(
     };
     let reply = peers.ask_device_once(caller, service, request.message(), 0).await?;
     let other = reply.words[0] >> chardev::OPENED_MINOR_SHIFT;
-    Ok(Character::new(node, service, if other != 0 { other } else { minor }))
+    let has_positions = reply.words[0] & chardev::OPENED_POSITIONS != 0;
+    Ok(Character::new(node, service, if other != 0 { other } else { minor }, has_positions))
 }
 
 /// Opens the slave of a pseudo-terminal whose master is open (`TIOCGPTPEER`). Its node need not permit it. `EIO`: it is a slave itself.

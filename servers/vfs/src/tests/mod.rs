@@ -13,6 +13,7 @@ mod contained;
 mod control;
 mod data;
 mod descriptors;
+mod device_memory;
 mod devices;
 mod directories;
 mod epoll;

@@ -1,7 +1,7 @@
 //! The services that vfs and ext2 ask and that are simple here: rs, ds, a disk in memory, a terminal, and as much of vm as vfs sees. The file is long because
 //! it has all of them, each as short as it can be.
 
-use abi::{Endpoint, Errno, Message, Name, block, chardev, ds, fs, rs, vm};
+use abi::{Endpoint, Errno, GrantId, Message, Name, block, chardev, ds, fs, rs, vm};
 use server::SyncStep;
 use std::collections::{BTreeMap, VecDeque};
 use std::string::String;
@@ -138,6 +138,10 @@ pub struct Line {
     pub most: Option<u64>,
     /// The reply to every open.
     pub opened: u64,
+    /// What can be mapped: physical address and how it is reached.
+    pub memory: Option<(u64, u64)>,
+    /// Memory that an ioctl wants beside its argument, one piece after the other.
+    pub further: Vec<(u64, u64)>,
     /// What a restarted vfs has open, by minor.
     pub uses: Vec<(u64, u64)>,
     waiting: Vec<Message>,
@@ -180,6 +184,52 @@ impl Terminal {
         Ok(request.request)
     }
 
+    fn read_at(line: &Line, from: Endpoint, request: chardev::ReadAt) -> Result<u64, Errno> {
+        let start = line.written.len().min(request.position as usize);
+        let bytes = (line.written.len() - start).min(request.bytes as usize);
+        copy::to_grant(from, request.grant, 0, &line.written[start..start + bytes]).map(|()| bytes as u64)
+    }
+
+    fn write_at(line: &mut Line, from: Endpoint, request: chardev::WriteAt) -> Result<u64, Errno> {
+        let start = line.written.len().min(request.position as usize);
+        let bytes = (line.written.len() - start).min(request.bytes as usize);
+        if bytes == 0 {
+            return Err(Errno::ENOSPC);
+        }
+        copy::from_grant(from, request.grant, 0, &mut line.written[start..start + bytes]).map(|()| bytes as u64)
+    }
+
+    /// Counts up the first byte of each further piece of memory, and tells in the argument's first byte how often it has asked.
+    fn go_on(from: Endpoint, request: chardev::Continue) -> Result<(), Errno> {
+        let [argument, piece] = [0, 32].map(|shift| GrantId((request.grants >> shift) as u32));
+        let mut byte = [0];
+        copy::from_grant(from, piece, 0, &mut byte)?;
+        copy::to_grant(from, piece, 0, &[byte[0] + 1])?;
+        copy::to_grant(from, argument, 0, &[(request.request >> 32) as u8])
+    }
+
+    /// The replies with more than a result.
+    fn further_reply(line: &Line, message: &Message, request: &chardev::Request) -> Option<Message> {
+        let ask = |step: usize| line.further.get(step).map_or((0, 0), |piece| *piece);
+        match (request, line.memory) {
+            (chardev::Request::Map(map), Some((physical, caching))) => {
+                Some(chardev::Map::reply(message, 0, physical + map.offset, caching))
+            }
+            (chardev::Request::Control(_), _) if !line.further.is_empty() => {
+                let (address, bytes) = ask(0);
+                Some(chardev::Control::reply(message, 0, address, bytes))
+            }
+            (chardev::Request::Continue(request), _) => {
+                let (address, bytes) = ask((request.request >> 32) as usize);
+                Some(match Terminal::go_on(message.source, *request) {
+                    Ok(()) => chardev::Continue::reply(message, request.request & 0xffff, address, bytes),
+                    Err(error) => message.reply(Err(error)),
+                })
+            }
+            _ => None,
+        }
+    }
+
     fn set_uses(line: &mut Line, from: Endpoint, request: chardev::SetUses) -> Result<u64, Errno> {
         let mut bytes = std::vec![0; request.bytes as usize];
         copy::from_grant(from, request.grant, 0, &mut bytes)?;
@@ -205,6 +255,9 @@ impl Terminal {
             (Read(request), _) => Terminal::read(line, from, request),
             (Write(request), _) => Some(Terminal::write(line, from, request)),
             (Control(request), _) => Some(Terminal::control(from, request)),
+            (Map(_), _) => Some(Err(Errno::ENODEV)),
+            (ReadAt(request), _) => Some(Terminal::read_at(line, from, request)),
+            (WriteAt(request), _) => Some(Terminal::write_at(line, from, request)),
             (Poll(request), _) => Terminal::poll(line, request).map(Ok),
             _ => Some(Ok(line.opened)),
         }
@@ -228,6 +281,9 @@ impl server::Service for Terminal {
             let cancelled = line.waiting.extract_if(.., |waiting| waiting.tag() == tag).next();
             cancelled.into_iter().for_each(|waiting| reply(&waiting, Err(Errno::EINTR)));
             return SyncStep::Later;
+        }
+        if let Some(reply) = Terminal::further_reply(&line, message, &request) {
+            return SyncStep::Done(reply);
         }
         match Terminal::result(&mut line, message.source, request) {
             Some(result) => SyncStep::Done(message.reply(result)),
@@ -359,6 +415,8 @@ pub struct Memory {
     pub wanted: Vec<(Endpoint, i32, u64, u64, u64)>,
     /// Image or shared file, error, may write.
     pub answered: Vec<(u64, i32, bool)>,
+    /// Memory of devices that was mapped.
+    pub devices: Vec<vm::DeviceMapDone>,
     pub unmapped: Vec<u64>,
     pub syncs: Vec<(Endpoint, u64)>,
     pub synced: Vec<i32>,
@@ -473,6 +531,7 @@ impl Vm {
                     memory.pages(request.image).mapped = true;
                 }
             }
+            DeviceMapDone(request) => memory.devices.push(request),
             SharedWritten(request) => memory.pages(request.object).changed.retain(|at| *at != request.offset),
             SharedResize(request) => memory.pages(request.object).size = request.bytes,
             SharedClose(request) => {

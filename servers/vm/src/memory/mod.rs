@@ -1,6 +1,6 @@
 //! Physical memory and what is in it: `frames` and the reserves (`supply`), `pages` (which frame shows which page),
 //! `object` (content that several regions show) with `images` and `shared_pages` of files, the `marks` of changed
-//! ones, and the `attaches` of System V segments. All see
+//! ones, the `attaches` of System V segments, and the `window`s of devices. All see
 //! the kernel through the trait in `kernel`.
 
 pub mod attaches;
@@ -9,8 +9,11 @@ pub mod images;
 pub mod kernel;
 pub mod marks;
 pub mod object;
+#[cfg(test)]
+mod object_tests;
 pub mod pages;
 pub mod shared_pages;
 mod supply;
+pub mod window;
 
 pub use supply::{Floor, Memory};

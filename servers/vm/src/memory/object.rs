@@ -13,6 +13,7 @@ use crate::memory::attaches::Attaches;
 use crate::memory::frames::{Frame, Frames, Run};
 use crate::memory::marks::Marks;
 use crate::memory::pages::Pages;
+use crate::memory::window::Window;
 use abi::{Errno, layout::PAGE_BYTES};
 use alloc::{
     boxed::Box,
@@ -55,13 +56,15 @@ pub enum Content {
     Shared { file: FileId, bytes: u64, zeros: u64 },
     /// A System V segment with this number of pm's; zeros at first.
     Segment { number: u64, pages: u64 },
+    /// Memory of a device, of which nothing is in `pages`.
+    Window(Window),
 }
 
 impl Content {
     /// Length of the file.
     pub fn file_bytes(&self) -> Option<u64> {
         match *self {
-            Content::Anonymous | Content::Segment { .. } => None,
+            Content::Anonymous | Content::Segment { .. } | Content::Window(_) => None,
             Content::File { bytes, .. } | Content::Shared { bytes, .. } => Some(bytes),
         }
     }
@@ -70,7 +73,7 @@ impl Content {
     pub fn is_zeros(&self, index: u64) -> bool {
         match *self {
             Content::Anonymous => true,
-            Content::File { .. } => false,
+            Content::File { .. } | Content::Window(_) => false,
             Content::Segment { pages, .. } => index < pages,
             Content::Shared { bytes, zeros, .. } => index >= zeros && index < bytes.div_ceil(PAGE_BYTES),
         }
@@ -212,6 +215,27 @@ impl Objects {
     /// A new System V segment, held by pm.
     pub fn add_segment(&mut self, number: u64, pages: u64) -> ObjectId {
         self.add(Content::Segment { number, pages })
+    }
+
+    /// A new window, held once.
+    pub fn add_window(&mut self, window: Window) -> ObjectId {
+        self.add(Content::Window(window))
+    }
+
+    /// Whether it is a window.
+    pub fn is_window(&self, id: ObjectId) -> bool {
+        self.get(id).is_some_and(|object| matches!(object.content, Content::Window(_)))
+    }
+
+    /// The first window of the driver in `slot` at or after place `next` of the table, which is then behind it.
+    pub fn next_window(&self, next: &mut usize, slot: usize) -> Option<(ObjectId, Window)> {
+        let (index, window) =
+            (*next..self.table.len()).find_map(|index| match self.table[index].object.as_deref()?.content {
+                Content::Window(window) if window.slot == slot && !window.is_lost => Some((index, window)),
+                _ => None,
+            })?;
+        *next = index + 1;
+        Some((self.id_at(index), window))
     }
 
     /// Counts a mapping of a System V segment that has come (`more`) or gone.
@@ -430,67 +454,5 @@ impl Objects {
             object.release_frames(frames);
             self.vacant.push_reserved(id.index() as u32);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FILE: FileId = FileId { device: 8, inode: 12 };
-
-    fn frames() -> Frames {
-        let mut frames = Frames::new(64);
-        (0..64).for_each(|number| frames.add(Frame(number)));
-        frames
-    }
-
-    fn fill(objects: &mut Objects, frames: &mut Frames, id: ObjectId) {
-        let frame = frames.take().expect("enough frames");
-        objects.get_mut(id).expect("exists").pages.own(0, frame);
-    }
-
-    #[test]
-    fn an_image_stays_cached_until_its_file_changes() {
-        let (mut objects, mut frames) = (Objects::default(), frames());
-        let first = objects.open_image(&mut frames, FILE, 1, 100);
-        fill(&mut objects, &mut frames, first);
-        objects.close(&mut frames, first).expect("held");
-        assert_eq!(objects.open_image(&mut frames, FILE, 1, 100), first);
-        objects.map(first, 3);
-        objects.close(&mut frames, first).expect("held");
-        let second = objects.open_image(&mut frames, FILE, 2, 100);
-        assert_ne!(first, second);
-        assert!(objects.get(first).is_some(), "a region still shows the old version");
-        objects.unmap(&mut frames, first, 3);
-        assert!(objects.get(first).is_none());
-        assert_eq!(frames.free(), 64);
-    }
-
-    #[test]
-    fn only_idle_images_are_dropped_and_the_oldest_first() {
-        let (mut objects, mut frames) = (Objects::default(), frames());
-        let ids: Vec<ObjectId> =
-            (0..3).map(|inode| objects.open_image(&mut frames, FileId { inode, ..FILE }, 1, 1)).collect();
-        objects.close(&mut frames, ids[0]).expect("held");
-        objects.close(&mut frames, ids[1]).expect("held");
-        objects.map(ids[0], 1);
-        objects.unmap(&mut frames, ids[0], 1);
-        assert!(objects.drop_oldest(&mut frames));
-        assert!(objects.get(ids[1]).is_none() && objects.get(ids[0]).is_some());
-        assert!(objects.drop_oldest(&mut frames) && !objects.drop_oldest(&mut frames));
-        assert!(objects.get(ids[2]).is_some());
-    }
-
-    #[test]
-    fn a_number_never_means_a_successor() {
-        let (mut objects, mut frames) = (Objects::default(), frames());
-        let first = objects.add_anonymous();
-        objects.close(&mut frames, first).expect("held");
-        let second = objects.add_anonymous();
-        assert_ne!(first, second);
-        assert_eq!(objects.close(&mut frames, first), Err(Errno::EINVAL));
-        assert!(objects.get(first).is_none() && objects.get(second).is_some());
-        assert!(objects.get(ObjectId(0)).is_none());
     }
 }

@@ -76,7 +76,8 @@ impl AddressSpace {
 
     /// Private memory is as new afterwards; shared memory keeps its content.
     fn discard<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
-        if self.regions.overlapping(start, end).any(|region| region.backing == Backing::Device) {
+        let is_device = |region: &Region| region.backing == Backing::Device || region.window(memory).is_some();
+        if self.regions.overlapping(start, end).any(is_device) {
             return Err(Errno::EINVAL);
         }
         self.empty(memory, start, end)

@@ -19,7 +19,12 @@ use sys::fallible::TryVec;
 const DEVICES_END: u64 = SERVICE_STACK_END - SERVICE_STACK_BYTES - PAGE_BYTES;
 
 /// Adds a device region where one is free, and maps it. Returns its address.
-fn map_device<K: Kernel>(space: &mut AddressSpace, memory: &mut Memory<K>, run: Run, flags: u64) -> Result<u64, Errno> {
+pub fn map_device<K: Kernel>(
+    space: &mut AddressSpace,
+    memory: &mut Memory<K>,
+    run: Run,
+    flags: u64,
+) -> Result<u64, Errno> {
     let bytes = run.frames * PAGE_BYTES;
     let start = space.regions.free_above(SERVICE_DEVICES, DEVICES_END, bytes).ok_or(Errno::ENOMEM)?;
     let rights = Rights::READ.with(Rights::WRITE, flags & map::WRITE != 0);
@@ -44,7 +49,7 @@ pub fn map_physical<K: Kernel>(
 ) -> Result<u64, Errno> {
     let end =
         physical.checked_add(bytes).filter(|&end| end <= u64::from(u32::MAX) * PAGE_BYTES).ok_or(Errno::EINVAL)?;
-    if bytes == 0 || flags & !(map::WRITE | map::UNCACHED) != 0 {
+    if bytes == 0 || flags & !(map::WRITE | map::UNCACHED | map::COMBINED) != 0 {
         return Err(Errno::EINVAL);
     }
     let first = Frame((physical / PAGE_BYTES) as u32);
@@ -129,6 +134,13 @@ impl Dma {
         if let Some(share) = self.by_slot.get_mut(&slot) {
             share.blocks.iter_mut().for_each(|block| block.in_use = false);
         }
+    }
+
+    /// Whether all of these frames are memory of the slot.
+    pub fn has(&self, slot: usize, run: Run) -> bool {
+        let end = |run: Run| u64::from(run.first.0) + run.frames;
+        let holds = |block: &Block| block.run.first <= run.first && end(run) <= end(block.run);
+        self.by_slot.get(&slot).is_some_and(|share| share.blocks.iter().any(holds))
     }
 
     /// Block number `index` of a slot.

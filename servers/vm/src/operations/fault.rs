@@ -30,6 +30,8 @@ pub struct Access {
     execute: bool,
     /// The kernel maps the page, but not so.
     present: bool,
+    /// The kernel wants to copy from or to it.
+    copy: bool,
 }
 
 impl Access {
@@ -39,18 +41,24 @@ impl Access {
             write: bits & ACCESS_WRITE != 0,
             execute: bits & ACCESS_EXECUTE != 0,
             present: bits & ACCESS_PRESENT != 0,
+            copy: false,
         }
+    }
+
+    /// The same for the kernel, which copies from or to the page.
+    pub const fn for_copy(self) -> Access {
+        Access { copy: true, ..self }
     }
 
     /// A read or write of data.
     pub const fn data(write: bool) -> Access {
-        Access { write, execute: false, present: false }
+        Access { write, execute: false, present: false, copy: false }
     }
 
     /// The access after which no other that these rights allow can fault.
     pub const fn touching(rights: Rights) -> Access {
         let write = rights.has(Rights::WRITE);
-        Access { write, execute: !write && rights.has(Rights::EXECUTE), present: false }
+        Access { write, execute: !write && rights.has(Rights::EXECUTE), present: false, copy: false }
     }
 
     /// The processor cannot write or execute what it cannot read, so any right lets it read.
@@ -238,7 +246,11 @@ impl AddressSpace {
         page: u64,
         access: Access,
     ) -> Result<(), Errno> {
-        let frame = self.object_frame(memory, region, page)?;
+        let frame = match self.object_frame(memory, region, page) {
+            Ok(frame) => frame,
+            Err(Errno::EIO) => return self.fault_window(memory, region, page, access),
+            Err(error) => return Err(error),
+        };
         if access.write && !region.shared {
             return self.replace_by_copy(memory, region, page, frame, access);
         }
@@ -252,6 +264,31 @@ impl AddressSpace {
         self.map_run(memory, first, run, flags)?;
         self.pages.borrow(first, run.frames);
         self.map_others(memory, around.without(first, run), flags);
+        Ok(())
+    }
+
+    /// The page shows memory of a device: all of it that is in the page's leaf is mapped. `EIO`: it shows nothing, or the device is lost, or
+    /// this would make a copy; `EFAULT`: the kernel does not copy from or to devices.
+    #[cold]
+    fn fault_window<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+        access: Access,
+    ) -> Result<(), Errno> {
+        let window = region.window(memory).filter(|_| region.shared || !access.write).ok_or(Errno::EIO)?;
+        if access.copy {
+            return Err(Errno::EFAULT);
+        }
+        let (_, index) = region.object_page(page).ok_or(Errno::EIO)?;
+        let leaf = page / LEAF_PAGES * LEAF_PAGES;
+        let (first, end) = (leaf.max(region.first_page()), (leaf + LEAF_PAGES).min(region.end_page()));
+        let (from, run) = window.around(index, index - (page - first), index + (end - page)).ok_or(Errno::EIO)?;
+        let flags = access.flags(region.rights, region.shared) | window.caching;
+        let first = page - (index - from);
+        self.map_run(memory, first, run, flags)?;
+        self.pages.borrow(first, run.frames);
         Ok(())
     }
 

@@ -112,6 +112,11 @@ impl MapRequest {
         Ok(())
     }
 
+    /// True for a private mapping that may be written.
+    pub fn wants_copies(&self) -> bool {
+        !self.is_shared() && self.rights.has(Rights::WRITE)
+    }
+
     fn is_shared(&self) -> bool {
         self.flags & MAP_TYPE != MAP_PRIVATE
     }
@@ -137,9 +142,11 @@ impl AddressSpace {
         }
         let start = self.choose(request)?;
         let end = start + request.bytes;
+        // A device has no copies.
+        let is_copied = !request.is_shared() && !image.is_some_and(|image| memory.objects.is_window(image));
         let region = Region {
             shared: request.is_shared(),
-            may_write: may_write || !request.is_shared(),
+            may_write: may_write && request.is_shared() || is_copied,
             grows_down: request.flags & MAP_GROWSDOWN != 0,
             locked: self.locks(request.flags & MAP_LOCKED != 0)?,
             ..Region::anonymous(start, end, request.rights)

@@ -1,5 +1,5 @@
 //! What is done with an address space: page `fault`s; the calls of programs (`mmap`, `protect`, `remap`, `advise`, `segments`); whole spaces made
-//! and replaced (`fork`, `exec` with its `placement`, `spawn`); `devices`, what services `discard`, pages made `resident` for real time, `reports`.
+//! and replaced (`fork`, `exec` with its `placement`, `spawn`); `devices` and the `windows` that programs have of them, what services `discard`, pages made `resident` for real time, `reports`.
 
 pub mod advise;
 pub mod devices;
@@ -16,3 +16,4 @@ mod reports;
 mod resident;
 pub mod segments;
 pub mod spawn;
+pub mod windows;

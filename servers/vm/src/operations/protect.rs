@@ -70,9 +70,11 @@ impl AddressSpace {
     fn take_rights<K: Kernel>(&mut self, memory: &mut Memory<K>, region: &Region, rights: Rights) -> Result<(), Errno> {
         let (start, end) = (region.start, region.end);
         let executable_only = rights.has(Rights::EXECUTE) && !rights.has(Rights::WRITE);
-        if rights == Rights::NONE {
+        let is_less = !rights.has(region.rights) || executable_only;
+        // A page of a device that the kernel's `SpaceProtect` has changed would be copyable: it is mapped anew.
+        if rights == Rights::NONE || is_less && region.window(memory).is_some() {
             self.hide(memory, start, end)
-        } else if !rights.has(region.rights) || executable_only {
+        } else if is_less {
             self.restrict(memory, start, end, executable_only)
         } else {
             Ok(())

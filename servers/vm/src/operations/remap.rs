@@ -45,6 +45,15 @@ impl Remap {
         if flags & FIXED != 0 { remap.check_target() } else { Ok(remap) }
     }
 
+    /// What shows a device does not grow, and is not left behind empty.
+    fn check_window(&self) -> Result<(), Errno> {
+        match self {
+            Remap { flags, .. } if flags & DONT_UNMAP != 0 => Err(Errno::EINVAL),
+            Remap { old_bytes, new_bytes, .. } if new_bytes > old_bytes => Err(Errno::EFAULT),
+            _ => Ok(()),
+        }
+    }
+
     fn check_target(self) -> Result<Remap, Errno> {
         let end = self.new.checked_add(self.new_bytes).filter(|&end| end <= USER_END).ok_or(Errno::EINVAL)?;
         let overlaps = self.new < self.old + self.old_bytes && self.old < end;
@@ -76,6 +85,9 @@ impl AddressSpace {
         }
         if remap.old + remap.old_bytes > region.end {
             return Err(Errno::EFAULT);
+        }
+        if region.window(memory).is_some() {
+            remap.check_window()?;
         }
         if remap.new_bytes > remap.old_bytes && remap.new_bytes > memory.frames.total() as u64 * PAGE_BYTES {
             return Err(Errno::ENOMEM);

@@ -41,10 +41,11 @@ impl AddressSpace {
         sizes
     }
 
-    /// The first memory within `start..end` that is present, in this space or in what it shows.
+    /// The first memory within `start..end` that is present, in this space or in what it shows, but for memory of devices.
     pub fn next_present<K>(&self, memory: &Memory<K>, start: u64, end: u64) -> Option<(u64, u64)> {
         let pages = |start: u64, end: u64| (start / PAGE_BYTES, end.div_ceil(PAGE_BYTES));
-        self.regions.overlapping(start, end).find_map(|region| {
+        let is_memory = |region: &&Region| region.window(memory).is_none();
+        self.regions.overlapping(start, end).filter(is_memory).find_map(|region| {
             let (first, stop) = pages(start.max(region.start), end.min(region.end));
             let own = self.pages.stretch(first, stop);
             let shown = region.object_page(first).and_then(|(id, index)| {
@@ -82,7 +83,7 @@ impl AddressSpace {
             let (device, inode) = match memory.objects.get(id).map(|object| object.content) {
                 Some(Content::File { file, .. } | Content::Shared { file, .. }) => (file.device, file.inode),
                 Some(Content::Segment { number, .. }) => (0, number),
-                Some(Content::Anonymous) | None => return record,
+                Some(Content::Anonymous | Content::Window(_)) | None => return record,
             };
             record = MapRecord { offset: page * PAGE_BYTES, inode, device, ..record };
         }

@@ -1,7 +1,7 @@
 //! The server: every message to vm comes here and is told apart.
 //!
 //! Nothing here waits for anybody, and nothing a client sends is trusted. `requests` of services, `shared_files` of vfs and `segments` of pm
-//! have files of their own; `file_maps` and `syncs` remember programs that wait for vfs; `recovery` comes after a death of vm.
+//! have files of their own, and so have `windows` of devices; `file_maps` and `syncs` remember programs that wait for vfs; `recovery` comes after a death of vm.
 
 mod file_maps;
 mod recovery;
@@ -9,6 +9,7 @@ mod requests;
 mod segments;
 mod shared_files;
 mod syncs;
+mod windows;
 
 use crate::memory::Memory;
 use crate::memory::frames::Frames;
@@ -19,6 +20,7 @@ use crate::operations::fault::Access;
 use crate::operations::mmap::MapRequest;
 use crate::server::file_maps::FileMaps;
 use crate::server::syncs::Syncs;
+use crate::server::windows::Offer;
 use crate::space::AddressSpace;
 use crate::space::processes::Processes;
 use ::server::SyncStep;
@@ -29,6 +31,7 @@ use abi::{
     message::LINUX_LABELS,
 };
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 use recover::in_progress::{InProgress, Recall};
 
 /// Flags of mlock2 and mlockall that exist.
@@ -44,6 +47,8 @@ pub struct Server<K> {
     pub(crate) dma: Dma,
     /// Slots of the services that may ask for the memory of other processes.
     pub(crate) inspectors: BTreeSet<usize>,
+    /// Memory that drivers let other services map.
+    pub(crate) offers: Vec<Offer>,
     /// Preserved memory by slot.
     pub(crate) kept: BTreeMap<usize, ObjectId>,
     pub(crate) total_bytes: u64,
@@ -61,6 +66,7 @@ impl<K: Kernel> Server<K> {
             syncs: Syncs::default(),
             dma: Dma::default(),
             inspectors: BTreeSet::new(),
+            offers: Vec::new(),
             kept: BTreeMap::new(),
             total_bytes,
             in_progress: InProgress::default(),
@@ -87,13 +93,14 @@ impl<K: Kernel> Server<K> {
         match message.label {
             Fault::LABEL => {
                 let fault = Fault::from_message(message);
-                let served = self.fault(message.source, fault.address, fault.access);
+                let served = self.fault(message.source, fault.address, Access::from_bits(fault.access));
                 let served = served.map_err(|error| self.refusal(message.source, fault.address, error));
                 SyncStep::Done(message.reply(served))
             }
             CopyFault::LABEL => {
                 let fault = CopyFault::from_message(message);
-                SyncStep::Done(message.reply(self.fault(fault.owner, fault.address, fault.access)))
+                let access = Access::from_bits(fault.access).for_copy();
+                SyncStep::Done(message.reply(self.fault(fault.owner, fault.address, access)))
             }
             Resident::LABEL => {
                 let Resident { stack } = Resident::from_message(message);
@@ -108,7 +115,7 @@ impl<K: Kernel> Server<K> {
         }
     }
 
-    fn fault(&mut self, thread: Endpoint, address: u64, access: u64) -> Result<u64, Errno> {
+    fn fault(&mut self, thread: Endpoint, address: u64, access: Access) -> Result<u64, Errno> {
         let space = self.processes.space(thread).map_err(|_| Errno::EFAULT)?;
         let growth_bytes = if space.pages.must_grow() { space.pages.growth_bytes() } else { 0 };
         let has_heap = self.memory.ensure_heap(growth_bytes);
@@ -116,7 +123,7 @@ impl<K: Kernel> Server<K> {
             // A service uses the reserve: it needs little.
             has_heap?;
         }
-        space.fault(&mut self.memory, address, Access::from_bits(access)).map(|()| 0)
+        space.fault(&mut self.memory, address, access).map(|()| 0)
     }
 
     /// The error of a fault as its thread learns it by the signal: `EACCES` where memory is mapped, but without the right.

@@ -84,6 +84,7 @@ fn concerned(message: &Message) -> [Endpoint; 2] {
             Some(Request::SegmentAttach(attach)) => [attach.process, Endpoint::NONE],
             Some(Request::NextPresent(ask)) => [ask.process, Endpoint::NONE],
             Some(Request::FileMapDone(map)) => [map.process, Endpoint::NONE],
+            Some(Request::DeviceMapDone(map)) => [map.process, Endpoint::NONE],
             _ => [source, Endpoint::NONE],
         },
     }

@@ -47,6 +47,12 @@ impl<K: Kernel> Server<K> {
                 self.set_rights(&rights);
                 message.reply(Ok(0))
             }),
+            Request::DeviceLost(lost) => {
+                only(message, &[slot::RS])?;
+                self.device_lost(lost.slot).map(|()| message.reply(Ok(0)))
+            }
+            Request::OfferMemory(offer) => self.offer_memory(message.source, &offer).map(|()| message.reply(Ok(0))),
+            Request::MapOffered(ask) => self.map_offered(message, ask.driver),
             Request::MapPhysical(map) => self.map_physical(message, &map),
             Request::AllocateDma(allocate) => self.allocate_dma(message, &allocate),
             Request::DmaBlock(block) => self.dma_block(message, &block),
@@ -137,6 +143,7 @@ impl<K: Kernel> Server<K> {
             }
             Request::NextFileMap(_) => self.next_file_map(message),
             Request::FileMapDone(map) => self.file_map_done(&map).map(|()| done),
+            Request::DeviceMapDone(map) => self.device_map_done(&map).map(|()| done),
             shared => self.shared_request(message, shared),
         }
     }
@@ -202,6 +209,7 @@ impl<K: Kernel> Server<K> {
         }
         self.memory.ensure_heap(0)?;
         self.dma.inherit(process.slot());
+        self.recheck_windows(process)?;
         self.processes.add(&mut self.memory, process, 0)?;
         let recipe = Recipe {
             image: Source { granter: message.source, grant: request.grant, offset: 0 },

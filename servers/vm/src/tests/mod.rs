@@ -10,6 +10,7 @@ mod programs;
 mod segments;
 mod services;
 mod shared_files;
+mod windows;
 
 use crate::server::Server;
 use crate::simulation::Simulation;

@@ -5,11 +5,11 @@
 
 use crate::faults::line;
 use crate::machine::Machine;
+use crate::monitor::{self, Monitor};
 use crate::process::{self, tail};
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -108,7 +108,7 @@ impl Guest {
         let (console, monitor) = (folder.join("console"), folder.join("monitor"));
         // That of the guest before, if there was one.
         let _ = fs::remove_file(&monitor);
-        qemu.args(["-monitor", &format!("unix:{},server=on,wait=off", monitor.display())]);
+        qemu.args(monitor::option(&monitor));
         qemu.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(&console)?);
         let mut qemu = qemu.spawn().context("cannot start QEMU")?;
         let (Some(input), Some(output)) = (qemu.stdin.take(), qemu.stdout.take()) else {
@@ -189,16 +189,7 @@ impl Guest {
     }
 
     fn monitor(&self) -> Result<Monitor> {
-        let begun = Instant::now();
-        loop {
-            match UnixStream::connect(&self.monitor) {
-                Ok(stream) => return Monitor::new(stream),
-                Err(error) if begun.elapsed() > IDLE_LIMIT => {
-                    return Err(error).context("QEMU's monitor does not answer");
-                }
-                Err(_) => thread::sleep(Duration::from_millis(20)),
-            }
-        }
+        Monitor::connect(&self.monitor, IDLE_LIMIT, BOOT_LIMIT)
     }
 }
 
@@ -207,62 +198,6 @@ impl Drop for Guest {
         // Fails when it has ended already, which is as good.
         let _ = self.qemu.kill();
         let _ = self.qemu.wait();
-    }
-}
-
-/// QEMU's monitor.
-struct Monitor {
-    stream: UnixStream,
-}
-
-const PROMPT: &str = "(qemu) ";
-
-impl Monitor {
-    fn new(stream: UnixStream) -> Result<Self> {
-        stream.set_read_timeout(Some(BOOT_LIMIT))?;
-        let mut monitor = Self { stream };
-        monitor.answer()?;
-        Ok(monitor)
-    }
-
-    /// Gives the order until the answer has `wanted` in it.
-    fn order(&mut self, order: &str, wanted: &str) -> Result<()> {
-        let begun = Instant::now();
-        loop {
-            writeln!(self.stream, "{order}").context("QEMU's monitor has ended")?;
-            if self.answer()?.contains(wanted) {
-                return Ok(());
-            }
-            if begun.elapsed() > BOOT_LIMIT {
-                bail!("QEMU's monitor did not come to '{wanted}' after '{order}'");
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// The guest's time by its real-time clock, in seconds since some day. It is that of the instructions it has executed, on however loaded a
-    /// host.
-    fn guest_seconds(&mut self) -> Result<i64> {
-        writeln!(self.stream, "qom-get /machine rtc-time").context("QEMU's monitor has ended")?;
-        let answer = self.answer()?;
-        let field = |name: &str| -> Result<i64> {
-            let (_, rest) = answer.split_once(&format!("\"tm_{name}\": ")).context("QEMU does not tell the time")?;
-            let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-            Ok(rest[..digits].parse()?)
-        };
-        Ok(((field("mday")? * 24 + field("hour")?) * 60 + field("min")?) * 60 + field("sec")?)
-    }
-
-    /// What comes up to the next prompt.
-    fn answer(&mut self) -> Result<String> {
-        let mut text = Vec::new();
-        let mut byte = [0; 1];
-        // It echoes the order after a first prompt's end; the answer ends with a prompt on a line of its own.
-        while !text.ends_with(PROMPT.as_bytes()) {
-            self.stream.read_exact(&mut byte).context("QEMU's monitor has ended")?;
-            text.extend(byte);
-        }
-        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 }
 

@@ -177,6 +177,7 @@ fn resolve_service(
         essential: written.essential,
         retained: written.retained,
         optional: written.optional,
+        framebuffer: written.framebuffer,
     })
 }
 

@@ -158,6 +158,9 @@ pub struct WrittenService {
     /// The system starts without it when its device is missing.
     #[serde(default)]
     pub optional: bool,
+    /// In place of a device that is missing: the boot loader's frame buffer.
+    #[serde(default)]
+    pub framebuffer: bool,
 }
 
 /// A device of a service.

@@ -45,6 +45,8 @@ pub struct Terms {
     pub packages: Vec<String>,
     /// `second_disk MIB`: an empty disk besides the root's.
     pub second_disk_mib: Option<u64>,
+    /// `screen`: the machine has one, of which `NAME.check` finds a picture.
+    pub screen: bool,
 }
 
 impl Default for Terms {
@@ -59,6 +61,7 @@ impl Default for Terms {
             disk_rate: None,
             packages: Vec::new(),
             second_disk_mib: None,
+            screen: false,
         }
     }
 }
@@ -110,8 +113,9 @@ fn terms(text: &str) -> Result<Terms> {
             "disk_rate" => terms.disk_rate = Some(value.parse().with_context(wrong)?),
             "package" => terms.packages.extend(debian::names(value)?),
             "second_disk" => terms.second_disk_mib = Some(value.parse().with_context(wrong)?),
+            "screen" => terms.screen = true,
             _ => bail!(
-                "expected system, status, timeout, memory, icount, tablet, disk_rate, package or second_disk, not '{key}'"
+                "expected system, status, timeout, memory, icount, tablet, disk_rate, package, second_disk or screen, not '{key}'"
             ),
         }
     }

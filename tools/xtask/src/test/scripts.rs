@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// The folder of tests/ whose cases print the same on Linux.
 pub const PROGRAMS: &str = "programs";
+/// File name of the picture of the screen when the command has ended.
+const SCREENSHOT: &str = "screen.ppm";
 /// How much is shown of a failure.
 const SHOWN_LINES: usize = 30;
 /// The full form of a case may take this many times longer.
@@ -99,6 +101,7 @@ fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
         second_disk_mib: case.terms.second_disk_mib,
         second_line: second_line(case, &overlay)?,
         keys: case.companion("keys").as_deref().map(Script::read).transpose()?,
+        screenshot: case.terms.screen.then(|| work.join(SCREENSHOT)),
         limit: Some(limit),
         ..Job::new(&command)
     };
@@ -168,6 +171,7 @@ fn judge(case: &Case, guest: &Guest, printed: &Printed, check: Option<&Path>, wo
     let mut variables: Vec<(&str, &Path)> =
         vec![("STDOUT", &output), ("STDERR", &errors), ("OUT", &out), ("OVERLAY", &overlay)];
     variables.extend(guest.printed().map(|path| ("PRINTED", path)));
+    variables.extend(guest.screenshot().map(|path| ("SCREEN", path)));
     run_script(check, &variables)
 }
 

@@ -1,0 +1,64 @@
+//! framebuffer: a screen as memory. Programs see Linux's fbdev (/dev/fb0); the console draws into the same memory (`abi::display`).
+//!
+//! A mapping is the device's memory itself (ADR 84), so programs draw without this driver, and go on when it dies. What the screen
+//! shows is preserved before the device is told; a successor shows that again and changes nothing that is so already: no picture
+//! is lost, and none flickers.
+//!
+//! * `screen`: layouts and the trait of devices; `bochs`: the device of QEMU; `boot`: what the boot loader has set up; `fbdev`: Linux's
+//!   structures; `state`: what is preserved; `server`: the requests; this file: the device on its bus.
+#![cfg_attr(not(test), no_std, no_main)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod bochs;
+mod boot;
+mod fbdev;
+mod screen;
+mod server;
+mod state;
+
+use crate::bochs::{Bochs, REGISTER_BYTES};
+use crate::boot::Boot;
+use crate::server::{Framebuffer, Pixels};
+use crate::state::{STATE_BYTES, State};
+use abi::{Errno, layout::map};
+use driver::{Region, pci};
+use sys::keep::Keep;
+
+sys::program!(main);
+
+/// Offset of the class in configuration space, and its value for a VGA.
+const CLASS: u16 = 0xa;
+const VGA_CLASS: u32 = 0x300;
+const PIXELS: u8 = 0;
+const REGISTERS: u8 = 2;
+
+fn main(_: sys::Start) {
+    let keep = Keep::take(STATE_BYTES).expect("preserved memory is taken once");
+    let state = State::open(keep);
+    match bochs() {
+        Ok((device, pixels)) => serve(Framebuffer::new(device, pixels, None, state)),
+        Err(Errno::ENODEV) => match boot::find() {
+            Ok((layout, pixels)) => serve(Framebuffer::new(Boot, pixels, Some(layout), state)),
+            Err(error) => ::server::not_ready(error),
+        },
+        Err(error) => ::server::not_ready(error),
+    }
+}
+
+fn serve<D: screen::Device>(screen: Result<Framebuffer<D>, Errno>) {
+    match screen {
+        Ok(screen) => driver::chardev::serve(screen),
+        Err(error) => ::server::not_ready(error),
+    }
+}
+
+/// The device of Bochs and QEMU. `ENODEV`: there is none.
+fn bochs() -> Result<(Bochs<Region>, Pixels), Errno> {
+    let is_vga = pci::read(CLASS, 2)? == VGA_CLASS;
+    let (pixels, registers) = (pci::bar(PIXELS)?, pci::bar(REGISTERS)?);
+    let registers = Region::registers(registers.start, REGISTER_BYTES)?;
+    let device = Bochs::find(registers, is_vga).ok_or(Errno::ENODEV)?;
+    Ok((device, Pixels::new(Region::combined(pixels.start, pixels.bytes as usize)?, map::COMBINED)))
+}

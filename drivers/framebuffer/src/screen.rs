@@ -1,0 +1,159 @@
+//! What a screen shows: the layout of its memory, checked against what the device can do; and the trait of the devices.
+//!
+//! Invariant of a [`Layout`] that [`Layout::fitted`] has returned: the visible part lies within the virtual picture, and that within the
+//! device's memory.
+
+use abi::Errno;
+use driver::display::{Edid, Format};
+
+/// Intensities of red, green and blue, 16 bits each.
+pub type Colour = [u16; 3];
+/// Colours of a colour map.
+pub const COLOURS: usize = 256;
+/// Limits of a picture, in pixels and lines.
+const MIN_SIZE: (u32, u32) = (64, 64);
+const MAX_SIZE: (u32, u32) = (4096, 4096);
+/// Pixels of a line come in groups of so many.
+const WIDTH_STEP: u32 = 8;
+/// Limit of the virtual picture, in pixels or lines: the device's registers have 16 bits.
+const MAX_VIRTUAL: u32 = 0xffff;
+
+/// How the memory is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Visible pixels of a line.
+    pub width: u32,
+    /// Visible lines.
+    pub height: u32,
+    /// Pixels of a line in memory.
+    pub virtual_width: u32,
+    /// Lines in memory.
+    pub virtual_height: u32,
+    /// First visible pixel of a line.
+    pub x: u32,
+    /// First visible line.
+    pub y: u32,
+    /// How a pixel lies in memory.
+    pub format: Format,
+}
+
+impl Layout {
+    /// A picture that is all visible.
+    pub const fn new(width: u32, height: u32, format: Format) -> Layout {
+        Layout { width, height, virtual_width: width, virtual_height: height, x: 0, y: 0, format }
+    }
+
+    /// Bytes of a line.
+    pub fn stride(&self) -> u64 {
+        u64::from(self.virtual_width) * u64::from(self.format.bytes())
+    }
+
+    /// Bytes of the virtual picture.
+    pub fn bytes(&self) -> u64 {
+        self.stride() * u64::from(self.virtual_height)
+    }
+
+    /// Offset of the first visible byte.
+    pub fn start(&self) -> u64 {
+        u64::from(self.y) * self.stride() + u64::from(self.x) * u64::from(self.format.bytes())
+    }
+
+    /// This layout, with what may be more than was asked for raised to what the device can do with so many bytes of memory.
+    ///
+    /// # Errors
+    /// `EINVAL`: it cannot do that.
+    pub fn fitted(self, memory_bytes: u64) -> Result<Layout, Errno> {
+        let is_picture =
+            (MIN_SIZE.0..=MAX_SIZE.0).contains(&self.width) && (MIN_SIZE.1..=MAX_SIZE.1).contains(&self.height);
+        if !is_picture {
+            return Err(Errno::EINVAL);
+        }
+        let width = self.width.next_multiple_of(WIDTH_STEP);
+        let virtual_width = self.virtual_width.max(width).checked_next_multiple_of(WIDTH_STEP).ok_or(Errno::EINVAL)?;
+        let virtual_height = self.virtual_height.max(self.height);
+        let fitted = Layout { width, virtual_width, virtual_height, ..self };
+        fitted.panned(self.x, self.y)?;
+        let is_possible = virtual_width <= MAX_VIRTUAL && virtual_height <= MAX_VIRTUAL;
+        if is_possible && fitted.bytes() <= memory_bytes { Ok(fitted) } else { Err(Errno::EINVAL) }
+    }
+
+    /// The layout that shows another part of the virtual picture.
+    ///
+    /// # Errors
+    /// `EINVAL`: it is not all within.
+    pub fn panned(self, x: u32, y: u32) -> Result<Layout, Errno> {
+        let is_within = |start: u32, bytes: u32, end: u32| start.checked_add(bytes).is_some_and(|stop| stop <= end);
+        if is_within(x, self.width, self.virtual_width) && is_within(y, self.height, self.virtual_height) {
+            Ok(Layout { x, y, ..self })
+        } else {
+            Err(Errno::EINVAL)
+        }
+    }
+}
+
+/// A device that shows its memory.
+pub trait Device {
+    /// What programs read as its name, at most 15 bytes.
+    fn name(&self) -> &'static str;
+    /// What the display says of itself.
+    fn edid(&self) -> Option<Edid>;
+    /// Whether it shows pixels of this format.
+    fn supports(&self, format: Format) -> bool;
+    /// Whether it has other modes than the one that it shows.
+    fn sets_modes(&self) -> bool;
+    /// Shows its memory like this. The memory stays as it is.
+    fn show(&mut self, layout: &Layout);
+    /// Shows another part of its memory.
+    fn pan(&mut self, x: u32, y: u32);
+    /// Switches the picture off or on.
+    fn blank(&mut self, is_blank: bool);
+    /// Sets colours of the map from number `first` on.
+    fn set_colours(&mut self, first: u8, colours: &[Colour]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMORY: u64 = 16 << 20;
+
+    fn layout() -> Layout {
+        Layout::new(1280, 800, Format::Xrgb8888)
+    }
+
+    #[test]
+    fn what_may_be_more_is_raised() {
+        let odd = Layout { width: 1001, virtual_width: 10, virtual_height: 0, ..layout() };
+        let fitted = odd.fitted(MEMORY).expect("fits");
+        assert_eq!((fitted.width, fitted.virtual_width, fitted.virtual_height), (1008, 1008, 800));
+        assert_eq!(fitted.fitted(MEMORY), Ok(fitted), "what fits stays");
+    }
+
+    #[test]
+    fn pictures_without_room_are_refused() {
+        let all = [
+            Layout { width: 0, ..layout() },
+            Layout { height: 5000, virtual_height: 5000, ..layout() },
+            Layout { virtual_height: 4000, ..layout() },
+            Layout { virtual_height: u32::MAX, ..layout() },
+            Layout { virtual_width: u32::MAX, ..layout() },
+            Layout { virtual_width: u32::MAX - 7, ..layout() },
+            Layout { x: 1, ..layout() },
+            Layout { y: u32::MAX, ..layout() },
+        ];
+        for layout in all {
+            assert_eq!(layout.fitted(MEMORY), Err(Errno::EINVAL), "{layout:?}");
+        }
+        assert_eq!(layout().fitted(1280 * 800 * 4 - 1), Err(Errno::EINVAL));
+        assert!(layout().fitted(1280 * 800 * 4).is_ok());
+    }
+
+    #[test]
+    fn panning_stays_within_the_virtual_picture() {
+        let double = Layout { virtual_height: 1600, ..layout() };
+        assert_eq!(double.panned(0, 800).map(|layout| layout.start()), Ok(800 * 1280 * 4));
+        assert_eq!(double.panned(0, 801), Err(Errno::EINVAL));
+        assert_eq!(double.panned(1, 0), Err(Errno::EINVAL));
+        assert_eq!(double.panned(u32::MAX, 0), Err(Errno::EINVAL));
+    }
+}

@@ -1,0 +1,395 @@
+//! The requests: of programs by `chardev`, of the console by `abi::display`.
+//!
+//! Whatever is asked may be asked again, by a vfs or a console that died, or because this driver did: every request says what is to be,
+//! not what is to change.
+
+use crate::fbdev::{self, ColourMap, Var, ioctl};
+use crate::screen::{COLOURS, Colour, Device, Layout};
+use crate::state::State;
+use abi::chardev::{Control, Map, OPENED_POSITIONS, Open, Read, ReadAt, Write, WriteAt};
+use abi::{Endpoint, Errno, GrantId, Message, display, layout::PAGE_BYTES, vm};
+use alloc::vec::Vec;
+use driver::chardev::{Answers, CharDriver, Further, Held};
+use driver::display::{Edid, Format};
+use driver::{Client, Region};
+use sys::fallible::TryVec;
+use sys::{ipc, time};
+
+/// Minor of the screen.
+const MINOR: u64 = 0;
+/// What is shown when the display does not say what it likes best.
+const USUAL_SIZE: (u32, u32) = (1280, 800);
+/// Between two pictures. No device here tells when one begins, so this clock stands in for it.
+const PICTURE_NS: u64 = 16_666_667;
+/// Bytes copied at a time.
+const BUFFER_BYTES: usize = 4096;
+const BLACK: [u8; BUFFER_BYTES] = [0; BUFFER_BYTES];
+
+/// The device's memory.
+pub struct Pixels {
+    region: Region,
+    caching: u64,
+}
+
+impl Pixels {
+    /// Memory that is reached like this (`layout::map`).
+    pub fn new(region: Region, caching: u64) -> Pixels {
+        Pixels { region, caching }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.region.len() as u64
+    }
+
+    /// Copies a part to a client. The kernel copies from memory only, so it goes through a buffer.
+    fn put(&self, client: &Client, start: u64, bytes: u64) -> Result<(), Errno> {
+        let mut buffer = [0; BUFFER_BYTES];
+        for at in (0..bytes).step_by(BUFFER_BYTES) {
+            let piece = &mut buffer[..BUFFER_BYTES.min((bytes - at) as usize)];
+            self.region.copy_out((start + at) as usize, piece);
+            client.put(at, piece)?;
+        }
+        Ok(())
+    }
+
+    /// Copies a part from a client.
+    fn fetch(&self, client: &Client, start: u64, bytes: u64) -> Result<(), Errno> {
+        let mut buffer = [0; BUFFER_BYTES];
+        for at in (0..bytes).step_by(BUFFER_BYTES) {
+            let piece = &mut buffer[..BUFFER_BYTES.min((bytes - at) as usize)];
+            client.fetch(at, piece)?;
+            self.region.copy_in((start + at) as usize, piece);
+        }
+        Ok(())
+    }
+
+    fn clear(&self, bytes: u64) {
+        let end = bytes.min(self.bytes()) as usize;
+        for at in (0..end).step_by(BUFFER_BYTES) {
+            self.region.copy_in(at, &BLACK[..BUFFER_BYTES.min(end - at)]);
+        }
+    }
+}
+
+/// The screen.
+pub struct Framebuffer<D> {
+    device: D,
+    pixels: Pixels,
+    edid: Option<Edid>,
+    /// What is shown; as in `state`.
+    layout: Layout,
+    state: State,
+    /// Those who wait for the next picture.
+    waiting: Vec<Held>,
+}
+
+impl<D: Device> Framebuffer<D> {
+    /// The screen as the predecessor left it; else what the display likes best, or `fixed`, black.
+    ///
+    /// # Errors
+    /// `EINVAL`: the device has no memory for any picture.
+    pub fn new(device: D, pixels: Pixels, fixed: Option<Layout>, state: State) -> Result<Self, Errno> {
+        let edid = device.edid();
+        let known = state.layout().filter(|layout| layout.bytes() <= pixels.bytes());
+        let layout = match known.or(fixed) {
+            Some(layout) => layout,
+            None => first_layout(edid.as_ref(), pixels.bytes())?,
+        };
+        let mut screen = Framebuffer { device, pixels, edid, layout, state, waiting: Vec::new() };
+        if known.is_none() {
+            screen.pixels.clear(layout.bytes());
+            screen.state.set_colours(0, &usual_colours());
+            screen.state.set_layout(&layout);
+        }
+        screen.show();
+        Ok(screen)
+    }
+
+    /// Has the device show what is committed, and tells the console.
+    fn show(&mut self) {
+        self.device.show(&self.layout);
+        if self.layout.format == Format::Mapped8 {
+            self.show_colours(0, COLOURS);
+        }
+        self.device.blank(self.state.is_blank());
+        self.tell_watcher();
+    }
+
+    fn show_colours(&mut self, first: usize, count: usize) {
+        for index in first..(first + count).min(COLOURS) {
+            self.device.set_colours(index as u8, &[self.state.colour(index)]);
+        }
+    }
+
+    fn tell_watcher(&self) {
+        if let Some(watcher) = self.state.watcher() {
+            // One that has died asks again when it is back.
+            let _ = ipc::notify(watcher);
+        }
+    }
+
+    fn change(&mut self, layout: Layout) {
+        if layout == self.layout {
+            return;
+        }
+        let is_pan = Layout { x: layout.x, y: layout.y, ..self.layout } == layout;
+        self.layout = layout;
+        if is_pan {
+            self.state.set_place(layout.x, layout.y);
+            self.device.pan(layout.x, layout.y);
+            self.tell_watcher();
+        } else {
+            self.state.set_layout(&layout);
+            self.show();
+        }
+    }
+
+    fn var(&self) -> Var {
+        Var::of(&self.layout, self.edid.as_ref().and_then(Edid::size_mm))
+    }
+
+    fn put_var(&mut self, client: &Client) -> Result<(), Errno> {
+        let wanted = Var::from_bytes(&fetch(client)?).wanted()?;
+        let layout = self.checked(wanted.layout)?;
+        let told = Var::of(&layout, self.edid.as_ref().and_then(Edid::size_mm));
+        if !wanted.is_test {
+            self.change(layout);
+        }
+        client.put(0, &told.to_bytes())
+    }
+
+    /// `EINVAL`: the device cannot show that.
+    fn checked(&self, wanted: Layout) -> Result<Layout, Errno> {
+        if !self.device.sets_modes() {
+            let same = Layout { x: 0, y: 0, ..wanted } == Layout { x: 0, y: 0, ..self.layout };
+            return if same { self.layout.panned(wanted.x, wanted.y) } else { Err(Errno::EINVAL) };
+        }
+        if self.device.supports(wanted.format) { wanted.fitted(self.pixels.bytes()) } else { Err(Errno::EINVAL) }
+    }
+
+    fn pan(&mut self, client: &Client) -> Result<(), Errno> {
+        let (x, y) = Var::from_bytes(&fetch(client)?).offsets()?;
+        let layout = self.layout.panned(x, y)?;
+        self.change(layout);
+        client.put(0, &self.var().to_bytes())
+    }
+
+    fn blank(&mut self, level: u64) -> Result<(), Errno> {
+        self.state.set_blank(level != 0);
+        self.device.blank(level != 0);
+        Ok(())
+    }
+
+    fn wait_for_picture(&mut self, held: Held, client: &Client, answers: &mut Answers) {
+        match fetch::<4>(client).map(u32::from_le_bytes) {
+            Ok(0) => {}
+            Ok(_) => return answers.give(held, Err(Errno::ENODEV)),
+            Err(error) => return answers.give(held, Err(error)),
+        }
+        if let Err(error) = self.waiting.try_push(held) {
+            return answers.give(held, Err(error));
+        }
+        let now_ns = time::now_ns();
+        time::set_alarm(now_ns - now_ns % PICTURE_NS + PICTURE_NS).expect("framebuffer needs the kernel call SetAlarm");
+    }
+
+    /// The part of a colour map that was asked for in the step before: the program's to the device's, or the other way round.
+    fn move_colours(&mut self, map: &ColourMap, further: &Further) -> Result<(), Errno> {
+        let part = (further.step - 1) as usize;
+        let mut bytes = [0; 2 * COLOURS];
+        let bytes = &mut bytes[..2 * map.count];
+        if further.request == ioctl::GETCMAP {
+            for (slot, index) in bytes.chunks_exact_mut(2).zip(map.first..) {
+                // All colours are opaque.
+                let intensity = self.state.colour(index).get(part).copied().unwrap_or(0);
+                slot.copy_from_slice(&intensity.to_le_bytes());
+            }
+            return further.memory.put(0, bytes);
+        }
+        further.memory.fetch(0, bytes)?;
+        let mut colours = [[0; 3]; COLOURS];
+        for (index, value) in bytes.as_chunks().0.iter().enumerate() {
+            let mut colour = self.state.colour(map.first + index);
+            if let Some(intensity) = colour.get_mut(part) {
+                *intensity = u16::from_le_bytes(*value);
+            }
+            colours[index] = colour;
+        }
+        self.state.set_colours(map.first, &colours[..map.count]);
+        if self.layout.format == Format::Mapped8 {
+            self.show_colours(map.first, map.count);
+        }
+        Ok(())
+    }
+
+    /// Asks for the next part of a colour map, or ends.
+    fn next_part(held: Held, map: Result<ColourMap, Errno>, step: u64, answers: &mut Answers) {
+        match map.map(|map| map.part(step)) {
+            Ok(Some((address, bytes))) => answers.ask_further(held, address, bytes),
+            Ok(None) => answers.give(held, Ok(0)),
+            Err(error) => answers.give(held, Err(error)),
+        }
+    }
+
+    /// Within the picture's memory: how many bytes from there on.
+    fn left(&self, position: u64, bytes: u64) -> u64 {
+        self.layout.bytes().saturating_sub(position).min(bytes)
+    }
+
+    fn attach(&mut self, message: &Message) -> Result<Message, Errno> {
+        let (physical, bytes) = (self.pixels.region.physical(0), self.pixels.bytes());
+        let slot = message.source.slot() as u64;
+        let offer = vm::OfferMemory { slot, physical, bytes, caching: self.pixels.caching };
+        ipc::call(Endpoint::VM, &offer.message())?.result()?;
+        self.state.set_watcher(message.source);
+        let Layout { width, height, format, .. } = self.layout;
+        let size = u64::from(width) | u64::from(height) << 32;
+        let (stride, start) = (self.layout.stride(), self.layout.start());
+        Ok(display::Attach::reply(message, self.state.number(), size, stride, start, format.depth().into()))
+    }
+}
+
+/// What a display likes best; `EINVAL`: there is no memory for it, nor for anything smaller.
+fn first_layout(edid: Option<&Edid>, memory_bytes: u64) -> Result<Layout, Errno> {
+    let liked = edid.and_then(Edid::preferred).map(|mode| (mode.width.into(), mode.height.into()));
+    let sizes = [liked.unwrap_or(USUAL_SIZE), USUAL_SIZE, (1024, 768), (640, 480)];
+    let layouts = sizes.map(|(width, height)| Layout::new(width, height, Format::Xrgb8888).fitted(memory_bytes));
+    layouts.into_iter().find(Result::is_ok).unwrap_or(Err(Errno::EINVAL))
+}
+
+/// The colours of a fresh map: the first sixteen are those of a text console, as on Linux; the others are black.
+fn usual_colours() -> [Colour; COLOURS] {
+    let mut colours = [[0; 3]; COLOURS];
+    for (index, colour) in colours.iter_mut().enumerate().take(16) {
+        let low = if index & 8 != 0 { 0x5555 } else { 0 };
+        let high = if index & 8 != 0 { 0xffff } else { 0xaaaa };
+        *colour = [4, 2, 1].map(|bit| if index & bit != 0 { high } else { low });
+    }
+    // Brown is no dark yellow.
+    colours[6][1] = 0x5555;
+    colours
+}
+
+fn fetch<const BYTES: usize>(client: &Client) -> Result<[u8; BYTES], Errno> {
+    let mut bytes = [0; BYTES];
+    client.fetch(0, &mut bytes)?;
+    Ok(bytes)
+}
+
+impl<D: Device> CharDriver for Framebuffer<D> {
+    fn open(&mut self, request: &Open) -> Result<u64, Errno> {
+        if request.minor == MINOR { Ok(OPENED_POSITIONS) } else { Err(Errno::ENODEV) }
+    }
+
+    fn read(&mut self, held: Held, _: &Read, _: Client, answers: &mut Answers) {
+        answers.give(held, Err(Errno::EINVAL));
+    }
+
+    fn write(&mut self, held: Held, _: &Write, _: Client, answers: &mut Answers) {
+        answers.give(held, Err(Errno::EINVAL));
+    }
+
+    fn read_at(&mut self, request: &ReadAt, client: Client) -> Result<u64, Errno> {
+        let bytes = self.left(request.position, request.bytes);
+        if bytes > 0 {
+            self.pixels.put(&client, request.position, bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    fn write_at(&mut self, request: &WriteAt, client: Client) -> Result<u64, Errno> {
+        if request.position > self.layout.bytes() {
+            return Err(Errno::EFBIG);
+        }
+        let bytes = self.left(request.position, request.bytes);
+        if bytes == 0 {
+            return Err(Errno::ENOSPC);
+        }
+        self.pixels.fetch(&client, request.position, bytes)?;
+        Ok(bytes)
+    }
+
+    fn control(&mut self, held: Held, request: &Control, answers: &mut Answers) {
+        let client = Client::new(held.requester(), request.grant, Further::ARGUMENT_BYTES);
+        let is_map = matches!(request.request, ioctl::GETCMAP | ioctl::PUTCMAP);
+        let result = match request.request {
+            _ if request.grant == GrantId::NONE => Err(Errno::EFAULT),
+            _ if is_map => {
+                let map = fetch(&client).and_then(|bytes| ColourMap::parse(&bytes));
+                return Self::next_part(held, map, 0, answers);
+            }
+            ioctl::WAITFORVSYNC => return self.wait_for_picture(held, &client, answers),
+            ioctl::GET_VSCREENINFO => client.put(0, &self.var().to_bytes()),
+            ioctl::PUT_VSCREENINFO => self.put_var(&client),
+            ioctl::GET_FSCREENINFO => {
+                let name = self.device.name();
+                client.put(0, &fbdev::fix(&self.layout, name, self.device.sets_modes()))
+            }
+            ioctl::PAN_DISPLAY => self.pan(&client),
+            ioctl::GET_CON2FBMAP => fetch(&client).and_then(fbdev::console_map).and_then(|map| client.put(0, &map)),
+            ioctl::BLANK => self.blank(request.argument),
+            ioctl::GET_VBLANK => client.put(0, &fbdev::vblank(time::now_ns() / PICTURE_NS)),
+            // No program draws a cursor by this; Linux refuses it too.
+            ioctl::CURSOR => Err(Errno::EINVAL),
+            _ => Err(Errno::ENOTTY),
+        };
+        answers.give(held, result.map(|()| 0));
+    }
+
+    fn control_further(&mut self, held: Held, further: &Further, answers: &mut Answers) {
+        let map = fetch(&further.argument).and_then(|bytes| ColourMap::parse(&bytes));
+        let moved = map.and_then(|map| self.move_colours(&map, further).map(|()| map));
+        Self::next_part(held, moved, further.step, answers);
+    }
+
+    fn map(&mut self, request: &Map) -> Result<(u64, u64), Errno> {
+        let end = request.offset.checked_add(request.bytes).filter(|end| *end <= self.pixels.bytes());
+        let is_whole = request.offset.is_multiple_of(PAGE_BYTES);
+        end.filter(|_| is_whole).ok_or(Errno::EINVAL)?;
+        Ok((self.pixels.region.physical(request.offset as usize), self.pixels.caching))
+    }
+
+    fn other(&mut self, held: Held, message: &Message, answers: &mut Answers) {
+        match display::Request::decode(message) {
+            Some(display::Request::Attach(_)) => match self.attach(message) {
+                Ok(reply) => answers.give_message(&held, reply),
+                Err(error) => answers.give(held, Err(error)),
+            },
+            Some(display::Request::Flush(_)) => answers.give(held, Ok(0)),
+            None => answers.give(held, Err(Errno::ENOSYS)),
+        }
+    }
+
+    fn cancel(&mut self, requester: Endpoint, tag: u64, answers: &mut Answers) {
+        if let Some(at) = self.waiting.iter().position(|held| held.requester() == requester && held.tag() == tag) {
+            answers.give(self.waiting.swap_remove(at), Err(Errno::EINTR));
+        }
+    }
+
+    fn alarm(&mut self, _: u64, answers: &mut Answers) {
+        self.waiting.drain(..).for_each(|held| answers.give(held, Ok(0)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_display_that_says_so_the_usual_size_is_shown_if_there_is_memory() {
+        let size = |bytes| first_layout(None, bytes).map(|layout| (layout.width, layout.height));
+        assert_eq!(size(16 << 20), Ok((1280, 800)));
+        assert_eq!(size(4 << 20), Ok((1280, 800)));
+        assert_eq!(size(3 << 20), Ok((1024, 768)));
+        assert_eq!(size(1 << 20), Err(Errno::EINVAL));
+    }
+
+    #[test]
+    fn the_first_colours_are_those_of_a_text_console() {
+        let colours = usual_colours();
+        assert_eq!(colours[1], [0, 0, 0xaaaa], "blue");
+        assert_eq!(colours[6], [0xaaaa, 0x5555, 0], "brown");
+        assert_eq!((colours[7], colours[15]), ([0xaaaa; 3], [0xffff; 3]));
+        assert_eq!((colours[8], colours[16]), ([0x5555; 3], [0; 3]));
+    }
+}

@@ -1,0 +1,223 @@
+/* Uses /dev/fb0 as programs of Linux do, and as they should not. `framebuffer TEST` prints what it finds. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fb.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static sigjmp_buf back;
+
+static void caught(int signal) { siglongjmp(back, signal); }
+
+/* The signal that a store to the byte raises, or 0. */
+static int store(volatile unsigned char *at, unsigned char value) {
+    int signal = sigsetjmp(back, 1);
+    if (signal == 0)
+        *at = value;
+    return signal;
+}
+
+static const char *of(long result) { return result == -1 ? strerror(errno) : "ok"; }
+
+static int screen(void) {
+    int fb = open("/dev/fb0", O_RDWR);
+    if (fb < 0) {
+        printf("open: %s\n", strerror(errno));
+        exit(1);
+    }
+    return fb;
+}
+
+static struct fb_var_screeninfo var(int fb) {
+    struct fb_var_screeninfo var;
+    if (ioctl(fb, FBIOGET_VSCREENINFO, &var) != 0)
+        exit(2);
+    return var;
+}
+
+static struct fb_fix_screeninfo fix(int fb) {
+    struct fb_fix_screeninfo fix;
+    if (ioctl(fb, FBIOGET_FSCREENINFO, &fix) != 0)
+        exit(3);
+    return fix;
+}
+
+/* A picture that differs everywhere. */
+static uint32_t pixel(unsigned x, unsigned y) { return (x * 7 & 0xff) << 16 | (y * 5 & 0xff) << 8 | ((x ^ y) & 0xff); }
+
+static void draw(volatile uint32_t *pixels, unsigned stride, unsigned width, unsigned height) {
+    for (unsigned y = 0; y < height; y++)
+        for (unsigned x = 0; x < width; x++)
+            pixels[y * stride + x] = pixel(x, y);
+}
+
+static void information(void) {
+    int fb = screen();
+    struct fb_var_screeninfo v = var(fb);
+    struct fb_fix_screeninfo f = fix(fb);
+    printf("%ux%u of %ux%u, %u bits, %u bytes a line, %u in all\n", v.xres, v.yres, v.xres_virtual, v.yres_virtual, v.bits_per_pixel,
+           f.line_length, f.smem_len);
+    printf("red %u+%u green %u+%u blue %u+%u, %u x %u mm, '%s', visual %u, pan %u %u\n", v.red.offset, v.red.length, v.green.offset,
+           v.green.length, v.blue.offset, v.blue.length, v.width, v.height, f.id, f.visual, f.xpanstep, f.ypanstep);
+    struct fb_con2fbmap map = {.console = 1, .framebuffer = 9};
+    const char *result = of(ioctl(fb, FBIOGET_CON2FBMAP, &map));
+    printf("console 1: %s, %u\n", result, map.framebuffer);
+    uint32_t crtc = 0;
+    printf("picture: %s\n", of(ioctl(fb, FBIO_WAITFORVSYNC, &crtc)));
+    crtc = 1;
+    printf("picture of another: %s\n", of(ioctl(fb, FBIO_WAITFORVSYNC, &crtc)));
+    printf("cursor: %s\n", of(ioctl(fb, 0x4608, &map)));
+    printf("nonsense: %s\n", of(ioctl(fb, 0x46ff, &map)));
+    printf("nowhere: %s\n", of(ioctl(fb, FBIOGET_VSCREENINFO, 8)));
+}
+
+static void mapping(void) {
+    int fb = screen();
+    struct fb_var_screeninfo v = var(fb);
+    struct fb_fix_screeninfo f = fix(fb);
+    unsigned char *at = mmap(0, f.smem_len, PROT_READ | PROT_WRITE, MAP_SHARED, fb, 0);
+    printf("mmap: %s\n", of((long)at));
+    draw((volatile uint32_t *)at, f.line_length / 4, v.xres, v.yres);
+    uint32_t read_back;
+    pread(fb, &read_back, 4, 100 * f.line_length + 4 * 200);
+    printf("what was stored is read: %d\n", read_back == pixel(200, 100));
+    read_back = 0x00123456;
+    pwrite(fb, &read_back, 4, 100 * f.line_length + 4 * 200);
+    printf("what was written is loaded: %d\n", *(uint32_t *)(at + 100 * f.line_length + 800) == 0x00123456);
+    /* A child shares it. */
+    if (fork() == 0) {
+        at[5] = 77;
+        _exit(0);
+    }
+    wait(0);
+    printf("a child's store is seen: %d\n", at[5] == 77);
+    /* Devices have an end, and rights. */
+    unsigned long pages = 0;
+    while (mmap(0, 4096, PROT_READ, MAP_SHARED, fb, pages << 20) != MAP_FAILED)
+        pages++;
+    printf("beyond %lu MiB: %s\n", pages, strerror(errno));
+    void *last = mmap(0, 8192, PROT_READ, MAP_SHARED, fb, (pages << 20) - 4096);
+    printf("a page beyond the end: %s\n", of((long)last));
+    printf("far beyond: %s\n", of((long)mmap(0, 4096, PROT_READ, MAP_SHARED, fb, 1L << 40)));
+    printf("a copy: %s\n", of((long)mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fb, 0)));
+    int reads = open("/dev/fb0", O_RDONLY);
+    printf("writable without the right: %s\n", of((long)mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, reads, 0)));
+    unsigned char *seen = mmap(0, 4096, PROT_READ, MAP_SHARED, reads, 0);
+    const char *later = of(mprotect(seen, 4096, PROT_READ | PROT_WRITE));
+    printf("later: %s; a store: signal %d\n", later, store(seen, 1));
+    printf("read into it: %s\n", of(pread(fb, at + 4096, 4096, 0)));
+    printf("write from it: %s\n", of(write(1, at, 1)));
+    printf("msync: %s\n", of(msync(at, 4096, MS_SYNC)));
+    printf("longer: %s\n", of((long)mremap(at, f.smem_len, f.smem_len + 4096, MREMAP_MAYMOVE)));
+    printf("munmap: %s\n", of(munmap(at, f.smem_len)));
+    printf("then: signal %d\n", store(at, 1));
+}
+
+static void modes(void) {
+    int fb = screen();
+    struct fb_var_screeninfo v = var(fb), first = v;
+    v.yres_virtual = 2 * v.yres;
+    v.yoffset = 100;
+    const char *result = of(ioctl(fb, FBIOPUT_VSCREENINFO, &v));
+    printf("double: %s, %u lines, from %u\n", result, var(fb).yres_virtual, var(fb).yoffset);
+    v.yoffset = v.yres;
+    result = of(ioctl(fb, FBIOPAN_DISPLAY, &v));
+    printf("pan: %s, %u\n", result, var(fb).yoffset);
+    v.yoffset = v.yres + 1;
+    result = of(ioctl(fb, FBIOPAN_DISPLAY, &v));
+    printf("too far: %s, %u\n", result, var(fb).yoffset);
+    struct {
+        unsigned x, y, bits;
+    } wanted[] = {{640, 480, 16}, {800, 600, 8}, {1001, 700, 24}, {0, 0, 32}, {100000, 100, 32}, {4096, 4096, 32}, {640, 480, 99}};
+    for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        v = (struct fb_var_screeninfo){.xres = wanted[i].x, .yres = wanted[i].y, .bits_per_pixel = wanted[i].bits};
+        result = of(ioctl(fb, FBIOPUT_VSCREENINFO, &v));
+        struct fb_var_screeninfo now = var(fb);
+        printf("%ux%ux%u: %s: %ux%ux%u\n", wanted[i].x, wanted[i].y, wanted[i].bits, result, now.xres, now.yres, now.bits_per_pixel);
+    }
+    v = first;
+    v.activate = FB_ACTIVATE_TEST;
+    result = of(ioctl(fb, FBIOPUT_VSCREENINFO, &v));
+    printf("only a test: %s, still %u\n", result, var(fb).xres);
+    v = first;
+    v.rotate = FB_ROTATE_CW;
+    printf("rotated: %s\n", of(ioctl(fb, FBIOPUT_VSCREENINFO, &v)));
+    printf("blank: %s\n", of(ioctl(fb, FBIOBLANK, FB_BLANK_POWERDOWN)));
+    printf("not blank: %s\n", of(ioctl(fb, FBIOBLANK, FB_BLANK_UNBLANK)));
+    result = of(ioctl(fb, FBIOPUT_VSCREENINFO, &first));
+    printf("back: %s, %u\n", result, var(fb).xres);
+}
+
+static void colours(void) {
+    int fb = screen();
+    uint16_t red[4] = {1, 2, 3, 4}, green[4] = {5, 6, 7, 8}, blue[4] = {9, 10, 11, 0xffff}, none[4] = {7, 7, 7, 7};
+    struct fb_cmap map = {.start = 100, .len = 4, .red = red, .green = green, .blue = blue, .transp = 0};
+    printf("put: %s\n", of(ioctl(fb, FBIOPUTCMAP, &map)));
+    memset(red, 0, 8), memset(green, 0, 8), memset(blue, 0, 8);
+    map.transp = none;
+    const char *result = of(ioctl(fb, FBIOGETCMAP, &map));
+    printf("get: %s: %u %u %u %u\n", result, red[1], green[2], blue[3], none[0]);
+    map.len = 0;
+    printf("nothing: %s\n", of(ioctl(fb, FBIOGETCMAP, &map)));
+    map.len = 4, map.green = (uint16_t *)8;
+    printf("nowhere: %s\n", of(ioctl(fb, FBIOGETCMAP, &map)));
+    map.green = green, map.start = 256;
+    printf("beyond: %s\n", of(ioctl(fb, FBIOPUTCMAP, &map)));
+}
+
+/* Draws one picture after the other until the file "stop" is there; the last is always the same. Mapped before any death. */
+static void film(void) {
+    int fb = screen();
+    struct fb_var_screeninfo v = var(fb);
+    struct fb_fix_screeninfo f = fix(fb);
+    volatile uint32_t *at = mmap(0, f.smem_len, PROT_READ | PROT_WRITE, MAP_SHARED, fb, 0);
+    for (unsigned picture = 0; access("/tmp/stop", F_OK) != 0; picture++) {
+        for (unsigned line = 0; line < v.yres; line += 8)
+            for (unsigned x = 0; x < v.xres; x++)
+                at[line * f.line_length / 4 + x] = pixel(x + picture, line);
+        struct fb_var_screeninfo now = var(fb);
+        if (now.xres != v.xres || ioctl(fb, FBIOPAN_DISPLAY, &now) != 0)
+            printf("picture %u: %s\n", picture, strerror(errno));
+    }
+    draw(at, f.line_length / 4, v.xres, v.yres);
+}
+
+/* The visible picture, as a PPM. */
+static void picture(void) {
+    int fb = screen();
+    struct fb_var_screeninfo v = var(fb);
+    uint32_t pixel;
+    unsigned char line[3 * 4096];
+    uint32_t pixels[4096];
+    printf("P6\n%u %u\n255\n", v.xres, v.yres);
+    fflush(stdout);
+    for (unsigned y = 0; y < v.yres; y++) {
+        pread(fb, pixels, 4 * v.xres, (long)(y + v.yoffset) * fix(fb).line_length);
+        for (unsigned x = 0; x < v.xres; x++)
+            pixel = pixels[x], line[3 * x] = pixel >> 16, line[3 * x + 1] = pixel >> 8, line[3 * x + 2] = pixel;
+        write(1, line, 3 * v.xres);
+    }
+}
+
+int main(int count, char **words) {
+    struct sigaction action = {.sa_handler = caught};
+    sigaction(SIGSEGV, &action, 0), sigaction(SIGBUS, &action, 0);
+    setvbuf(stdout, 0, _IOLBF, 0);
+    const struct {
+        const char *name;
+        void (*run)(void);
+    } tests[] = {{"information", information}, {"mapping", mapping}, {"modes", modes}, {"colours", colours}, {"film", film}, {"picture", picture}};
+    for (unsigned i = 0; i < sizeof tests / sizeof *tests; i++)
+        if (count > 1 && strcmp(words[1], tests[i].name) == 0)
+            tests[i].run();
+    return 0;
+}
