@@ -73,6 +73,7 @@ pub const PROTOCOLS: &[&ProtocolInfo] = &[
     &chardev::PROTOCOL,
     &tty::PROTOCOL,
     &pci::PROTOCOL,
+    &m3ipc::PROTOCOL,
 ];
 
 /// Returns the protocol and message of a label; a reply's label finds its request.

@@ -32,6 +32,7 @@ mod keys;
 mod linux;
 mod m3ipc_header;
 mod m3ipc_module;
+mod m3ipc_programs;
 mod machine;
 mod monolith;
 mod mutants;
