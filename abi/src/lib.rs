@@ -77,6 +77,7 @@ pub const PROTOCOLS: &[&ProtocolInfo] = &[
     &tty::PROTOCOL,
     &pci::PROTOCOL,
     &display::PROTOCOL,
+    &m3ipc::PROTOCOL,
 ];
 
 /// Returns the protocol and message of a label; a reply's label finds its request.

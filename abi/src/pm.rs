@@ -44,8 +44,9 @@ protocol! {
     /// vfs: which signals of `mask` are pending for a thread. If none is, vfs is told of the next one. Word 0 of the reply: the set.
     AwaitSignals = 16 { process: Endpoint, mask: u64 }
     /// m3ipc: which process a thread belongs to, or, with `pid`, which one has this pid. It is notified from now on when a thread of that
-    /// process ends. `ESRCH`. Returns the main thread, pid, and effective uid and gid as `WhoIs`.
-    Enroll = 18 { process: Endpoint, pid: u64 } -> { thread: u64, pid: u64, ids: u64 }
+    /// process ends, or it has other credentials. `ESRCH`. Returns the main thread, pid, effective uid and gid as `WhoIs`, and effective
+    /// capabilities (`abi::CapabilitySet`).
+    Enroll = 18 { process: Endpoint, pid: u64 } -> { thread: u64, pid: u64, ids: u64, capabilities: u64 }
     /// m3ipc: sends a signal to an enrolled process. `ESRCH`, `EINVAL`.
     Signal = 19 { pid: u64, signal: u64 }
     /// procfs: copies memory of a process into the grant, or out of it (`write`), also where the process may not write itself. Word 0 of the

@@ -55,6 +55,11 @@ impl Entry {
         &self.path[self.name_start..]
     }
 
+    /// Returns its path.
+    pub fn path(&self) -> &'static str {
+        self.path
+    }
+
     /// Returns the path of the folder that it is in; `None`: it is the root.
     fn folder(&self) -> Option<&'static str> {
         if self.path.is_empty() { None } else { Some(&self.path[..self.name_start.saturating_sub(1)]) }
@@ -150,7 +155,11 @@ impl Entries {
 
     /// Returns the number of the folder that an entry is in; that of the root is the root.
     pub fn parent(self, entry: &Entry) -> usize {
-        let path = entry.folder().unwrap_or("");
+        self.numbered_path(entry.folder().unwrap_or(""))
+    }
+
+    /// Returns the number of the entry with this path; that of the root if there is none.
+    pub fn numbered_path(self, path: &str) -> usize {
         self.numbered().find(|(_, entry)| entry.path == path).map_or(0, |(number, _)| number)
     }
 }

@@ -6,7 +6,7 @@ use crate::text::{Lossy, Text};
 use abi::info::{self, KernelInfo};
 use abi::pm::{IpcRecord, ProcessRecord};
 use abi::vm::MapRecord;
-use abi::{Endpoint, Errno, GrantId, Message, container, pm, vfs, vm};
+use abi::{Endpoint, Errno, GrantId, Message, Name, container, m3ipc, pm, vfs, vm};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use fs::file_system::Caller;
@@ -22,6 +22,9 @@ const MAX_TEXT_BYTES: u64 = 1 << 20;
 const NAME_BYTES: usize = 64;
 /// Limit of a path, in bytes.
 const PATH_BYTES: usize = 4096;
+
+/// Limit of a text of m3ipc, in bytes: a line for each process of a container.
+const DRVS_BYTES: usize = 32 * 1024;
 
 /// The running system, with the processes of a container by its numbers; 0: all.
 pub struct Live {
@@ -165,6 +168,18 @@ impl Source for Live {
         vfs_text(text, vfs::TEXT_SOCKETS, Endpoint::NONE)
     }
 
+    fn m3ipc_text(&mut self, what: u64, container: u64) -> Result<Vec<u8>, Errno> {
+        let server = m3ipc_server()?;
+        fetch_text(server, DRVS_BYTES, |grant, bytes| m3ipc::Text { what, container, grant, bytes }.message())
+    }
+
+    fn m3ipc_containers(&mut self) -> Result<u32, Errno> {
+        // Without the server there are none.
+        let Ok(server) = m3ipc_server() else { return Ok(0) };
+        let reply = ipc::call_repeating(server, &m3ipc::Containers {}.message());
+        Ok(reply.and_then(|reply| m3ipc::Containers::results(&reply)).map_or(0, |containers| containers as u32))
+    }
+
     fn machine_name(&mut self, which: u64) -> Result<Vec<u8>, Errno> {
         fetch_text(Endpoint::PM, NAME_BYTES, |grant, bytes| pm::MachineName { which, grant, bytes }.message())
     }
@@ -275,6 +290,13 @@ fn fetch_some<T: FromBytes + IntoBytes>(
         Err(error) if error != Errno::ENOMEM => Ok(0),
         filled => filled,
     }
+}
+
+/// The server of M3-IPC, which not every system has.
+fn m3ipc_server() -> Result<Endpoint, Errno> {
+    const NAME: Name = Name::new("m3ipc").expect("a name");
+    // Who is down at the moment comes up in the same slot.
+    server::names::lookup(NAME)
 }
 
 /// Makes a server fill one record, if there is one.

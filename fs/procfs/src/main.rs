@@ -5,6 +5,7 @@
 //!
 //! * `tree`: directories, files and links as a file system;
 //! * `top`, `settings` (/proc/sys), `system` (/sys): one line for each file that belongs to no process; `fixed`: what such a line says;
+//! * `drvs`: /proc/drvs;
 //! * `process_files`: one line for each file of a process;
 //! * `system_text`, `process_text`: what the files contain;
 //! * `source`: interface to the figures; `live`: its implementation.
@@ -14,6 +15,7 @@
 
 extern crate alloc;
 
+mod drvs;
 mod fixed;
 mod live;
 mod process_files;

@@ -144,6 +144,10 @@ pub trait Source {
     fn set_setting(&mut self, what: u64, value: u64) -> Result<(), Errno>;
     /// Returns the load averages (`pm::Loads`).
     fn loads(&mut self) -> [u64; 3];
+    /// Returns a text of m3ipc (`abi::m3ipc::Text`). `ESRCH`: there is no such container; `ENOENT`: this system has no m3ipc; `ENOMEM`.
+    fn m3ipc_text(&mut self, what: u64, container: u64) -> Result<Vec<u8>, Errno>;
+    /// Returns the containers of M3-IPC that run, a bit each. `ENOMEM`.
+    fn m3ipc_containers(&mut self) -> Result<u32, Errno>;
     /// Returns the random number of this boot, and a new one.
     fn identity(&mut self) -> (u128, u128);
 }

@@ -16,6 +16,13 @@ pub fn or_empty(text: Result<Vec<u8>, Errno>) -> Result<Vec<u8>, Errno> {
     }
 }
 
+/// Parses a decimal number without leading zeros.
+pub fn number(name: &[u8]) -> Option<u32> {
+    let canonical = name == b"0" || name.first().is_some_and(|&digit| digit != b'0');
+    let digits = name.iter().all(u8::is_ascii_digit);
+    if canonical && digits { core::str::from_utf8(name).ok()?.parse().ok() } else { None }
+}
+
 /// Bytes that are mostly UTF-8; what is not is shown as U+FFFD.
 pub struct Lossy<'a>(pub &'a [u8]);
 

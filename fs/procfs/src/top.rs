@@ -1,7 +1,8 @@
 //! The files at the top of /proc, and in the folders net and sysvipc.
 
 use crate::fixed::{Entry, Kind, entry, folder, line, text};
-use crate::{system_text, system_v};
+use crate::{drvs, system_text, system_v};
+use abi::m3ipc::{TEXT_NODE, TEXT_NODES};
 
 /// Everything at the top but processes and /proc/sys. The first entry is the root.
 #[rustfmt::skip]
@@ -11,6 +12,9 @@ pub const TOP: &[Entry] = &[
     line("consoles", "ttyS0                -W- (EC   p  )    4:64"),
     text("cpuinfo", system_text::cpu),
     text("devices", system_text::devices),
+    folder(drvs::FOLDER),
+    text("drvs/info", |source, out| drvs::write(source, TEXT_NODE, out)),
+    text("drvs/nodes", |source, out| drvs::write(source, TEXT_NODES, out)),
     text("filesystems", system_text::file_systems),
     text("loadavg", system_text::load_average),
     text("locks", |source, out| source.locks(out)),

@@ -3,11 +3,12 @@
 //! A node's number encodes the file (`Place`). So it is valid for the next incarnation of this process too, and no state is kept between
 //! requests: every read generates its text from the present figures.
 
+use crate::drvs;
 use crate::fixed::{self, Entries, Entry, Setting};
 use crate::process_files::{ENTRIES, Kind, NAMESPACES, Of, namespace_inode};
 use crate::process_text;
 use crate::source::{OpenFile, ProcessText, Source};
-use crate::text::Text;
+use crate::text::{Text, number};
 use abi::{Endpoint, container, fs::process_folder, pm::ProcessRecord, vfs};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt::Write;
@@ -52,6 +53,10 @@ enum Place {
     DescriptorInfo(Whose, u32),
     /// A link in ns.
     Namespace(Whose, usize),
+    /// /proc/drvs/VM and a number.
+    Container(u32),
+    /// A file in it.
+    ContainerFile(u32, usize),
 }
 
 /// The first entry of a table is its root.
@@ -73,6 +78,8 @@ impl Place {
             Place::Descriptor(owner, number) => (4, whose(owner), u64::from(number)),
             Place::DescriptorInfo(owner, number) => (5, whose(owner), u64::from(number)),
             Place::Namespace(owner, index) => (6, whose(owner), index as u64),
+            Place::Container(number) => (7, 0, u64::from(number)),
+            Place::ContainerFile(number, index) => (8, u64::from(number) << TID_SHIFT, index as u64),
         };
         owner | inner << INNER_SHIFT | kind
     }
@@ -87,13 +94,15 @@ impl Place {
             4 => Ok(Place::Descriptor(owner, inner as u32)),
             5 => Ok(Place::DescriptorInfo(owner, inner as u32)),
             6 if inner < NAMESPACES.len() as u64 => Ok(Place::Namespace(owner, inner as usize)),
+            7 => Ok(Place::Container(inner as u32)),
+            8 if inner < drvs::FILES.len() as u64 => Ok(Place::ContainerFile(owner.tid, inner as usize)),
             _ => Err(Errno::ESTALE),
         }
     }
 
     fn owner(self) -> Option<Whose> {
         match self {
-            Place::Fixed(_) => None,
+            Place::Fixed(_) | Place::Container(_) | Place::ContainerFile(..) => None,
             Place::Folder(owner)
             | Place::File(owner, _)
             | Place::Descriptor(owner, _)
@@ -173,7 +182,10 @@ impl<S: Source> Tree<S> {
                 let record = self.record(whose)?;
                 self.source.descriptor_info(record.endpoint, number).map_err(not_found)
             }
-            Place::Folder(_) => Err(Errno::EISDIR),
+            Place::ContainerFile(container, index) => {
+                self.source.m3ipc_text(drvs::FILES[index].1, container.into()).map_err(not_found)
+            }
+            Place::Folder(_) | Place::Container(_) => Err(Errno::EISDIR),
             Place::Descriptor(..) | Place::Namespace(..) => Err(Errno::EINVAL),
         }
     }
@@ -327,9 +339,26 @@ impl<S: Source> Tree<S> {
         if let Some(found) = self.entries.find(entry, name) {
             return Ok(Place::Fixed(found));
         }
+        if self.is_drvs(entry) {
+            return drvs::container_named(&mut self.source, name).map(Place::Container);
+        }
         let pid = number(name).filter(|_| index == ROOT && self.has_processes).ok_or(Errno::ENOENT)?;
         self.process(pid).map_err(not_found)?;
         Ok(Place::Folder(Whose { pid, tid: 0 }))
+    }
+
+    /// Whether this is the folder of M3-IPC.
+    fn is_drvs(&self, entry: &Entry) -> bool {
+        self.has_processes && entry.is_folder() && entry.path() == drvs::FOLDER
+    }
+
+    fn lookup_in_container(&mut self, container: u32, name: &[u8]) -> Result<Place, Errno> {
+        let folder = || self.entries.numbered_path(drvs::FOLDER);
+        match name {
+            b"." => Ok(Place::Container(container)),
+            b".." => Ok(Place::Fixed(folder())),
+            _ => drvs::file_named(name).map(|file| Place::ContainerFile(container, file)),
+        }
     }
 
     fn lookup_in_folder(&mut self, whose: Whose, name: &[u8]) -> Result<Place, Errno> {
@@ -384,6 +413,9 @@ impl<S: Source> Tree<S> {
                 Ok(next.map(|(at, (name, ..))| (Place::File(whose, at), String::from(*name), at as u64 + 1)))
             }
             Place::File(whose, file) => self.inner_entry(whose, ENTRIES[file].2, position),
+            Place::Container(container) => Ok(drvs::FILES
+                .get(index)
+                .map(|(name, _)| (Place::ContainerFile(container, index), String::from(*name), position + 1))),
             _ => Err(Errno::ENOTDIR),
         }
     }
@@ -398,10 +430,17 @@ impl<S: Source> Tree<S> {
         if let Some((at, found)) = self.entries.next_in(entry, index) {
             return Ok(Some((Place::Fixed(at), found.name().into(), at as u64 + 1)));
         }
+        let count = self.entries.len();
+        if self.is_drvs(entry) {
+            let found = drvs::container_from(&mut self.source, index.saturating_sub(count) as u32)?;
+            return Ok(found.map(|number| {
+                let next = count as u64 + u64::from(number) + 1;
+                (Place::Container(number), format!("VM{number}"), next)
+            }));
+        }
         if folder != ROOT || !self.has_processes {
             return Ok(None);
         }
-        let count = self.entries.len();
         let process = self.source.process_from(index.saturating_sub(count) as u32)?;
         Ok(process.map(|ProcessRecord { pid, .. }| {
             let next = count as u64 + u64::from(pid) + 1;
@@ -451,7 +490,8 @@ impl<S: Source> Tree<S> {
                 fixed::Kind::Setting(_) => S_IFREG | 0o644,
                 fixed::Kind::Text(_) | fixed::Kind::Line(_) | fixed::Kind::Number(_) => S_IFREG | 0o444,
             }),
-            Place::Folder(_) => S_IFDIR | 0o555,
+            Place::Folder(_) | Place::Container(_) => S_IFDIR | 0o555,
+            Place::ContainerFile(..) => S_IFREG | 0o444,
             Place::Descriptor(..) | Place::Namespace(..) => S_IFLNK | 0o777,
             Place::DescriptorInfo(..) => S_IFREG | 0o400,
             Place::File(_, index) => match ENTRIES[index].2 {
@@ -480,6 +520,10 @@ impl<S: Source> FileSystem for Tree<S> {
         let place = Place::of(node)?;
         let owner = match place {
             Place::Fixed(index) => self.fixed(index).map(|_| ProcessRecord::default())?,
+            Place::Container(number) | Place::ContainerFile(number, _) => {
+                let is_running = drvs::container_from(&mut self.source, number)? == Some(number);
+                is_running.then(ProcessRecord::default).ok_or(Errno::ESTALE)?
+            }
             _ => self.record(place.owner().ok_or(Errno::ESTALE)?)?,
         };
         let now_ns = self.source.real_time_ns();
@@ -488,7 +532,7 @@ impl<S: Source> FileSystem for Tree<S> {
             Place::Descriptor(_, descriptor) => S_IFLNK | self.link_permissions(owner.endpoint, descriptor)?,
             _ => self.mode_of(place),
         };
-        let is_private = !matches!(place, Place::Folder(_) | Place::Fixed(_) | Place::Descriptor(..));
+        let is_private = place.owner().is_some() && !matches!(place, Place::Folder(_) | Place::Descriptor(..));
         Ok(Attributes {
             node,
             mode,
@@ -508,6 +552,7 @@ impl<S: Source> FileSystem for Tree<S> {
             Place::Fixed(index) => self.lookup_fixed(index, name),
             Place::Folder(whose) => self.lookup_in_folder(whose, name),
             Place::File(whose, index) => self.lookup_in_entry(whose, index, name),
+            Place::Container(container) => self.lookup_in_container(container, name),
             _ => Err(Errno::ENOTDIR),
         }?;
         Ok(found.node())
@@ -662,13 +707,6 @@ fn has_one_user(process: &ProcessRecord) -> bool {
 /// The error of a name whose process, thread or file is gone. Lack of memory is not absence.
 fn not_found(error: Errno) -> Errno {
     if error == Errno::ENOMEM { error } else { Errno::ENOENT }
-}
-
-/// Parses a decimal number without leading zeros.
-fn number(name: &[u8]) -> Option<u32> {
-    let canonical = name == b"0" || name.first().is_some_and(|&digit| digit != b'0');
-    let digits = name.iter().all(u8::is_ascii_digit);
-    if canonical && digits { core::str::from_utf8(name).ok()?.parse().ok() } else { None }
 }
 
 #[cfg(test)]

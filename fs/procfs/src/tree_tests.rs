@@ -149,6 +149,14 @@ impl Source for Figures {
     fn kernel(&mut self) -> KernelInfo {
         KernelInfo { now_ns: 12_340_000_000, idle_ns: 10_000_000_000, tsc_hz: 2_596_000_000, ..KernelInfo::default() }
     }
+    fn m3ipc_text(&mut self, what: u64, container: u64) -> Result<Vec<u8>, Errno> {
+        self.answer(())?;
+        let exists = what < abi::m3ipc::TEXT_CONTAINER || [0, 31].contains(&container);
+        exists.then(|| format!("text {what} of {container}\n").into_bytes()).ok_or(Errno::ESRCH)
+    }
+    fn m3ipc_containers(&mut self) -> Result<u32, Errno> {
+        self.answer(1 | 1 << 31)
+    }
     fn ipc_objects(&mut self, kind: u64, first: u32, records: &mut [IpcRecord]) -> Result<usize, Errno> {
         if first > 3 {
             return self.answer(0);
@@ -320,8 +328,7 @@ fn threads_have_folders_of_their_own_and_show_the_priority_that_they_run_with() 
 #[test]
 fn a_directory_listed_in_pieces_is_complete_and_in_order() {
     let whole = list("", 100);
-    let in_folders = ["unix", "msg", "sem", "shm"];
-    let entries = crate::top::TOP.iter().skip(1).filter(|entry| !in_folders.contains(&entry.name())).count();
+    let entries = crate::top::TOP.iter().skip(1).filter(|entry| !entry.path().contains('/')).count();
     // The table has everything but ., .., sys and two processes.
     assert_eq!(whole.len(), entries + 5);
     assert_eq!(whole[whole.len() - 2..], ["7", "40"]);
@@ -617,4 +624,21 @@ fn a_link_of_a_descriptor_has_the_permissions_that_it_was_opened_with() {
         proc.attributes(node).unwrap().mode
     };
     assert_eq!(["0", "1", "2", "10"].map(mode), [0o500, 0o300, 0o700, 0].map(|permissions| S_IFLNK | permissions));
+}
+
+#[test]
+fn each_container_that_runs_has_a_folder_in_drvs() {
+    for at_once in [1, 100] {
+        assert_eq!(list("drvs", at_once), [".", "..", "info", "nodes", "VM0", "VM31"]);
+    }
+    assert_eq!(list("drvs/VM31", 2), [".", "..", "info", "procs", "stats"]);
+    assert_eq!(read("drvs/info"), "text 0 of 0\n");
+    assert_eq!(read("drvs/VM31/procs"), "text 3 of 31\n");
+    assert_eq!(walk("drvs/VM0/.."), walk("drvs"));
+    for absent in ["drvs/VM1", "drvs/VM01", "drvs/VM32", "drvs/VM", "drvs/31", "drvs/VM0/more"] {
+        assert_eq!(walk(absent), Err(Errno::ENOENT), "{absent}");
+    }
+    let mut proc = proc_over(Figures::new());
+    let ended = Place::Container(5).node();
+    assert_eq!(proc.attributes(ended).map(|_| ()), Err(Errno::ESTALE));
 }

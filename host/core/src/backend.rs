@@ -193,6 +193,8 @@ fn own_thread() -> i64 {
     rustix::thread::gettid().as_raw_nonzero().get().into()
 }
 
+pub use crate::skink::{receive_at_once, send_at_once, send_receive_at_once};
+
 /// `send`.
 ///
 /// # Errors

@@ -16,6 +16,13 @@ pub fn owner(pid: i32) -> Option<u32> {
     uids.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// Returns the effective capabilities of a process, a bit each.
+pub fn capabilities(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let digits = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap_or_default();
+    u64::from_str_radix(digits.trim(), 16).unwrap_or(0)
+}
+
 /// Returns a process's name: at most 15 bytes, and zeros.
 pub fn name(pid: i32) -> [u8; 16] {
     let mut name = [0; 16];

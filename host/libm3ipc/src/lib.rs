@@ -242,6 +242,7 @@ pub unsafe extern "C" fn mnx_getpriv(vm: c_int, endpoint: c_int, rights: *mut Pr
 }
 
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub unsafe extern "C" fn mnx_send_T(to: c_int, message: *mut Message, ms: c_long) -> c_int {
     // SAFETY: as the caller promises.
     unsafe { with_message(message, |message| backend::send(to, message, ms)) }
@@ -250,10 +251,16 @@ pub unsafe extern "C" fn mnx_send_T(to: c_int, message: *mut Message, ms: c_long
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mnx_send(to: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { mnx_send_T(to, message, FOREVER) }
+    unsafe {
+        if message.as_ref().is_some_and(|message| backend::send_at_once(to, message)) {
+            return 0;
+        }
+        mnx_send_T(to, message, FOREVER)
+    }
 }
 
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub unsafe extern "C" fn mnx_receive_T(from: c_int, message: *mut Message, ms: c_long) -> c_int {
     // SAFETY: as the caller promises.
     unsafe { with_message(message, |_| backend::receive(from, ms)) }
@@ -262,10 +269,18 @@ pub unsafe extern "C" fn mnx_receive_T(from: c_int, message: *mut Message, ms: c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mnx_receive(from: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { mnx_receive_T(from, message, FOREVER) }
+    let Some(place) = (unsafe { message.as_mut() }) else { return Error::Fault.to_result() };
+    // It is kept where it costs no register.
+    place.source = from;
+    if backend::receive_at_once(from, place) {
+        return 0;
+    }
+    // SAFETY: as above.
+    unsafe { mnx_receive_T((*message).source, message, FOREVER) }
 }
 
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub unsafe extern "C" fn mnx_sendrec_T(peer: c_int, message: *mut Message, ms: c_long) -> c_int {
     // SAFETY: as the caller promises.
     unsafe { with_message(message, |message| backend::send_receive(peer, message, ms)) }
@@ -274,7 +289,14 @@ pub unsafe extern "C" fn mnx_sendrec_T(peer: c_int, message: *mut Message, ms: c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mnx_sendrec(peer: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { mnx_sendrec_T(peer, message, FOREVER) }
+    let Some(place) = (unsafe { message.as_mut() }) else { return Error::Fault.to_result() };
+    // The answer has this source. And it is kept where it costs no register.
+    place.source = peer;
+    if backend::send_receive_at_once(peer, place) {
+        return 0;
+    }
+    // SAFETY: as above.
+    unsafe { mnx_sendrec_T((*message).source, message, FOREVER) }
 }
 
 #[unsafe(no_mangle)]

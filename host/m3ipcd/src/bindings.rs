@@ -54,6 +54,13 @@ impl Broker {
         ended(endpoint.raw())
     }
 
+    /// Checks that the container admits the caller, if it says whom: others could not have connected.
+    pub fn check_joins(&self, caller: &Caller, vm: i64) -> Result<(), Error> {
+        let info = self.container(vm)?.info();
+        let may = info.admits(caller.uid, caller.gid, process::capabilities(caller.pid));
+        if may == Some(false) && !self.is_admin(caller) { Err(Error::NotPermitted) } else { Ok(()) }
+    }
+
     /// Checks that the caller may bind a process that is another one.
     fn check_pid(&self, caller: &Caller, pid: i32) -> Result<(), Error> {
         if pid <= 0 {
@@ -74,6 +81,7 @@ impl Broker {
     ) -> Result<Turn, Error> {
         self.container(vm)?.slot(number)?;
         self.check_pid(caller, pid)?;
+        self.check_joins(caller, vm)?;
         self.bind(vm, number, pid, is_repeated)
     }
 
@@ -91,6 +99,7 @@ impl Broker {
         if !process::has_thread(caller.pid, thread) {
             return Err(Error::BadPid);
         }
+        self.check_joins(caller, vm)?;
         let bindings = self.bindings_of(caller.pid);
         let of_thread = |(other, slot): &&(i32, Number)| {
             self.containers[other].board().occupant(*slot).is_some_and(|bound| bound.thread == thread)

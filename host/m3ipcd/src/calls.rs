@@ -68,7 +68,10 @@ impl Broker {
             Call::VmEnd => self.end_container(caller, int(first)?, is_repeated),
             Call::VmInfo => told(0, &self.container(first)?.info()),
             Call::VmDump => self.dump_container(first),
-            Call::Bind => self.bind(first, second, caller.pid, is_repeated),
+            Call::Bind => {
+                self.check_joins(caller, first)?;
+                self.bind(first, second, caller.pid, is_repeated)
+            }
             Call::LocalBind => self.bind_other(caller, first, int(second)?, third, is_repeated),
             Call::ThreadBind => self.bind_thread(caller, first, second, int(third)?, is_repeated),
             Call::RemoteBind => self.bind_remote(first, endpoint(second)?, int(third)?, &request.bytes),

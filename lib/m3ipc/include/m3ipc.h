@@ -368,6 +368,7 @@ M3IPC_STATIC_ASSERT(sizeof(message) == 64, "size of message");
 
 /* The state of a container. */
 #define VM_RUNNING 1
+#define VM_OPEN 2
 
 /* priv_level: what a process is. */
 #define USER_PRIV 0
@@ -425,7 +426,7 @@ M3IPC_STATIC_ASSERT(offsetof(drvs_usr_t, d_version) == 32, "drvs_usr.d_version")
 typedef struct VM_usr {
     /* Its number. */
     int vm_vmid;
-    /* Its state: VM_RUNNING, or 0. */
+    /* Its state: VM_RUNNING, or 0; and whether every user may join it: VM_OPEN. */
     int vm_flags;
     /* Slots for processes; 0 in vm_init for as many as the node allows, as for the other two. */
     int vm_nr_procs;
@@ -447,8 +448,14 @@ typedef struct VM_usr {
     char vm_name[16];
     /* The processors that its processes may use; 0 for all. */
     unsigned long vm_cpumask;
+    /* Who may join it besides root: processes of these users. 0 for none, as below. If nothing is said here, below, or by VM_OPEN, the back end's settings decide. */
+    unsigned int vm_uids[8];
+    /* Processes of these groups. */
+    unsigned int vm_gids[8];
+    /* Processes that have one of these capabilities of Linux, a bit each. */
+    unsigned long vm_capabilities;
 } VM_usr_t;
-M3IPC_STATIC_ASSERT(sizeof(VM_usr_t) == 64, "size of VM_usr");
+M3IPC_STATIC_ASSERT(sizeof(VM_usr_t) == 136, "size of VM_usr");
 M3IPC_STATIC_ASSERT(offsetof(VM_usr_t, vm_vmid) == 0, "VM_usr.vm_vmid");
 M3IPC_STATIC_ASSERT(offsetof(VM_usr_t, vm_flags) == 4, "VM_usr.vm_flags");
 M3IPC_STATIC_ASSERT(offsetof(VM_usr_t, vm_nr_procs) == 8, "VM_usr.vm_nr_procs");
@@ -461,6 +468,9 @@ M3IPC_STATIC_ASSERT(offsetof(VM_usr_t, vm_warnmsg) == 32, "VM_usr.vm_warnmsg");
 M3IPC_STATIC_ASSERT(offsetof(VM_usr_t, vm_bound) == 36, "VM_usr.vm_bound");
 M3IPC_STATIC_ASSERT(offsetof(VM_usr_t, vm_name) == 40, "VM_usr.vm_name");
 M3IPC_STATIC_ASSERT(offsetof(VM_usr_t, vm_cpumask) == 56, "VM_usr.vm_cpumask");
+M3IPC_STATIC_ASSERT(offsetof(VM_usr_t, vm_uids) == 64, "VM_usr.vm_uids");
+M3IPC_STATIC_ASSERT(offsetof(VM_usr_t, vm_gids) == 96, "VM_usr.vm_gids");
+M3IPC_STATIC_ASSERT(offsetof(VM_usr_t, vm_capabilities) == 128, "VM_usr.vm_capabilities");
 
 /* A process that is bound, or a free slot. */
 typedef struct proc_usr {

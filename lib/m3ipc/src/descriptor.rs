@@ -124,7 +124,7 @@ descriptors! {
     ContainerInfo = "VM_usr" {
         /// Its number.
         number: i32 = "vm_vmid",
-        /// Its state: VM_RUNNING, or 0.
+        /// Its state: VM_RUNNING, or 0; and whether every user may join it: VM_OPEN.
         flags: i32 = "vm_flags",
         /// Slots for processes; 0 in vm_init for as many as the node allows, as for the other two.
         processes: i32 = "vm_nr_procs",
@@ -146,6 +146,13 @@ descriptors! {
         name: Name = "vm_name",
         /// The processors that its processes may use; 0 for all.
         processors: u64 = "vm_cpumask",
+        /// Who may join it besides root: processes of these users. 0 for none, as below. If nothing is said here, below, or by VM_OPEN, the back
+        /// end's settings decide.
+        users: [u32; JOINERS] = "vm_uids",
+        /// Processes of these groups.
+        groups: [u32; JOINERS] = "vm_gids",
+        /// Processes that have one of these capabilities of Linux, a bit each.
+        capabilities: u64 = "vm_capabilities",
     }
     /// A process that is bound, or a free slot.
     ProcessInfo = "proc_usr" {
@@ -258,6 +265,12 @@ descriptors! {
 
 /// The state of a container: it has been initialised.
 pub const CONTAINER_RUNNING: i32 = 1;
+
+/// Every user may join the container.
+pub const CONTAINER_OPEN: i32 = 2;
+
+/// Users, and groups, that a container can name as those who may join it.
+pub const JOINERS: usize = 8;
 
 /// A bit of a state in C.
 pub struct Flag {

@@ -31,5 +31,6 @@ pub mod error;
 pub mod limits;
 pub mod message;
 pub mod rendezvous;
+pub mod report;
 pub mod rights;
 pub mod settings;

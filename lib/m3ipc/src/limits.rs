@@ -15,6 +15,9 @@ pub const PROCESSES: usize = SLOTS - TASKS;
 /// Slots of a container.
 pub const SLOTS: usize = 256;
 
+/// Bits of the index of a slot.
+pub const SLOT_BITS: u32 = SLOTS.ilog2();
+
 /// Slots below this number are for system processes: they keep their endpoint from one occupant to the next, and they may notify.
 pub const SYSTEM_PROCESSES: usize = 64;
 

@@ -28,6 +28,10 @@ pub const MESSAGE_BYTES: usize = HEAD_BYTES + PAYLOAD_WORDS * 8;
 /// Set in `kind` of a notification; the rest is the index of the source's slot.
 pub const NOTIFY: i32 = 0x1000;
 
+/// In Skink, types from here to 0x3fff_ffff are notifications that members exchange by the kernel's primitives: the index of the source's slot is
+/// added, and the first word is the value. Messages of programs with such types go through the server.
+pub const DIRECT_NOTIFICATIONS: i32 = 0x3fff_ff00;
+
 impl Message {
     /// Returns the message that tells of a notification, in layout 9: the value that was notified with, and when.
     pub fn notification(source: crate::endpoint::Endpoint, index: usize, value: u64, time_ns: u64) -> Message {

@@ -1,7 +1,7 @@
 //! What `drvs_init` and `vm_init` may ask for.
 
 use crate::{
-    descriptor::{CONTAINER_RUNNING, ContainerInfo, DrvsInfo, Name, name},
+    descriptor::{CONTAINER_OPEN, CONTAINER_RUNNING, ContainerInfo, DrvsInfo, Name, name},
     error::Error,
     limits::{CONTAINERS, MAX_COPY, NODES, PROCESSES, SYSTEM_PROCESSES, TASKS, VERSION},
 };
@@ -77,10 +77,26 @@ impl ContainerInfo {
             name: name(text)?,
             nodes,
             node_count: nodes.count_ones() as i32,
-            flags: CONTAINER_RUNNING,
+            flags: CONTAINER_RUNNING | (self.flags & CONTAINER_OPEN),
             bound: 0,
             ..self
         })
+    }
+}
+
+impl ContainerInfo {
+    /// Whether a process with these effective ids and capabilities may join. `None`: the container does not say, and the back end's settings
+    /// decide.
+    pub fn admits(&self, user: u32, group: u32, capabilities: u64) -> Option<bool> {
+        let names = |set: &[u32], id: u32| id != 0 && set.contains(&id);
+        let says_nothing = self.users.iter().chain(&self.groups).all(|id| *id == 0) && self.capabilities == 0;
+        if user == 0 || self.flags & CONTAINER_OPEN != 0 {
+            return Some(true);
+        }
+        if says_nothing {
+            return None;
+        }
+        Some(names(&self.users, user) || names(&self.groups, group) || self.capabilities & capabilities != 0)
     }
 }
 
@@ -104,6 +120,27 @@ mod tests {
         ] {
             assert_eq!(wrong.accepted(node), Err(Error::Range));
         }
+    }
+
+    #[test]
+    fn who_may_join_is_said_by_user_group_or_capability() {
+        let silent = ContainerInfo { number: 3, name: OWN_NODE, ..ContainerInfo::default() };
+        assert_eq!([0, 5].map(|user| silent.admits(user, 0, !0)), [Some(true), None]);
+        let mut says = ContainerInfo { capabilities: 1 << 21, ..silent };
+        (says.users[7], says.groups[0]) = (1000, 50);
+        for (user, group, capabilities, may) in [
+            (0, 0, 0, true),
+            (1000, 1000, 0, true),
+            (1001, 50, 0, true),
+            (1001, 1001, 1 << 21, true),
+            (1001, 0, !(1 << 21), false),
+            (50, 1000, 0, false),
+        ] {
+            assert_eq!(says.admits(user, group, capabilities), Some(may), "{user} {group} {capabilities:#x}");
+        }
+        let open = ContainerInfo { flags: CONTAINER_OPEN, ..says }.accepted(&DrvsInfo::LARGEST, 0).unwrap();
+        assert_eq!((open.admits(7, 7, 0), open.flags), (Some(true), CONTAINER_OPEN | CONTAINER_RUNNING));
+        assert_eq!(says.accepted(&DrvsInfo::LARGEST, 0).unwrap().users, says.users);
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Size {
     }
 
     /// Parts of equal size, and no notes.
-    const fn equal(parts: usize, part_bytes: usize) -> Size {
+    pub const fn equal(parts: usize, part_bytes: usize) -> Size {
         Size { parts, part_bytes, small_parts: 0, small_part_bytes: 0, notes: 0 }
     }
 }

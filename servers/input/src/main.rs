@@ -44,7 +44,7 @@ const PART_BYTES: usize = 4608;
 /// Changes when the bytes of a part change their meaning.
 const LAYOUT: u64 = 1;
 /// `keep_bytes` of the system file is at least this.
-const SIZE: Size = Size { parts: PARTS, part_bytes: PART_BYTES, small_parts: 0, small_part_bytes: 0, notes: 0 };
+const SIZE: Size = Size::equal(PARTS, PART_BYTES);
 
 fn main(start: sys::Start) {
     let keep = Keep::take(SIZE.bytes()).expect("preserved memory is taken once");

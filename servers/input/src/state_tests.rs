@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use sys::keep::Keep;
 
-const SIZE: Size = Size { parts: PARTS, part_bytes: crate::PART_BYTES, notes: 0 };
+const SIZE: Size = Size::equal(PARTS, crate::PART_BYTES);
 const BUFFER: GrantId = GrantId(7);
 const KEY_A: u16 = 30;
 

@@ -6,10 +6,13 @@ use crate::system::{Identity, System};
 use crate::threads::{Doing, Place, Wait};
 use abi::Endpoint;
 use abi::endpoint::APPLICATIONS_BIT;
-use m3ipc::descriptor::misc;
+use m3ipc::descriptor::{ContainerInfo, misc};
 use m3ipc::endpoint::{Endpoint as Name, Number};
 use m3ipc::error::Error;
 use m3ipc::rendezvous::Place as Where;
+
+/// How often refusals are logged.
+const LOG_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// Root, or this user, may bind a process of the user.
 fn may_bind(caller: &Identity, other: &Identity) -> bool {
@@ -29,6 +32,7 @@ impl<S: System> M3ipc<S> {
             _ => {}
         }
         let thread = if kind == Kind::Thread { caller.thread } else { process.thread };
+        self.check_joins(container, &process, &process)?;
         self.bind(container as u8, number, thread, &process, kind)
     }
 
@@ -43,19 +47,53 @@ impl<S: System> M3ipc<S> {
     pub fn bind_other(&mut self, caller: &Caller, container: i32, pid: i32, number: i32) -> Handled {
         self.node.id()?;
         let number = self.slot(container, number)?;
-        let process = self.process_to_bind(caller, pid)?;
+        let process = self.process_to_bind(caller, container, pid)?;
         self.bind(container as u8, number, process.thread, &process, Kind::Process)
     }
 
-    /// The process with this pid, which is not bound yet and which the caller may bind.
-    fn process_to_bind(&mut self, caller: &Caller, pid: i32) -> Result<Identity, Error> {
+    /// Checks that `asking` may let a process join a container: root may let everybody, other users whom the container, or else the system file,
+    /// names, as long as they do not fill it.
+    fn check_joins(&mut self, container: i32, asking: &Identity, process: &Identity) -> Result<(), Error> {
+        if asking.user == 0 {
+            return Ok(());
+        }
+        let Identity { user, group, capabilities, pid, .. } = *process;
+        let admits = |info: &ContainerInfo| info.admits(user, group, capabilities);
+        let by_default = admits(&self.defaults).unwrap_or(false);
+        let owner = self.container(container)?;
+        let of_user = owner.members.iter().filter(|(_, member)| member.user == user).count();
+        let error = match admits(&owner.info).unwrap_or(by_default) {
+            false => Error::NotPermitted,
+            true if of_user >= owner.user_slots() => Error::ResourceBusy,
+            true => return Ok(()),
+        };
+        self.log_refusal(format_args!(
+            "binding of pid {pid}, user {user}, in container {container} refused: {error:?}"
+        ));
+        Err(error)
+    }
+
+    /// Logs, at most once a second.
+    fn log_refusal(&mut self, line: core::fmt::Arguments) {
+        let now_ns = self.system.now_ns();
+        if now_ns >= self.next_log_ns {
+            self.next_log_ns = now_ns + LOG_INTERVAL_NS;
+            self.system.log(line);
+        }
+    }
+
+    /// The process with this pid, which is not bound yet and which the caller may bind in a container.
+    fn process_to_bind(&mut self, caller: &Caller, container: i32, pid: i32) -> Result<Identity, Error> {
         let asking = self.identity(caller.thread)?;
         let process = if pid > 0 { self.system.enroll(caller.thread, pid)? } else { return Err(Error::BadPid) };
         if !may_bind(&asking, &process) {
             return Err(Error::NotPermitted);
         }
-        let is_bound = self.threads.get(process.thread).is_some_and(|thread| thread.place.is_some());
-        if is_bound { Err(Error::BindType) } else { Ok(process) }
+        if self.threads.get(process.thread).is_some_and(|thread| thread.place.is_some()) {
+            return Err(Error::BindType);
+        }
+        self.check_joins(container, &asking, &process)?;
+        Ok(process)
     }
 
     fn bind(&mut self, container: u8, number: Number, thread: Endpoint, process: &Identity, kind: Kind) -> Handled {
@@ -65,7 +103,7 @@ impl<S: System> M3ipc<S> {
             (Kind::Thread, Some(leader)) if leader.container == container => machine.bind_thread(number, leader.number),
             (Kind::Thread, _) => Err(Error::GroupLeader),
         })??;
-        self.admit(Place { container, number }, name, Member::of(thread, process.pid, kind))
+        self.admit(Place { container, number }, name, Member::of(thread, process, kind))
     }
 
     /// A slot of the rendezvous is occupied: by this member.
@@ -76,6 +114,8 @@ impl<S: System> M3ipc<S> {
             known.was_in |= 1 << place.container;
             known.place = Some(place);
         }
+        self.bindings += 1;
+        member.binding = self.bindings;
         let owner = self.container_of(place)?;
         owner.members.set(place.number, Some(member));
         let row = owner.row();
@@ -103,15 +143,15 @@ impl<S: System> M3ipc<S> {
         self.identity(caller.thread)?.check_root()?;
         let text = self.read(caller, text)?;
         let place = self.other_node(container, node)?;
-        let member = Member { name: text, ..Member::of(Endpoint::NONE, -1, Kind::Process) };
+        let member = Member { name: text, ..Member::of(Endpoint::NONE, &Identity::NOBODY, Kind::Process) };
         self.bind_as(container as u8, Name::from_raw(name), place, member)
     }
 
     /// `bkupbind`: a process of this node stands by for one of another.
     pub fn bind_backup(&mut self, caller: &Caller, container: i32, pid: i32, name: i32, node: i32) -> Handled {
         let place = self.other_node(container, node)?;
-        let process = self.process_to_bind(caller, pid)?;
-        let member = Member { flags: misc::RMTBACKUP, ..Member::of(process.thread, process.pid, Kind::Process) };
+        let process = self.process_to_bind(caller, container, pid)?;
+        let member = Member { flags: misc::RMTBACKUP, ..Member::of(process.thread, &process, Kind::Process) };
         self.bind_as(container as u8, Name::from_raw(name), place, member)
     }
 
@@ -119,8 +159,8 @@ impl<S: System> M3ipc<S> {
     pub fn bind_replica(&mut self, caller: &Caller, container: i32, pid: i32, name: i32) -> Handled {
         self.node.id()?;
         self.container(container)?;
-        let process = self.process_to_bind(caller, pid)?;
-        let member = Member { flags: misc::REPLICATED, ..Member::of(process.thread, process.pid, Kind::Process) };
+        let process = self.process_to_bind(caller, container, pid)?;
+        let member = Member { flags: misc::REPLICATED, ..Member::of(process.thread, &process, Kind::Process) };
         self.bind_as(container as u8, Name::from_raw(name), Where::Here, member)
     }
 
@@ -236,9 +276,8 @@ impl<S: System> M3ipc<S> {
             self.system.join(member.thread, APPLICATIONS_BIT);
             self.system.notify(member.thread);
         }
-        for known in self.threads.iter_mut().filter(|known| known.place == Some(place)) {
-            known.place = None;
-        }
+        self.threads.for_each(|known| known.place = known.place.filter(|of| *of != place));
+        self.warn_of(place, Name::from_raw(member.warn));
         let is_awaited = |known: &crate::threads::Thread| match known.doing {
             Doing::Waiting(Wait::UnboundOf(of, awaited)) => of == container && awaited == name,
             _ => false,
@@ -248,8 +287,19 @@ impl<S: System> M3ipc<S> {
         }
     }
 
-    /// Some thread has ended, or its call was ended by a signal: looks which ones.
+    /// Notifies whom `priv_warn` of a process names of its end, in its name.
+    fn warn_of(&mut self, ended: Place, whom: Name) {
+        if whom == Name::NONE {
+            return;
+        }
+        // It may be nobody, or know already.
+        let _ = self.with(ended.container, |machine, finish| machine.notify_of(ended.number, whom, true, finish));
+        self.tell_direct(ended.container, whom);
+    }
+
+    /// Some thread has ended, its call was ended by a signal, or its process is another user's now: looks which ones.
     pub fn look_for_ends(&mut self) {
+        self.threads.for_each(|known| known.process = None);
         while let Some(thread) = self.next_ended() {
             self.forget(thread);
         }

@@ -1,6 +1,6 @@
 //! A container: its rendezvous, and who its members are.
 
-use crate::system::System;
+use crate::system::{Identity, System};
 use crate::threads::{Doing, Outcome, Place, Threads, Wait};
 use abi::Endpoint;
 use abi::endpoint::{APPLICATIONS_BIT, FIRST_CONTAINER};
@@ -30,6 +30,8 @@ pub struct Member {
     pub caller: Endpoint,
     /// Its process.
     pub pid: i32,
+    /// Its user, when it was bound.
+    pub user: u32,
     /// How it was bound.
     pub kind: Kind,
     /// It sends and receives by the kernel's primitives.
@@ -48,6 +50,8 @@ pub struct Member {
     pub sent: u64,
     /// Where its library counts the messages that it sends by primitives; 0: nowhere.
     pub counter: u64,
+    /// Number of this binding.
+    pub binding: u64,
     /// Copies that it has asked for.
     pub copies: u64,
     /// Bits of `misc`.
@@ -58,11 +62,12 @@ pub struct Member {
 
 impl Member {
     /// A process that has just been bound, and is not direct.
-    pub fn of(thread: Endpoint, pid: i32, kind: Kind) -> Member {
+    pub fn of(thread: Endpoint, process: &Identity, kind: Kind) -> Member {
         Member {
             thread,
             caller: thread,
-            pid,
+            pid: process.pid,
+            user: process.user,
             kind,
             is_direct: false,
             ended_by: None,
@@ -72,6 +77,7 @@ impl Member {
             kept: (!0, 0),
             sent: 0,
             counter: 0,
+            binding: 0,
             copies: 0,
             flags: 0,
             name: [0; 16],
@@ -129,6 +135,16 @@ impl Container {
     pub fn new(number: u8, info: ContainerInfo) -> Result<Container, Error> {
         let members = sys::fallible::filled(None, SLOTS).map_err(|_| Error::NoMemory)?;
         Ok(Container { number, info, machine: Rendezvous::new(), members: Members(members) })
+    }
+
+    /// How many slots a user who is not root may have: half of them, so that nobody fills the container.
+    pub fn user_slots(&self) -> usize {
+        (self.info.processes + self.info.tasks) as usize / 2
+    }
+
+    /// What it is, as descriptors tell it.
+    pub fn describe(&self) -> ContainerInfo {
+        ContainerInfo { bound: self.members.iter().count() as i32, ..self.info }
     }
 
     /// The kernel's row of its members.

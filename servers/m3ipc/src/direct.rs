@@ -8,7 +8,7 @@ use abi::m3ipc::own;
 use m3ipc::call::Call;
 use m3ipc::endpoint::Endpoint as Name;
 use m3ipc::error::Error;
-use m3ipc::limits::FOREVER;
+use m3ipc::limits::{FOREVER, SLOT_BITS};
 use m3ipc::rendezvous::Activity;
 
 impl<S: System> M3ipc<S> {
@@ -29,11 +29,12 @@ impl<S: System> M3ipc<S> {
     }
 
     fn mode(&mut self, caller: &Caller, place: Place, counter: u64) -> Handled {
-        let is_direct = self.is_direct(caller, place)?;
-        if is_direct {
-            self.member(place)?.counter = counter;
+        if !self.is_direct(caller, place)? {
+            return Ok(Step::Done(0));
         }
-        Ok(Step::Done(is_direct.into()))
+        let member = self.member(place)?;
+        member.counter = counter;
+        Ok(Step::Done((member.binding << SLOT_BITS | place.number.index() as u64) as i64))
     }
 
     fn is_direct(&mut self, caller: &Caller, place: Place) -> Result<bool, Error> {
@@ -63,11 +64,15 @@ impl<S: System> M3ipc<S> {
         if !self.is_direct(caller, place)? {
             return Ok(Step::Done(own::REDO as i64));
         }
-        if messages_only {
+        let step = if messages_only {
             self.receive_request(caller, address, 0)
         } else {
             self.receive(caller, from.raw(), address, 0)
-        }
+        }?;
+        let has_more =
+            self.member(place)?.undelivered.is_some() || self.container_of(place)?.machine.may_have_more(place.number);
+        // What is noted for a call that is made again is 0: then the caller looks once more.
+        Ok(if step == Step::Done(0) && !has_more { Step::Done(own::LAST as i64) } else { step })
     }
 
     fn resume(&mut self, caller: &Caller, place: Place, call: u64, name: Name, address: u64) -> Handled {

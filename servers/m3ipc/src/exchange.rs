@@ -158,7 +158,7 @@ impl<S: System> M3ipc<S> {
     }
 
     /// A member that uses primitives is to look what is there for it.
-    fn tell_direct(&mut self, container: u8, to: Name) {
+    pub fn tell_direct(&mut self, container: u8, to: Name) {
         let Some(owner) = self.containers.iter().find(|owner| owner.number == container) else { return };
         let number = owner.machine.locate(to).ok();
         if let Some(member) = number.and_then(|number| owner.members.get(number)).filter(|member| member.is_direct) {
@@ -186,10 +186,10 @@ impl<S: System> M3ipc<S> {
         let thread = |number| container.members.get(number).map(|member: &Member| member.thread).ok_or(Error::NotBound);
         let (source, target) = (thread(from_slot)?, thread(to_slot)?);
         if place.number != from_slot && place.number != to_slot {
-            system.enroll(caller.thread, 0)?.check_root()?;
+            self.identity(caller.thread)?.check_root()?;
         }
         if bytes > 0 {
-            system.copy((source, from.1), (target, to.1), bytes as u64).map_err(|_| Error::AddressNotAvailable)?;
+            self.system.copy((source, from.1), (target, to.1), bytes as u64).map_err(|_| Error::AddressNotAvailable)?;
         }
         self.member(place)?.copies += 1;
         Ok(Step::Done(bytes.into()))

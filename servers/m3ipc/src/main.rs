@@ -8,7 +8,7 @@
 //! Its state is in retained memory (ADR 74): programs whose calls it held notice a delay. It waits for pm.
 //!
 //! Reading order: `server` (a call and its handler), `threads`, `container` (what it knows), then by topic `node`, `binding`, `exchange`,
-//! `direct`, `rights`; `recovery` after a death. Everything but `native` runs on the host against a made-up `System`.
+//! `direct`, `rights`, `files`; `recovery` after a death. Everything but `native` runs on the host against a made-up `System`.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
@@ -19,6 +19,8 @@ mod binding;
 mod container;
 mod direct;
 mod exchange;
+mod files;
+mod joins;
 mod native;
 mod node;
 mod recovery;
@@ -51,8 +53,11 @@ impl Service for server::M3ipc<native::Native> {
     }
 }
 
-fn main(_: sys::Start) {
+fn main(start: sys::Start) {
     let (server, is_second_life) = recover::retained::state(|| server::M3ipc::new(native::Native));
+    server.defaults = joins::parse(start.arguments, |word| {
+        sys::log!("argument {word} ignored: not any, uid=N, gid=N or capability=N")
+    });
     if is_second_life {
         server.recover();
     }

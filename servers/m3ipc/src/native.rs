@@ -4,7 +4,7 @@ use crate::system::{Identity, Native as State, System};
 use abi::endpoint::slot;
 use abi::info::state;
 use abi::pm::{Enroll, Signal};
-use abi::{Endpoint, Errno, Message};
+use abi::{Endpoint, Errno, GrantId, Message};
 use m3ipc::error::Error;
 use sys::{copy, info, ipc, thread, time};
 
@@ -62,13 +62,18 @@ impl System for Native {
     fn enroll(&mut self, process: Endpoint, pid: i32) -> Result<Identity, Error> {
         let request = Enroll { process, pid: pid as u64 };
         let reply = ipc::call(Endpoint::current(slot::PM), &request.message()).map_err(|_| Error::BadPid)?;
-        let (thread, pid, ids) = Enroll::results(&reply).map_err(|_| Error::BadPid)?;
-        Ok(Identity { thread: Endpoint(thread as u32), pid: pid as i32, user: ids as u32 })
+        let (thread, pid, ids, capabilities) = Enroll::results(&reply).map_err(|_| Error::BadPid)?;
+        let (user, group) = (ids as u32, (ids >> 32) as u32);
+        Ok(Identity { thread: Endpoint(thread as u32), pid: pid as i32, user, group, capabilities })
     }
 
     fn signal(&mut self, pid: i32, signal: u64) {
         // A process that has ended meanwhile needs none.
         let _ = ipc::call(Endpoint::PM, &Signal { pid: pid as u64, signal }.message());
+    }
+
+    fn write_grant(&mut self, to: Endpoint, grant: GrantId, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+        copy::to_grant(to, grant, offset, bytes)
     }
 
     fn now_ns(&mut self) -> u64 {

@@ -36,6 +36,11 @@ impl Node {
         self.id.ok_or(Error::NotInitialised)
     }
 
+    /// What it was initialised with.
+    pub fn limits(&self) -> &DrvsInfo {
+        &self.limits
+    }
+
     /// The most bytes of a copy.
     pub fn max_copy(&self) -> i32 {
         self.limits.max_copy
@@ -129,8 +134,7 @@ impl<S: System> M3ipc<S> {
 
     /// `getvminfo`.
     pub fn tell_container(&mut self, caller: &Caller, number: i32, address: u64) -> Handled {
-        let container = self.container(number)?;
-        let info = ContainerInfo { bound: container.members.iter().count() as i32, ..container.info };
+        let info = self.container(number)?.describe();
         self.system.write(caller.thread, address, info.as_bytes())?;
         Ok(Step::Done(0))
     }
@@ -150,19 +154,23 @@ impl<S: System> M3ipc<S> {
     /// `getnodeinfo`.
     pub fn tell_other_node(&mut self, caller: &Caller, id: i32, address: u64) -> Handled {
         let own = self.node.id()?;
-        let id = node_number(id)?;
+        let info = self.describe_node(own, node_number(id)?);
+        self.system.write(caller.thread, address, info.as_bytes())?;
+        Ok(Step::Done(0))
+    }
+
+    /// What is known of a node. `own`: this one's number.
+    pub fn describe_node(&self, own: u8, id: u8) -> NodeInfo {
         let is_in = |container: &&Container| container.info.nodes & 1 << id != 0;
         let containers = self.containers.iter().filter(is_in).fold(0, |bits, container| bits | 1 << container.number);
-        let info = NodeInfo {
+        NodeInfo {
             number: id.into(),
             flags: if id == own { node::ATTACHED } else { 0 },
             proxies: Name::NONE.raw(),
             containers,
             name: if id == own { OWN_NODE } else { [0; 16] },
             ..NodeInfo::default()
-        };
-        self.system.write(caller.thread, address, info.as_bytes())?;
-        Ok(Step::Done(0))
+        }
     }
 
     /// `add_node`.

@@ -12,17 +12,18 @@ impl<S: System> M3ipc<S> {
     /// Makes the predecessor's tables consistent.
     pub fn recover(&mut self) {
         self.node.alarm_ns = 0;
+        self.threads.recover();
         while let Some(place) = self.half_bound() {
             self.vacate(place.container, place.number);
         }
         let M3ipc { threads, containers, .. } = self;
-        for known in threads.iter_mut() {
+        threads.for_each(|known| {
             let is_bound = |place: Place| {
                 let container = containers.iter().find(|container| container.number == place.container);
                 container.is_some_and(|container| container.members.get(place.number).is_some())
             };
             known.place = known.place.filter(|place| is_bound(*place));
-        }
+        });
         self.threads.deadlines_passed();
         self.look_for_ends();
     }

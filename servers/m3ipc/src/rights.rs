@@ -78,7 +78,7 @@ impl<S: System> M3ipc<S> {
     }
 
     /// Describes the process in a slot.
-    fn describe(&mut self, container: u8, slot: Number, node: u8) -> Option<ProcessInfo> {
+    pub fn describe(&mut self, container: u8, slot: Number, node: u8) -> Option<ProcessInfo> {
         let M3ipc { system, containers, .. } = self;
         let container = containers.iter().find(|one| one.number == container)?;
         let member = container.members.get(slot)?;

@@ -8,6 +8,7 @@ use abi::message::REPEATED;
 use abi::{Endpoint, Errno, Message};
 use alloc::vec::Vec;
 use m3ipc::call::Call;
+use m3ipc::descriptor::ContainerInfo;
 use m3ipc::endpoint::{Endpoint as Name, Number};
 use m3ipc::error::Error;
 use m3ipc::message::Message as Packet;
@@ -50,17 +51,34 @@ pub struct M3ipc<S> {
     pub node: crate::node::Node,
     pub threads: Threads,
     pub containers: Vec<Container>,
+    /// How often something was bound.
+    pub bindings: u64,
+    /// Who may join containers that do not say it themselves.
+    pub defaults: ContainerInfo,
+    /// When a refusal may be logged again.
+    pub next_log_ns: u64,
 }
 
 impl<S: System> M3ipc<S> {
     /// A node that has not been initialised.
     pub fn new(system: S) -> M3ipc<S> {
-        M3ipc { system, node: crate::node::Node::new(), threads: Threads::new(), containers: Vec::new() }
+        M3ipc {
+            system,
+            node: crate::node::Node::new(),
+            threads: Threads::new(),
+            containers: Vec::new(),
+            bindings: 0,
+            defaults: ContainerInfo::default(),
+            next_log_ns: 0,
+        }
     }
 
     /// Handles a message. Programs can send Linux calls only.
     pub fn handle(&mut self, message: &Message) -> SyncStep<Message> {
-        if message.label != abi::m3ipc::SYSTEM_CALL || !message.source.is_application() {
+        if !message.source.is_application() {
+            return SyncStep::Done(self.tell_files(message));
+        }
+        if message.label != abi::m3ipc::SYSTEM_CALL {
             return SyncStep::Done(message.reply(Err(Errno::ENOSYS)));
         }
         if self.threads.predecessor(message.source).is_some() {
@@ -192,7 +210,14 @@ impl<S: System> M3ipc<S> {
     /// # Errors
     /// `BadPid`: it has ended.
     pub fn identity(&mut self, thread: Endpoint) -> Result<Identity, Error> {
-        self.system.enroll(thread, 0)
+        if let Some(process) = self.threads.get(thread).and_then(|known| known.process) {
+            return Ok(process);
+        }
+        let process = self.system.enroll(thread, 0)?;
+        if let Some(known) = self.threads.get_mut(thread) {
+            known.process = Some(process);
+        }
+        Ok(process)
     }
 
     /// The container with this number.

@@ -1,6 +1,6 @@
 //! The world around m3ipc, as a trait, so that all else runs on the host.
 
-use abi::Endpoint;
+use abi::{Endpoint, Errno, GrantId};
 use m3ipc::error::Error;
 
 /// What a thread does by the kernel's primitives.
@@ -25,9 +25,16 @@ pub struct Identity {
     pub pid: i32,
     /// Its effective user.
     pub user: u32,
+    /// Its effective group.
+    pub group: u32,
+    /// Its effective capabilities (`abi::CapabilitySet`).
+    pub capabilities: u64,
 }
 
 impl Identity {
+    /// A process of another node.
+    pub const NOBODY: Identity = Identity { thread: Endpoint::NONE, pid: -1, user: 0, group: 0, capabilities: 0 };
+
     /// # Errors
     /// `NotPermitted`: it is not root's.
     pub fn check_root(&self) -> Result<(), Error> {
@@ -57,6 +64,8 @@ pub trait System {
     fn enroll(&mut self, thread: Endpoint, pid: i32) -> Result<Identity, Error>;
     /// Sends a signal to a process.
     fn signal(&mut self, pid: i32, signal: u64);
+    /// Copies into a grant of a service.
+    fn write_grant(&mut self, to: Endpoint, grant: GrantId, offset: u64, bytes: &[u8]) -> Result<(), Errno>;
     /// Monotonic time.
     fn now_ns(&mut self) -> u64;
     /// One alarm at this time; 0: none.

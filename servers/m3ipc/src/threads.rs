@@ -1,5 +1,6 @@
 //! What m3ipc knows of each thread that has called it: where it is bound, and how far its call came.
 
+use crate::system::Identity;
 use abi::Endpoint;
 use abi::endpoint::{SERVICE_SLOTS, SLOTS};
 use alloc::vec::Vec;
@@ -59,6 +60,8 @@ pub struct Thread {
     pub endpoint: Endpoint,
     /// Where it is bound, or the thread whose endpoint it shares.
     pub place: Option<Place>,
+    /// Its process as pm has last told: pm tells when that changes.
+    pub process: Option<Identity>,
     /// The containers that it has been in, a bit each.
     pub was_in: u32,
     /// Number of its last call, by the kernel's count of its Linux calls.
@@ -73,6 +76,7 @@ impl Thread {
     const NONE: Thread = Thread {
         endpoint: Endpoint::NONE,
         place: None,
+        process: None,
         was_in: 0,
         serial: u64::MAX,
         doing: Doing::Nothing,
@@ -83,6 +87,9 @@ impl Thread {
 /// All threads, by slot.
 pub struct Threads {
     all: Vec<Thread>,
+    /// Indexes of the entries in use, in no order, and how many these are: most are not, and searches are many.
+    known: Vec<u16>,
+    count: usize,
     /// No thread has a deadline before this time; 0: none has one.
     next_deadline_ns: u64,
 }
@@ -94,7 +101,8 @@ impl Threads {
     /// When there is no memory for the table, at the start.
     pub fn new() -> Threads {
         let all = sys::fallible::filled(Thread::NONE, THREADS).expect("memory for all threads");
-        Threads { all, next_deadline_ns: 0 }
+        let known = sys::fallible::filled(0, THREADS).expect("memory for all threads");
+        Threads { all, known, count: 0, next_deadline_ns: 0 }
     }
 
     fn index(thread: Endpoint) -> Option<usize> {
@@ -119,8 +127,13 @@ impl Threads {
 
     /// Returns the entry of a thread, a new one if it is not known.
     pub fn enter(&mut self, thread: Endpoint) -> Option<&mut Thread> {
-        let known = self.all.get_mut(Self::index(thread)?)?;
+        let index = Self::index(thread)?;
+        let known = self.all.get_mut(index)?;
         if known.endpoint != thread {
+            if known.endpoint == Endpoint::NONE {
+                self.known[self.count] = index as u16;
+                self.count += 1;
+            }
             *known = Thread { endpoint: thread, ..Thread::NONE };
         }
         Some(known)
@@ -130,12 +143,17 @@ impl Threads {
     pub fn remove(&mut self, thread: Endpoint) {
         if let Some(known) = self.get_mut(thread) {
             *known = Thread::NONE;
+            let is_it = |index: &u16| Self::index(thread) == Some(usize::from(*index));
+            if let Some(at) = self.known[..self.count].iter().position(is_it) {
+                self.count -= 1;
+                self.known.swap(at, self.count);
+            }
         }
     }
 
     /// The threads that are known.
     pub fn iter(&self) -> impl Iterator<Item = &Thread> {
-        self.all.iter().filter(|known| known.endpoint != Endpoint::NONE)
+        self.known[..self.count].iter().map(|index| &self.all[usize::from(*index)])
     }
 
     /// The first thread of which this is true.
@@ -143,9 +161,21 @@ impl Threads {
         self.iter().find(|known| is_it(known)).copied()
     }
 
-    /// As [`Threads::iter`].
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
-        self.all.iter_mut().filter(|known| known.endpoint != Endpoint::NONE)
+    /// Changes all threads that are known.
+    pub fn for_each(&mut self, mut change: impl FnMut(&mut Thread)) {
+        for index in &self.known[..self.count] {
+            change(&mut self.all[usize::from(*index)]);
+        }
+    }
+
+    /// A predecessor may have died while it changed the list: makes it anew.
+    pub fn recover(&mut self) {
+        self.count = 0;
+        for (index, _) in self.all.iter().enumerate().filter(|(_, known)| known.endpoint != Endpoint::NONE) {
+            self.known[self.count] = index as u16;
+            self.count += 1;
+        }
+        self.for_each(|known| known.process = None);
     }
 
     /// Limits the wait of a thread; 0: not any more.
@@ -164,7 +194,7 @@ impl Threads {
 
     /// The deadlines before this time are taken care of.
     pub fn deadlines_passed(&mut self) {
-        let deadlines = self.all.iter().map(|known| known.deadline_ns).filter(|&deadline| deadline != 0);
+        let deadlines = self.iter().map(|known| known.deadline_ns).filter(|&deadline| deadline != 0);
         self.next_deadline_ns = deadlines.min().unwrap_or(0);
     }
 }

@@ -50,7 +50,7 @@ impl<S: System> Programs<S> {
         self.read_words::<1>(t, address).map(|[word]| word)
     }
 
-    /// Tells m3ipc that a thread has ended, or that its call was ended.
+    /// Tells m3ipc that a thread has ended, that its call was ended, or that its process has other credentials.
     pub fn tell_m3ipc(&mut self) {
         if let Some(m3ipc) = self.m3ipc {
             self.system.notify(Endpoint::current(m3ipc.slot()));

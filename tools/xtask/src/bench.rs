@@ -1,7 +1,7 @@
 //! `./skink bench`: runs the benchmarks under `--icount` and prints their tables of ticks.
 //!
-//! A benchmark is a C program user/bench/NAME.c or a script tests/bench/NAME.sh. Each runs in a guest of
-//! its own, which has no other benchmark's files in it: programs on the ramdisk system, scripts, with those of user/trials
+//! A benchmark is a C program user/bench/NAME.c, a script tests/bench/NAME.sh, or host/bench/rows.c, which runs on every back end of M3-IPC.
+//! Each runs in a guest of its own, which has no other benchmark's files in it: programs on the ramdisk system, scripts, with those of user/trials
 //! that they name, on the one that their line `#: system NAME` names. A script NAME.com2 beside it runs here meanwhile, at the other end
 //! of the guest's second serial line. What it prints is the table; the same input gives the same
 //! numbers, on any machine.
@@ -11,6 +11,7 @@ use crate::c_programs::{self, CProgram};
 use crate::cli::RAMDISK_SYSTEM;
 use crate::guest::{Guest, Job};
 use crate::machine::Screen;
+use crate::m3ipc_programs;
 use crate::process::tail;
 use crate::second_line::SecondLine;
 use crate::test::case;
@@ -24,6 +25,9 @@ use std::path::Path;
 
 /// How much of the console is shown of a failure.
 const SHOWN_LINES: usize = 20;
+
+/// The benchmark of M3-IPC.
+const M3IPC: &str = "m3ipc";
 
 /// What is measured in several machines, and written into docs/.
 const EXPERIMENTS: [(&str, fn(&Workspace) -> Result<()>); 4] = [
@@ -53,7 +57,7 @@ struct Benchmark {
 /// # Errors
 /// When there is none of that name, or one of them fails.
 pub fn bench(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
-    let mut benchmarks = find(workspace)?;
+    let mut benchmarks = find(workspace, name)?;
     let experiments = EXPERIMENTS.iter().filter(|(own, _)| name.is_none_or(|name| own.contains(name)));
     let experiments: Vec<_> = experiments.collect();
     if let Some(name) = name {
@@ -77,20 +81,24 @@ pub fn bench(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
     Ok(0)
 }
 
-fn find(workspace: &Workspace) -> Result<Vec<Benchmark>> {
+/// All benchmarks; that of M3-IPC, which needs a library, if its name contains `name`.
+fn find(workspace: &Workspace, name: Option<&str>) -> Result<Vec<Benchmark>> {
     let mut benchmarks = Vec::new();
     for program in c_programs::compile(workspace, Some("bench"))? {
-        let (name, command) = (program.name.clone(), program.name.clone());
-        let second_line = second_line(&workspace.root.join("user/bench").join(&name).with_extension("com2"))?;
+        let (own, command) = (program.name.clone(), program.name.clone());
+        let second_line = second_line(&workspace.root.join("user/bench").join(&own).with_extension("com2"))?;
         let system = RAMDISK_SYSTEM.to_string();
         benchmarks.push(Benchmark {
-            name,
+            name: own,
             command,
             programs: vec![program],
             system,
             screen: Screen::None,
             second_line,
         });
+    }
+    if name.is_none_or(|name| M3IPC.contains(name)) {
+        benchmarks.push(m3ipc(workspace)?);
     }
     for script in case::find(&workspace.root, "bench", "sh")? {
         let second_line = second_line(&script.path.with_extension("com2"))?;
@@ -102,6 +110,16 @@ fn find(workspace: &Workspace) -> Result<Vec<Benchmark>> {
     }
     benchmarks.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(benchmarks)
+}
+
+/// The rows of M3-IPC in Skink.
+fn m3ipc(workspace: &Workspace) -> Result<Benchmark> {
+    let library = m3ipc_programs::build_library(workspace)?;
+    let path = workspace.build.join("c").join(M3IPC);
+    m3ipc_programs::compile(workspace, &library, &workspace.root.join("host/bench/rows.c"), &path)?;
+    let programs = vec![CProgram { name: M3IPC.to_string(), path }];
+    let (name, command, system) = (M3IPC.to_string(), M3IPC.to_string(), RAMDISK_SYSTEM.to_string());
+    Ok(Benchmark { name, command, programs, system, screen: Screen::None, second_line: None })
 }
 
 fn second_line(script: &Path) -> Result<Option<SecondLine>> {

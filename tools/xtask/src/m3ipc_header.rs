@@ -1,7 +1,7 @@
 //! The C header of M3-IPC, lib/m3ipc/include/m3ipc.h, made from the tables of `lib/m3ipc`: every back end is used through it.
 
 use m3ipc::call::{C_PREFIX, PROTOTYPES, WITHOUT_LIMIT};
-use m3ipc::descriptor::{CONTAINER_RUNNING, Flag, STRUCTURES, Structure, misc, node, rts};
+use m3ipc::descriptor::{CONTAINER_OPEN, CONTAINER_RUNNING, Flag, STRUCTURES, Structure, misc, node, rts};
 use m3ipc::device::{IOCTL, PATH as DEVICE};
 use m3ipc::endpoint::{DISTANCE, Endpoint, LAST_GENERATION};
 use m3ipc::error::Error;
@@ -180,6 +180,7 @@ impl Header {
     fn rights(&mut self) {
         self.line(format_args!("\n/* The state of a container. */"));
         self.define("VM_RUNNING", CONTAINER_RUNNING);
+        self.define("VM_OPEN", CONTAINER_OPEN);
         self.line(format_args!("\n/* priv_level: what a process is. */"));
         let levels = [
             ("USER_PRIV", Level::User),

@@ -34,6 +34,7 @@ mod keys;
 mod linux;
 mod m3ipc_header;
 mod m3ipc_module;
+mod m3ipc_programs;
 mod machine;
 mod monitor;
 mod monolith;

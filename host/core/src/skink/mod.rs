@@ -1,67 +1,46 @@
 //! M3-IPC in Skink: messages by the kernel's primitives where both sides are direct members, by the server m3ipc otherwise
-//! (`abi::m3ipc`; docs/adr/0074-m3ipc-binds-and-the-kernel-carries.md).
+//! (`abi::m3ipc`; docs/adr/0074-m3ipc-binds-and-the-kernel-carries.md). The file is long because each call has its fast path and the slow one beside it.
 //!
 //! A thread keeps how it stands with m3ipc, and the kernel's endpoints of its peers. What it keeps may be outdated in one way only: the thread or a
 //! peer uses primitives no more. Then a primitive fails, or ends with a notification, and m3ipc says how to go on.
 
+mod kept;
 mod raw;
 
 use abi::call::{RECEIVE, SEND, SENDNB, SENDREC};
 use abi::m3ipc::own;
-use abi::message::{KERNEL_LABELS, REPLY};
 use abi::{Endpoint as Thread, Errno};
+use kept::{Kept, Mode};
 use m3ipc::call::Call;
 use m3ipc::descriptor::{ContainerInfo, DrvsInfo, NodeInfo, Privileges, ProcessInfo, ProxiesInfo};
 use m3ipc::endpoint::Endpoint;
 use m3ipc::error::Error;
-use m3ipc::message::Message;
+use m3ipc::limits::{SLOT_BITS, SYSTEM_PROCESSES, TASKS};
+use m3ipc::message::{DIRECT_NOTIFICATIONS, Message};
 use raw::Parcel;
-use std::cell::RefCell;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::{AtomicU8, Ordering};
 
-/// How a thread exchanges messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    /// m3ipc has not been asked.
-    Unknown,
-    /// By the kernel's primitives.
-    Direct,
-    /// By m3ipc.
-    Mediated,
-}
-
-/// What a thread keeps.
-struct State {
-    generation: u64,
-    mode: Mode,
-    /// m3ipc may have something for it.
-    has_more: bool,
-    /// Names of peers, and the kernel's.
-    peers: Vec<(i32, Thread)>,
-}
-
-thread_local! {
-    static STATE: RefCell<State> =
-        const { RefCell::new(State { generation: 0, mode: Mode::Unknown, has_more: false, peers: Vec::new() }) };
-    /// What the thread has sent by primitives; m3ipc looks here.
-    static SENT: AtomicU64 = const { AtomicU64::new(0) };
-}
+const UNKNOWN: u8 = 0;
+const NO: u8 = 1;
+const YES: u8 = 2;
+static IS_HERE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 /// Whether this is Skink, with m3ipc.
+#[inline]
 pub fn is_here() -> bool {
-    const UNKNOWN: u8 = 0;
-    const NO: u8 = 1;
-    const YES: u8 = 2;
-    static IS_HERE: AtomicU8 = AtomicU8::new(UNKNOWN);
     match IS_HERE.load(Ordering::Relaxed) {
-        UNKNOWN => {
-            let answer = raw::call_plainly(own::MODE, [0; 4]);
-            let is_here = answer != i64::from(Error::NotImplemented.to_result());
-            IS_HERE.store(if is_here { YES } else { NO }, Ordering::Relaxed);
-            is_here
-        }
+        UNKNOWN => look(),
         known => known == YES,
     }
+}
+
+#[cold]
+fn look() -> bool {
+    let answer = raw::call_plainly(own::MODE, [0; 4]);
+    let is_here = answer != i64::from(Error::NotImplemented.to_result());
+    IS_HERE.store(if is_here { YES } else { NO }, Ordering::Relaxed);
+    is_here
 }
 
 fn checked(result: i64) -> Result<i64, Error> {
@@ -96,7 +75,7 @@ pub fn ask(call: Call, arguments: &[i64], bytes: &[u8]) -> Result<(i64, Vec<u8>)
         raw::call_with_bytes(call as u64, arguments, &mut buffer)
     };
     if matches!(call, Call::Unbind | Call::VmEnd | Call::DrvsEnd) {
-        STATE.with_borrow_mut(State::forget);
+        kept::with(Kept::begin_anew);
     }
     let result = if call == Call::WaitForBindOf { result } else { checked(result)? };
     Ok((result, buffer))
@@ -110,7 +89,7 @@ pub fn bind(call: Call, arguments: &[i64]) -> Result<i64, Error> {
     let mut words = [0; 4];
     words[..arguments.len()].copy_from_slice(arguments);
     let result = raw::call_plainly(call as u64, words);
-    STATE.with_borrow_mut(State::forget);
+    kept::with(Kept::begin_anew);
     checked(result)
 }
 
@@ -127,12 +106,46 @@ pub unsafe fn copy(from: (i32, usize), to: (i32, usize), bytes: i32) -> Result<i
     checked(unsafe { raw::call(Call::Copy as u64, words) })
 }
 
-/// `notify`, `ntfy_value`.
+/// `notify`, `ntfy_value`. A peer that waits for it gets it as a message; m3ipc keeps it for one that does not.
 ///
 /// # Errors
 /// m3ipc's.
 pub fn notify(to: i32, value: u64) -> Result<(), Error> {
+    if kept::with(|state| state.notify_at_once(to, value)) {
+        return Ok(());
+    }
     checked(raw::call_plainly(Call::NotifyValue as u64, [to.into(), value as i64, 0, 0])).map(drop)
+}
+
+/// `send` without a time limit by one primitive, in place: if this is Skink, the thread is direct, and it knows the thread of its peer. Returns
+/// whether that was all; else the call of that name goes on from there.
+#[inline(always)]
+pub fn send_at_once(to: i32, message: &Message) -> bool {
+    kept::with(|state| state.send_at_once(to, message))
+}
+
+/// `sendrec`, likewise. The message has the peer as its source.
+#[inline(always)]
+pub fn send_receive_at_once(peer: i32, message: &mut Message) -> bool {
+    kept::with(|state| state.send_receive_at_once(peer, message))
+}
+
+/// `receive`, likewise. If it fails, the source of the message is what it was.
+#[inline(always)]
+pub fn receive_at_once(from: i32, message: &mut Message) -> bool {
+    kept::with(|state| state.receive_at_once(from, message))
+}
+
+/// Kinds that mean something to the kernel, or to this library, go by m3ipc.
+#[inline(always)]
+fn is_special(message: &Message) -> bool {
+    message.kind >= DIRECT_NOTIFICATIONS
+}
+
+/// Whether a message by primitives is a notification.
+#[inline(always)]
+fn is_notification(kind: i32) -> bool {
+    kind >= DIRECT_NOTIFICATIONS
 }
 
 /// `send`.
@@ -140,14 +153,22 @@ pub fn notify(to: i32, value: u64) -> Result<(), Error> {
 /// # Errors
 /// As `Rendezvous::send`.
 pub fn send(to: i32, message: &Message, limit_ms: i64) -> Result<(), Error> {
+    let mut failed = kept::with(Kept::take_failed);
     let mut message = *message;
     limited(limit_ms, |state| {
-        let Some(thread) = state.direct_peer(to, &message)? else {
-            let arguments = [to.into(), limit_ms];
-            return Ok(Some(checked(raw::call_with_message(Call::Send as u64, arguments, &mut message)).map(drop)?));
+        let sent = match failed.take() {
+            Some(error) => Err(error),
+            None => {
+                let Some(thread) = state.direct_peer(to, &message)? else {
+                    let arguments = [to.into(), limit_ms];
+                    let result = raw::call_with_message(Call::Send as u64, arguments, &mut message);
+                    return Ok(Some(checked(result).map(drop)?));
+                };
+                let primitive = if limit_ms == 0 { SENDNB } else { SEND };
+                state.count(|| raw::primitive(primitive, Parcel::to(thread, &message)))
+            }
         };
-        let primitive = if limit_ms == 0 { SENDNB } else { SEND };
-        match state.count(|| raw::primitive(primitive, Parcel::to(thread, &message))) {
+        match sent {
             Ok(_) => Ok(Some(())),
             Err(error) => state.resume(error, Call::Send, to, &mut message).map(|_| None),
         }
@@ -162,8 +183,8 @@ pub fn reply(to: i32, message: &Message) -> Result<(), Error> {
     let mut message = *message;
     limited(FOREVER, |state| {
         let Some(thread) = state.direct_peer(to, &message)? else {
-            let arguments = [to.into(), 0];
-            return Ok(Some(checked(raw::call_with_message(Call::Reply as u64, arguments, &mut message)).map(drop)?));
+            let result = raw::call_with_message(Call::Reply as u64, [to.into(), 0], &mut message);
+            return Ok(Some(checked(result).map(drop)?));
         };
         match state.count(|| raw::primitive(SENDNB, Parcel::to(thread, &message))) {
             Ok(_) => Ok(Some(())),
@@ -178,27 +199,63 @@ pub fn reply(to: i32, message: &Message) -> Result<(), Error> {
 /// # Errors
 /// As `Rendezvous::send_receive`.
 pub fn send_receive(to: i32, message: &Message, limit_ms: i64) -> Result<Message, Error> {
+    if kept::with(Kept::take_answer_due) {
+        return await_answer(to, limit_ms);
+    }
+    let mut failed = kept::with(Kept::take_failed);
     let mut message = *message;
     if limit_ms == 0 {
         // A peer that waits gets the request; only then is there something to wait for.
         send(to, &message, 0).map_err(|error| died(error, Error::PeerDied))?;
         return receive(to, FOREVER).map_err(|error| if error == Error::SourceDied { Error::PeerDied } else { error });
     }
-    limited(limit_ms, |state| {
-        let peer = state.direct_peer(to, &message).map_err(|error| died(error, Error::PeerDied))?;
-        let Some(thread) = peer else {
-            let arguments = [to.into(), limit_ms];
-            checked(raw::call_with_message(Call::SendReceive as u64, arguments, &mut message))?;
-            return Ok(Some(message));
+    let answer = limited(limit_ms, |state| {
+        let answered = match failed.take() {
+            Some(error) => Err(error),
+            None => {
+                let peer = state.direct_peer(to, &message).map_err(|error| died(error, Error::PeerDied))?;
+                let Some(thread) = peer else {
+                    let arguments = [to.into(), limit_ms];
+                    checked(raw::call_with_message(Call::SendReceive as u64, arguments, &mut message))?;
+                    return Ok(Some(Some(message)));
+                };
+                state.count(|| raw::primitive(SENDREC, Parcel::to(thread, &message)))
+            }
         };
-        match state.count(|| raw::primitive(SENDREC, Parcel::to(thread, &message))) {
-            Ok(answer) => Ok(Some(state.received(answer, to))),
+        match answered {
+            Ok(answer) => {
+                message = received(answer, to);
+                let is_answer = !is_notification(message.kind) || state.receive_answer(answer.peer, &mut message);
+                Ok(Some(if is_answer { Some(message) } else { None }))
+            }
             Err(error) => {
                 let is_there = state.resume(error, Call::SendReceive, to, &mut message)?;
-                Ok(is_there.then_some(message))
+                Ok(is_there.then_some(Some(message)))
             }
         }
-    })
+    })?;
+    match answer {
+        Some(answer) => Ok(answer),
+        None => {
+            kept::with(Kept::take_answer_due);
+            await_answer(to, limit_ms)
+        }
+    }
+}
+
+/// The rest of a `sendrec` whose request was taken, and whose wait for the answer failed after a notification had interrupted it: nothing is sent
+/// again.
+#[cold]
+fn await_answer(from: i32, limit_ms: i64) -> Result<Message, Error> {
+    loop {
+        let received = receive(from, limit_ms);
+        let message = received.map_err(|error| if error == Error::SourceDied { Error::PeerDied } else { error })?;
+        if !message.is_notification() {
+            return Ok(message);
+        }
+        let slot = (message.kind & 0xff) as u8;
+        kept::with(|state| state.keep_notification(slot, message.source, message.words[0] as u32));
+    }
 }
 
 /// `receive`.
@@ -221,30 +278,51 @@ const ANY: i32 = Endpoint::ANY.raw();
 const FOREVER: i64 = m3ipc::limits::FOREVER;
 
 fn receive_what(from: i32, limit_ms: i64, messages_only: bool) -> Result<Message, Error> {
+    let mut failed = kept::with(Kept::take_failed);
     let mut message = Message::default();
     limited(limit_ms, |state| {
-        let is_direct = state.mode()? == Mode::Direct;
-        let source = match from {
-            ANY => is_direct.then_some(Thread::ANY),
-            from => state.direct_peer(from, &message).map_err(|error| died(error, Error::SourceDied))?,
+        let result = match failed.take() {
+            Some(error) => Err(error),
+            None => {
+                if !messages_only && let Some((slot, name, value)) = state.take_notification(from) {
+                    return Ok(Some(notification(slot, name, value)));
+                }
+                let is_direct = state.known_mode()? == Mode::Direct;
+                let source = match from {
+                    ANY => is_direct.then_some(Thread::ANY),
+                    from => state.direct_peer(from, &message).map_err(|error| died(error, Error::SourceDied))?,
+                };
+                let Some(source) = source else {
+                    let result = match messages_only {
+                        true => raw::call_rcvrqst(Call::ReceiveRequest as u64, &mut message, limit_ms),
+                        false => raw::call_with_message(Call::Receive as u64, [from.into(), limit_ms], &mut message),
+                    };
+                    return checked(result).map(|_| Some(message));
+                };
+                if state.has_more() && state.fetch(from, messages_only, &mut message)? {
+                    return Ok(Some(message));
+                }
+                if state.mode() != Mode::Direct {
+                    return Ok(None);
+                }
+                raw::primitive(RECEIVE, Parcel { peer: source, kind: 0, words: [0; 7] })
+            }
         };
-        let Some(source) = source else {
-            let result = match messages_only {
-                true => raw::call_rcvrqst(Call::ReceiveRequest as u64, &mut message, limit_ms),
-                false => raw::call_with_message(Call::Receive as u64, [from.into(), limit_ms], &mut message),
-            };
-            return checked(result).map(|_| Some(message));
-        };
-        if state.has_more && state.fetch(from, messages_only, &mut message)? {
-            return Ok(Some(message));
-        }
-        if state.mode != Mode::Direct {
-            return Ok(None);
-        }
-        match raw::primitive(RECEIVE, Parcel { peer: source, kind: 0, words: [0; 7] }) {
-            Ok(parcel) if parcel.peer.is_application() => Ok(Some(state.received(parcel, from))),
+        match result {
+            Ok(parcel) if parcel.peer.is_application() => {
+                let message = received(parcel, from);
+                if !is_notification(message.kind) {
+                    return Ok(Some(message));
+                }
+                let (slot, value) = (message.kind as u8, message.words[0] as u32);
+                if messages_only {
+                    state.keep_notification(slot, message.source, value);
+                    return Ok(None);
+                }
+                Ok(Some(notification(slot, message.source, value)))
+            }
             Ok(_) => {
-                state.has_more = true;
+                state.set_has_more(true);
                 Ok(None)
             }
             Err(error) => state.resume(error, Call::Receive, from, &mut message).map(|_| None),
@@ -253,15 +331,22 @@ fn receive_what(from: i32, limit_ms: i64, messages_only: bool) -> Result<Message
     .map_err(|error| if limit_ms == 0 && error == Error::TimedOut { Error::Again } else { error })
 }
 
+/// The message that tells of a notification that came by a primitive.
+fn notification(slot: u8, name: i32, value: u32) -> Message {
+    let time_ns = clock_gettime(ClockId::Monotonic);
+    let time_ns = time_ns.tv_sec.cast_unsigned() * 1_000_000_000 + time_ns.tv_nsec.cast_unsigned();
+    Message::notification(Endpoint::from_raw(name), slot.into(), value.into(), time_ns)
+}
+
 /// The error of a call whose peer has ended.
 fn died(error: Error, of_call: Error) -> Error {
     if error == Error::DestinationDied { of_call } else { error }
 }
 
 /// Tries until there is a result or an error, within a time limit.
-fn limited<T>(limit_ms: i64, mut attempt: impl FnMut(&mut State) -> Result<Option<T>, Error>) -> Result<T, Error> {
-    STATE.with_borrow_mut(|state| {
-        let is_limited = limit_ms >= 0 && state.mode()? == Mode::Direct;
+fn limited<T>(limit_ms: i64, mut attempt: impl FnMut(&Kept) -> Result<Option<T>, Error>) -> Result<T, Error> {
+    kept::with(|state| {
+        let is_limited = limit_ms >= 0 && state.known_mode()? == Mode::Direct;
         if is_limited {
             checked(raw::call_plainly(own::LIMIT, [limit_ms, 0, 0, 0]))?;
         }
@@ -280,78 +365,176 @@ fn limited<T>(limit_ms: i64, mut attempt: impl FnMut(&mut State) -> Result<Optio
     })
 }
 
-impl State {
-    fn forget(&mut self) {
-        *self = State { generation: raw::generation(), mode: Mode::Unknown, has_more: false, peers: Vec::new() };
+/// Keeps why a primitive failed for the call that goes on. `counted`: what is taken back of the count.
+#[cold]
+#[inline(never)]
+fn fail(status: i64, counted: u64) -> bool {
+    kept::with(|state| {
+        state.count_sent(counted);
+        state.set_failed(Errno(-status as i32));
+    });
+    false
+}
+
+/// A message as programs have it. `expected`: who sends it, if that is known.
+fn received(parcel: Parcel, expected: i32) -> Message {
+    let source = if expected == ANY { kept::with(|state| state.name(parcel.peer)) } else { expected };
+    Message { source, kind: parcel.kind.cast_signed(), words: parcel.words }
+}
+
+impl Kept {
+    #[inline(always)]
+    fn send_at_once(&self, to: i32, message: &Message) -> bool {
+        if !self.sends_by_primitives() || is_special(message) {
+            return false;
+        }
+        let Some(thread) = self.thread_of(to) else { return false };
+        self.count_sent(1);
+        let status = raw::send(thread, message);
+        status >= 0 || fail(status, u64::MAX)
+    }
+
+    #[inline(always)]
+    fn send_receive_at_once(&self, to: i32, message: &mut Message) -> bool {
+        if !self.sends_by_primitives() || is_special(message) {
+            return false;
+        }
+        let Some(thread) = self.thread_of(to) else { return false };
+        self.count_sent(1);
+        let (status, kind) = raw::send_receive(thread, message);
+        if status < 0 {
+            return fail(status, u64::MAX);
+        }
+        message.kind = kind;
+        !is_notification(kind) || self.receive_answer(thread, message)
+    }
+
+    /// What came in place of an answer was a notification: it is kept, and the answer is waited for. Returns false when that fails.
+    #[cold]
+    #[inline(never)]
+    fn receive_answer(&self, thread: Thread, message: &mut Message) -> bool {
+        while is_notification(message.kind) {
+            self.keep_notification(message.kind as u8, message.source, message.words[0] as u32);
+            let (status, sender, kind) = raw::receive(thread, message);
+            if status < 0 {
+                self.set_answer_due();
+                return fail(status, 0);
+            }
+            // m3ipc tells of something: that is for the next receiving.
+            if !sender.is_application() {
+                self.set_has_more(true);
+                message.kind = DIRECT_NOTIFICATIONS;
+                continue;
+            }
+            message.kind = kind;
+        }
+        true
+    }
+
+    /// Notifies a peer that waits for a message, by a primitive.
+    fn notify_at_once(&self, to: i32, value: u64) -> bool {
+        if !self.sends_by_primitives() || usize::from(self.slot()) >= TASKS + SYSTEM_PROCESSES {
+            return false;
+        }
+        // Who may not be notified so is asked for each time, as the peers of a thread that sends by m3ipc are.
+        let Ok(Some(thread)) = self.direct_peer(to, &Message::default()) else { return false };
+        let kind = (DIRECT_NOTIFICATIONS | i32::from(self.slot())).cast_unsigned();
+        let words = [value, 0, 0, 0, 0, 0, 0];
+        raw::primitive(SENDNB, Parcel { peer: thread, kind, words }).is_ok()
+    }
+
+    #[inline(always)]
+    fn receive_at_once(&self, from: i32, message: &mut Message) -> bool {
+        if !self.receives_by_primitives() {
+            return false;
+        }
+        let source = if from == ANY { Some(Thread::ANY) } else { self.thread_of(from) };
+        let Some(source) = source else { return false };
+        let (status, sender, kind) = raw::receive(source, message);
+        if status < 0 {
+            return fail(status, 0);
+        }
+        message.kind = kind;
+        match self.name_of(sender) {
+            Some(name) if !is_notification(kind) => message.source = name,
+            _ => return self.receive_else(sender, message),
+        }
+        true
+    }
+
+    /// What ended the wait is not a message of a peer that has sent something before: it is a notification, m3ipc that has something, or a
+    /// message of a new peer.
+    #[inline(never)]
+    fn receive_else(&self, sender: Thread, message: &mut Message) -> bool {
+        if !sender.is_application() {
+            self.set_has_more(true);
+            return false;
+        }
+        message.source = self.name(sender);
+        if is_notification(message.kind) {
+            *message = notification(message.kind as u8, message.source, message.words[0] as u32);
+        }
+        true
     }
 
     /// Sends by a primitive, and counts that.
-    #[inline(always)]
     fn count(&self, send: impl FnOnce() -> Result<Parcel, Errno>) -> Result<Parcel, Errno> {
-        let count =
-            |by: u64| SENT.with(|sent| sent.store(sent.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed));
-        count(1);
-        send().inspect_err(|_| count(u64::MAX))
+        self.count_sent(1);
+        send().inspect_err(|_| self.count_sent(u64::MAX))
     }
 
     /// How this thread exchanges messages.
     ///
     /// # Errors
     /// `NotBound`.
-    fn mode(&mut self) -> Result<Mode, Error> {
-        if self.mode == Mode::Unknown || self.generation != raw::generation() {
-            self.forget();
-            let counter = SENT.with(|sent| std::ptr::from_ref(sent) as i64);
-            self.mode = match checked(raw::call_plainly(own::MODE, [counter, 0, 0, 0]))? {
+    fn known_mode(&self) -> Result<Mode, Error> {
+        if self.mode() == Mode::Unknown {
+            kept::watch_forks();
+            let mode = match checked(raw::call_plainly(own::MODE, [self.counter_address(), 0, 0, 0]))? {
                 0 => Mode::Mediated,
-                _ => Mode::Direct,
+                binding => {
+                    self.belong_to(binding >> SLOT_BITS, binding as u8);
+                    Mode::Direct
+                }
             };
+            self.set_mode(mode);
         }
-        Ok(self.mode)
+        Ok(self.mode())
     }
 
     /// The thread that a message goes to by primitives; `None`: it goes by m3ipc.
     ///
     /// # Errors
     /// As `Rendezvous::locate`; `BadPeer`.
-    fn direct_peer(&mut self, name: i32, message: &Message) -> Result<Option<Thread>, Error> {
-        // Kinds that are the kernel's go by m3ipc.
-        let is_kernels = (KERNEL_LABELS..REPLY).contains(&message.kind.cast_unsigned());
-        if self.mode()? != Mode::Direct || is_kernels {
+    fn direct_peer(&self, name: i32, message: &Message) -> Result<Option<Thread>, Error> {
+        if self.known_mode()? != Mode::Direct || is_special(message) {
             return Ok(None);
         }
-        if let Some((_, thread)) = self.peers.iter().find(|(known, _)| *known == name) {
-            return Ok(Some(*thread));
+        if let Some(thread) = self.thread_of(name) {
+            return Ok(Some(thread));
         }
         let found = checked(raw::call_plainly(own::RESOLVE, [name.into(), 0, 0, 0]))?;
         if found == 0 {
             return Ok(None);
         }
         let thread = Thread(found as u32);
-        self.peers.retain(|(known, _)| known != &name);
-        self.peers.push((name, thread));
+        self.remember(name, thread);
         Ok(Some(thread))
     }
 
-    /// A message as programs have it. `expected`: who sends it, if that is known.
-    fn received(&mut self, parcel: Parcel, expected: i32) -> Message {
-        let name = match expected {
-            ANY => self.name(parcel.peer),
-            expected => expected,
-        };
-        Message { source: name, kind: parcel.kind.cast_signed(), words: parcel.words }
+    fn name(&self, thread: Thread) -> i32 {
+        self.name_of(thread).unwrap_or_else(|| self.ask_name(thread))
     }
 
-    fn name(&mut self, thread: Thread) -> i32 {
-        if let Some((name, _)) = self.peers.iter().find(|(_, known)| *known == thread) {
-            return *name;
-        }
+    #[cold]
+    #[inline(never)]
+    fn ask_name(&self, thread: Thread) -> i32 {
         let name = raw::call_plainly(own::NAME, [thread.0.into(), 0, 0, 0]);
         // A sender that has ended since has none.
         if name < own::FOUND.cast_signed() {
             return Endpoint::NONE.raw();
         }
-        self.peers.push((name as i32, thread));
+        self.remember(name as i32, thread);
         name as i32
     }
 
@@ -359,7 +542,7 @@ impl State {
     ///
     /// # Errors
     /// As `receive`, but for `Again`.
-    fn fetch(&mut self, from: i32, messages_only: bool, message: &mut Message) -> Result<bool, Error> {
+    fn fetch(&self, from: i32, messages_only: bool, message: &mut Message) -> Result<bool, Error> {
         // SAFETY: the message is ours.
         let result = unsafe {
             let place = std::ptr::from_mut(message) as u64;
@@ -370,9 +553,12 @@ impl State {
             return Ok(false);
         }
         match checked(result) {
-            Ok(_) => Ok(true),
+            Ok(result) => {
+                self.set_has_more(result != own::LAST.cast_signed());
+                Ok(true)
+            }
             Err(Error::Again) => {
-                self.has_more = from != ANY || messages_only;
+                self.set_has_more(from != ANY || messages_only);
                 Ok(false)
             }
             Err(error) => Err(error),
@@ -383,7 +569,7 @@ impl State {
     ///
     /// # Errors
     /// Why it failed.
-    fn resume(&mut self, error: Errno, call: Call, peer: i32, message: &mut Message) -> Result<bool, Error> {
+    fn resume(&self, error: Errno, call: Call, peer: i32, message: &mut Message) -> Result<bool, Error> {
         match error {
             Errno::EDEADSRCDST | Errno::ECALLDENIED => {}
             Errno::ENOTREADY => return Err(Error::Again),
@@ -391,14 +577,12 @@ impl State {
             Errno::EINTR => return Err(Error::Interrupted),
             _ => return Err(Error::Invalid),
         }
-        self.peers.retain(|(known, _)| *known != peer);
+        self.forget_peer(peer);
         match raw::resume(call as u64, peer.into(), message) {
             0 => Ok(true),
             result => {
                 checked(result)?;
-                let has_more = self.has_more;
                 self.forget();
-                self.has_more = has_more;
                 Ok(false)
             }
         }

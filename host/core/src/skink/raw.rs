@@ -1,26 +1,15 @@
 //! System calls of Skink: the kernel's primitives and the call of the server m3ipc. With `memory`, the only `unsafe` of this crate.
 
+use abi::call::{RECEIVE, SEND, SENDREC};
 use abi::{Endpoint, Errno};
 use m3ipc::message::Message;
 use std::arch::asm;
-use std::sync::Once;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often this process or its ancestors have forked since the first look.
-static FORKS: AtomicU64 = AtomicU64::new(0);
-static WATCHED: Once = Once::new();
-
-extern "C" fn forked() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
-}
-
-/// Returns a number that is another one in a child than in its parent.
-pub fn generation() -> u64 {
-    WATCHED.call_once(|| {
-        // SAFETY: the handler touches one atomic. If it cannot be registered, a child finds out by the errors of its calls.
-        unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-    });
-    FORKS.load(Ordering::Relaxed)
+/// Has children of this process run this first.
+pub fn at_fork(handler: extern "C" fn()) {
+    // SAFETY: the handler touches what the thread keeps, and calls nothing. If it cannot be registered, a child finds out by the errors of its
+    // calls.
+    unsafe { libc::pthread_atfork(None, None, Some(handler)) };
 }
 
 /// What a primitive sends or receives: the kernel's endpoint of the other side, the kind of message, and its words.
@@ -59,6 +48,103 @@ pub fn primitive(number: u64, parcel: Parcel) -> Result<Parcel, Errno> {
         0.. => Ok(Parcel { peer: Endpoint(peer as u32), kind: (peer >> 32) as u32, words }),
         error => Err(Errno(-error as i32)),
     }
+}
+
+/// Executes a primitive with a message that lies in memory, which goes to registers and back word by word: who touches the registers of the
+/// FPU pays for a switch of them. `load`, `store`: what is before and behind the call. Returns the status, and `r13`.
+macro_rules! in_place {
+    ($number:expr, $route:expr, $message:expr, [$($load:literal),*], [$($store:literal),*]) => {{
+        let status: i64;
+        let mut route: u64 = $route;
+        // SAFETY: the words of the message are read and written at their offsets, and all registers that the kernel may change are declared.
+        unsafe {
+            asm!(
+                $($load,)*
+                "syscall",
+                $($store,)*
+                inlateout("rax") $number => status, in("r14") $message, inlateout("r13") route,
+                out("rdi") _, out("rsi") _, out("rdx") _, out("r10") _, out("r8") _, out("r9") _, out("r12") _,
+                out("rcx") _, out("r11") _,
+                options(nostack),
+            );
+        }
+        (status, route)
+    }};
+}
+
+/// `SEND`. Returns its status.
+#[inline(always)]
+pub fn send(to: Endpoint, message: &Message) -> i64 {
+    let route = u64::from(to.0) | u64::from(message.kind.cast_unsigned()) << 32;
+    let (status, _) = in_place!(
+        SEND,
+        route,
+        std::ptr::from_ref(message),
+        [
+            "mov rdi, [r14 + 8]",
+            "mov rsi, [r14 + 16]",
+            "mov rdx, [r14 + 24]",
+            "mov r10, [r14 + 32]",
+            "mov r8, [r14 + 40]",
+            "mov r9, [r14 + 48]",
+            "mov r12, [r14 + 56]"
+        ],
+        []
+    );
+    status
+}
+
+/// `SENDREC`: the answer takes the place of the message, but for its head; if there is none, the words are what they were. Returns status and
+/// kind.
+#[inline(always)]
+pub fn send_receive(to: Endpoint, message: &mut Message) -> (i64, i32) {
+    let route = u64::from(to.0) | u64::from(message.kind.cast_unsigned()) << 32;
+    let (status, route) = in_place!(
+        SENDREC,
+        route,
+        std::ptr::from_mut(message),
+        [
+            "mov rdi, [r14 + 8]",
+            "mov rsi, [r14 + 16]",
+            "mov rdx, [r14 + 24]",
+            "mov r10, [r14 + 32]",
+            "mov r8, [r14 + 40]",
+            "mov r9, [r14 + 48]",
+            "mov r12, [r14 + 56]"
+        ],
+        [
+            "mov [r14 + 8], rdi",
+            "mov [r14 + 16], rsi",
+            "mov [r14 + 24], rdx",
+            "mov [r14 + 32], r10",
+            "mov [r14 + 40], r8",
+            "mov [r14 + 48], r9",
+            "mov [r14 + 56], r12"
+        ]
+    );
+    (status, (route >> 32) as i32)
+}
+
+/// `RECEIVE`: the words of what was received go to the message; if it fails, there is rubbish of the caller's own. Returns status, source and
+/// kind.
+#[inline(always)]
+pub fn receive(from: Endpoint, message: &mut Message) -> (i64, Endpoint, i32) {
+    let (status, route) = in_place!(
+        RECEIVE,
+        u64::from(from.0),
+        std::ptr::from_mut(message),
+        [],
+        [
+            "mov [r14 + 8], rdi",
+            "mov [r14 + 16], rsi",
+            "mov [r14 + 24], rdx",
+            "mov [r14 + 32], r10",
+            "mov [r14 + 40], r8",
+            "mov [r14 + 48], r9",
+            "mov [r14 + 56], r12"
+        ]
+    );
+    (status, Endpoint(route as u32), (route >> 32) as i32)
 }
 
 /// Makes the routed call of m3ipc. Returns its result.

@@ -721,7 +721,6 @@ struct skink_chardev_set_uses {
     uint64_t bytes;
 };
 
-<<<<<<< HEAD
 /* Containers: which of them each part of a process's world belongs to. */
 
 /* Containers that exist at a time, the system itself among them. */
@@ -735,7 +734,6 @@ struct skink_chardev_set_uses {
 
 /* All flags of parts. */
 #define SKINK_CONTAINER_PART_FLAGS 0x7e020000ull
-=======
 /* mmap(2): what the device has at offset for bytes bytes, both whole pages. Reply: the physical address, and how programs see it
  * (layout::map::COMBINED, UNCACHED or 0). It must be memory of the driver's device or its DMA memory, which vm checks. ENODEV: the device
  * cannot be mapped; EINVAL: it has less. */
@@ -784,7 +782,6 @@ struct skink_chardev_write_at {
     uint64_t bytes;
     uint64_t position;
 };
->>>>>>> origin/display
 
 /* Core dumps: what the program that writes one asks pm with the system call skink_core_dump(what, which, buffer, bytes). Only a process
  * that pm has made for a dump may make it, and only about the process that it dumps; others get ENOSYS. */
@@ -1760,13 +1757,29 @@ struct skink_kernel_linux_call {
 /* M3-IPC: messages between ordinary programs of one container. What programs call is in lib/m3ipc; here is how its library reaches the
  * server m3ipc. */
 
+/* Text: /proc/drvs/info. */
+#define SKINK_M3IPC_TEXT_NODE 0ull
+
+/* Text: /proc/drvs/nodes. */
+#define SKINK_M3IPC_TEXT_NODES 1ull
+
+/* Text: info of a container. */
+#define SKINK_M3IPC_TEXT_CONTAINER 2ull
+
+/* Text: procs of a container. */
+#define SKINK_M3IPC_TEXT_PROCESSES 3ull
+
+/* Text: stats of a container. */
+#define SKINK_M3IPC_TEXT_COUNTS 4ull
+
 /* Number of the routed call. */
 #define SKINK_M3IPC_SYSTEM_CALL 0x403u
 
 /* Calls for the library alone. */
 
-/* (address of a 64-bit count of what the thread sends by primitives, or 0) → 1: the calling thread sends and receives by the kernel's
- * primitives; 0: by the calls of m3ipc::call. EMOLNOTBIND. */
+/* (address of a 64-bit count of what the thread sends by primitives, or 0) → 0: the calling thread sends and receives by the calls of
+ * m3ipc::call; else by the kernel's primitives, and the result is the index of its slot in the low 8 bits, and above them another number
+ * for each binding. EMOLNOTBIND. */
 #define SKINK_M3IPC_OWN_MODE 256ull
 
 /* (endpoint) → the kernel's endpoint of a process, and FOUND; 0: it is reached by the calls of m3ipc::call only. Stays valid as long as
@@ -1776,7 +1789,8 @@ struct skink_kernel_linux_call {
 /* (kernel's endpoint) → the endpoint (32 bits) of the thread that a message came from, and FOUND. EMOLNOTBIND. */
 #define SKINK_M3IPC_OWN_NAME 258ull
 
-/* (endpoint or ANY, address of message, 1: messages only): receives what waits in the server, without waiting. EMOLAGAIN. */
+/* (endpoint or ANY, address of message, 1: messages only): receives what waits in the server, without waiting. → LAST: nothing else waits
+ * there; 0: something may. EMOLAGAIN. */
 #define SKINK_M3IPC_OWN_FETCH 259ull
 
 /* (call, endpoint, address of message): a primitive in this call failed with EDEADSRCDST or ECALLDENIED, or ended with a notification. →
@@ -1786,11 +1800,32 @@ struct skink_kernel_linux_call {
 /* (milliseconds): the primitives of this thread fail from then on, and RESUME tells EMOLTIMEDOUT; a negative number: not any more. */
 #define SKINK_M3IPC_OWN_LIMIT 261ull
 
+/* FETCH: it was the last. */
+#define SKINK_M3IPC_OWN_LAST 1ull
+
 /* Set in a word that has a result beside errors. */
 #define SKINK_M3IPC_OWN_FOUND 0x100000000ull
 
 /* RESUME: the call is to be made again. */
 #define SKINK_M3IPC_OWN_REDO 0x100000000ull
+
+/* What procfs asks m3ipc. */
+
+/* Writes a file of /proc/drvs (m3ipc::TEXT_*) into the grant; those of containers for this one. Word 0 of the reply: bytes written. ESRCH:
+ * there is no such container; EINVAL, ENOSPC. */
+#define SKINK_M3IPC_TEXT 0xb0001u
+struct skink_m3ipc_text {
+    uint64_t what;
+    uint64_t container;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* Returns the containers, a bit each. */
+#define SKINK_M3IPC_CONTAINERS 0xb0002u
+struct skink_m3ipc_containers_reply {
+    uint64_t containers;
+};
 
 /* The protocol of the PCI service: it finds devices and lets a driver access only its own. */
 
@@ -2187,7 +2222,8 @@ struct skink_pm_await_signals {
 };
 
 /* m3ipc: which process a thread belongs to, or, with pid, which one has this pid. It is notified from now on when a thread of that process
- * ends. ESRCH. Returns the main thread, pid, and effective uid and gid as WhoIs. */
+ * ends, or it has other credentials. ESRCH. Returns the main thread, pid, effective uid and gid as WhoIs, and effective capabilities
+ * (abi::CapabilitySet). */
 #define SKINK_PM_ENROLL 0x20012u
 struct skink_pm_enroll {
     uint64_t process;
@@ -2197,6 +2233,7 @@ struct skink_pm_enroll_reply {
     uint64_t thread;
     uint64_t pid;
     uint64_t ids;
+    uint64_t capabilities;
 };
 
 /* m3ipc: sends a signal to an enrolled process. ESRCH, EINVAL. */

@@ -1,7 +1,7 @@
 //! Waits that would close a circle.
 
 use super::{Doing, Rendezvous, Source};
-use crate::{endpoint::Number, error::Error};
+use crate::{endpoint::Number, error::Error, limits::SLOTS};
 
 impl<M: Copy, const N: usize> Rendezvous<M, N> {
     /// Checks that `who` may wait for `whom`.
@@ -34,6 +34,11 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
     /// # Errors
     /// The first slot that breaks one, and which.
     pub fn check(&self) -> Result<(), (Number, &'static str)> {
+        let is_sending =
+            |number: &Number| matches!(self.process(*number).map(|process| process.doing), Some(Doing::Sending { .. }));
+        if self.senders != Self::numbers().filter(is_sending).count() {
+            return Err((Number::at(SLOTS - N), "is one of senders that are counted wrongly"));
+        }
         for number in Self::numbers() {
             let Some(process) = self.process(number) else { continue };
             if let Some(whom) = self.waits_for(number) {

@@ -267,6 +267,9 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
 
     /// The process that has waited longest to send what `who` takes.
     fn first_sender(&self, who: Number) -> Option<Number> {
+        if self.senders == 0 {
+            return None;
+        }
         let ticket = |sender: &Number| match self.process(*sender)?.doing {
             Doing::Sending { to, ticket, .. } if to == who && self.accepts(who, *sender) => Some(ticket),
             _ => None,

@@ -169,12 +169,14 @@ pub struct Rendezvous<M, const N: usize = SLOTS> {
     slots: [Slot<M>; N],
     /// Number of the next sender that waits.
     next_ticket: u64,
+    /// How many wait to send: without any, no receiver has to look for one.
+    senders: usize,
 }
 
 impl<M: Copy, const N: usize> Rendezvous<M, N> {
     /// Returns a container in which nobody is bound.
     pub const fn new() -> Rendezvous<M, N> {
-        Rendezvous { slots: [Slot { generation: 0, occupant: None }; N], next_ticket: 0 }
+        Rendezvous { slots: [Slot { generation: 0, occupant: None }; N], next_ticket: 0, senders: 0 }
     }
 
     /// Binds a process of one thread, or the leader of a group of threads. Returns its endpoint.
@@ -246,6 +248,7 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
     }
 
     fn vacate(&mut self, number: Number, ended: &mut impl Ended<M>) {
+        self.set_doing(number, Doing::Running);
         if let Some(index) = Self::index(number) {
             self.slots[index].occupant = None;
         }
@@ -259,7 +262,7 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
                 Doing::AwaitingAnswer { from } if from == number => Error::PeerDied,
                 _ => continue,
             };
-            process.doing = Doing::Running;
+            self.set_doing(other, Doing::Running);
             ended.ended(other, End::Failed(error));
         }
     }
@@ -269,11 +272,11 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
     /// # Errors
     /// `NotBound`; `Running`: it does not wait.
     pub fn end_wait(&mut self, number: Number, error: Error, ended: &mut impl Ended<M>) -> Result<(), Error> {
-        let process = self.process_mut(number).ok_or(Error::NotBound)?;
+        let process = self.process(number).ok_or(Error::NotBound)?;
         if matches!(process.doing, Doing::Running) {
             return Err(Error::Running);
         }
-        process.doing = Doing::Running;
+        self.set_doing(number, Doing::Running);
         ended.ended(number, End::Failed(error));
         Ok(())
     }
@@ -371,7 +374,8 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
     /// # Errors
     /// `NotBound`.
     pub fn await_answer(&mut self, who: Number, from: Number) -> Result<(), Error> {
-        self.process_mut(who).ok_or(Error::NotBound)?.doing = Doing::AwaitingAnswer { from };
+        self.process(who).ok_or(Error::NotBound)?;
+        self.set_doing(who, Doing::AwaitingAnswer { from });
         Ok(())
     }
 
@@ -398,6 +402,11 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
         self.process(number).is_some_and(|process| process.pending != SlotSet::NONE)
     }
 
+    /// Whether something may be there that a process has not received.
+    pub fn may_have_more(&self, number: Number) -> bool {
+        self.senders > 0 || self.is_notified(number)
+    }
+
     /// Whether a process waits, and so its call may be ended by [`Rendezvous::end_wait`].
     pub fn waits(&self, number: Number) -> bool {
         self.process(number).is_some_and(|process| !matches!(process.doing, Doing::Running))
@@ -421,8 +430,10 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
     }
 
     fn set_doing(&mut self, number: Number, doing: Doing<M>) {
-        if let Some(process) = self.process_mut(number) {
-            process.doing = doing;
-        }
+        let is_sending = |doing: &Doing<M>| matches!(doing, Doing::Sending { .. }) as usize;
+        let now = is_sending(&doing);
+        let Some(process) = self.process_mut(number) else { return };
+        let before = is_sending(&core::mem::replace(&mut process.doing, doing));
+        self.senders = self.senders + now - before;
     }
 }

@@ -2,7 +2,7 @@
 
 use super::world::{MEMORY, PACKET, World};
 use m3ipc::call::Call;
-use m3ipc::descriptor::{ContainerInfo, DrvsInfo};
+use m3ipc::descriptor::{ContainerInfo, DrvsInfo, Privileges};
 use m3ipc::error::Error;
 
 const FOREVER: i64 = -1;
@@ -131,4 +131,55 @@ fn processes_of_other_nodes_have_names_and_nothing_reaches_them() {
     assert_eq!(world.call(one, Call::Send, &[30, PACKET as i64, FOREVER]), World::fails(Error::NoProxy));
     world.end(standby);
     assert_eq!(world.call(one, Call::Send, &[30, PACKET as i64, FOREVER]), World::fails(Error::DestinationDied));
+}
+
+#[test]
+fn who_may_join_is_said_by_the_container_or_else_by_the_system_file() {
+    let (mut world, root) = World::new();
+    let mut info = ContainerInfo { number: 1, name: *b"test\0\0\0\0\0\0\0\0\0\0\0\0", ..ContainerInfo::default() };
+    world.put(root, MEMORY, &info);
+    assert_eq!(world.call(root, Call::VmInit, &[MEMORY as i64]), Some(0));
+    (info.number, info.users[3]) = (2, 8);
+    world.put(root, MEMORY, &info);
+    assert_eq!(world.call(root, Call::VmInit, &[MEMORY as i64]), Some(0));
+    world.server.defaults.groups[0] = 7;
+    let (of_group, of_user) = (world.program(7), world.program(8));
+    assert_eq!(world.call(of_group, Call::Bind, &[2, 70]), World::fails(Error::NotPermitted), "the container says who");
+    assert_eq!(world.call(of_user, Call::Bind, &[1, 70]), World::fails(Error::NotPermitted));
+    assert_eq!(world.server.system.log.len(), 1, "at most a line a second");
+    assert!(
+        world.server.system.log[0].contains("pid 102, user 7, in container 2 refused"),
+        "{:?}",
+        world.server.system.log
+    );
+    let child = world.server.system.program(of_user).process.pid.into();
+    assert_eq!(world.call(root, Call::LocalBind, &[1, child, 70]), Some(35_570 + 70), "root decides itself");
+    assert_eq!(world.call(of_group, Call::Bind, &[1, 71]), Some(35_570 + 71));
+}
+
+#[test]
+fn a_user_cannot_fill_a_container() {
+    let (mut world, _) = World::new();
+    for number in 0..128 {
+        let user = world.program(7);
+        assert_eq!(world.bind(user, number), if number < 64 { number } else { 35_570 + number });
+    }
+    let (more, other, root) = (world.program(7), world.program(8), world.program(0));
+    assert_eq!(world.bind(more, 128), i64::from(Error::ResourceBusy.to_result()));
+    assert!(world.bind(other, 128) > 0 && world.bind(root, 129) > 0);
+}
+
+#[test]
+fn the_end_of_a_process_is_told_to_whom_it_wants() {
+    let (mut world, root) = World::new();
+    let (one, two) = (world.program(0), world.program(0));
+    world.bind_mediated(one, 3);
+    let ended = world.bind(two, 70);
+    assert_eq!(world.call(root, Call::GetPrivileges, &[0, ended, MEMORY as i64]), Some(0));
+    let rights: Privileges = world.get(root, MEMORY);
+    world.put(root, MEMORY, &Privileges { warn: 3, ..rights });
+    assert_eq!(world.call(root, Call::SetPrivileges, &[0, ended, MEMORY as i64]), Some(0));
+    assert_eq!(world.call(one, Call::Receive, &[0x7ace, PACKET as i64, FOREVER]), None);
+    world.end(two);
+    assert_eq!((world.result(one), world.received(one).0), (Some(0), ended));
 }

@@ -151,7 +151,9 @@ fn blocks_are_copied_between_processes_that_wait() {
 fn members_with_full_rights_have_the_row_of_their_container() {
     let (mut world, [(one, one_name), (two, two_name)]) = two_direct();
     assert_eq!([one, two].map(|thread| world.server.system.program(thread).row), [FIRST_CONTAINER; 2]);
-    assert_eq!(world.own_call(one, own::MODE, &[]), Some(1));
+    let binding = |number: i64, slot: i64| Some(number << 8 | (slot + 35));
+    assert_eq!(world.own_call(one, own::MODE, &[]), binding(1, 3));
+    assert_eq!(world.own_call(two, own::MODE, &[]), binding(2, 4));
     let found = |raw: u64| Some((own::FOUND | raw) as i64);
     assert_eq!(world.own_call(one, own::RESOLVE, &[two_name]), found(two.0.into()));
     assert_eq!(world.own_call(two, own::NAME, &[one.0.into()]), found(one_name as u64));
@@ -170,7 +172,7 @@ fn what_waits_in_the_server_is_fetched_by_a_member_that_is_notified() {
     assert_eq!(world.call(one, Call::Notify, &[two_name]), Some(0));
     assert_eq!(world.server.system.program(two).notified, 1);
     assert_eq!(world.own_call(two, own::FETCH, &[ANY, PACKET as i64, 1]), World::fails(Error::Again), "messages only");
-    assert_eq!(world.own_call(two, own::FETCH, &[ANY, PACKET as i64, 0]), Some(0));
+    assert_eq!(world.own_call(two, own::FETCH, &[ANY, PACKET as i64, 0]), Some(own::LAST as i64));
     assert_eq!(world.received(two).0, one_name);
     assert_eq!(world.own_call(two, own::FETCH, &[ANY, PACKET as i64, 0]), World::fails(Error::Again));
 }
@@ -190,7 +192,7 @@ fn a_member_that_receives_by_a_primitive_is_ready_for_one_that_does_not_wait() {
         let other = world.program(0);
         let other_name = world.bind(other, 70);
         assert_eq!(world.own_call(two, own::FETCH, &[other_name, PACKET as i64, 0]), World::fails(Error::Again));
-        assert_eq!(world.own_call(two, own::FETCH, &[ANY, PACKET as i64, 0]), Some(0));
+        assert_eq!(world.own_call(two, own::FETCH, &[ANY, PACKET as i64, 0]), Some(own::LAST as i64));
         assert_eq!(world.received(two), (one_name, 31));
     }
 }

@@ -2,5 +2,6 @@
 
 mod bindings;
 mod deaths;
+mod files;
 mod messages;
 mod world;

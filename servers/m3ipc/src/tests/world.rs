@@ -4,9 +4,9 @@ use crate::server::M3ipc;
 use crate::system::{Identity, Native, System};
 use abi::endpoint::{APPLICATIONS_BIT, SERVICE_SLOTS};
 use abi::message::REPEATED;
-use abi::{Endpoint, Message};
+use abi::{Endpoint, Errno, GrantId, Message};
 use m3ipc::call::Call;
-use m3ipc::descriptor::ContainerInfo;
+use m3ipc::descriptor::{CONTAINER_OPEN, ContainerInfo};
 use m3ipc::error::Error;
 use m3ipc::message::Message as Packet;
 use std::collections::BTreeMap;
@@ -42,7 +42,12 @@ pub struct Fake {
     pub alarm_ns: u64,
     pub signals: Vec<(i32, u64)>,
     pub log: Vec<std::string::String>,
+    /// What was written into [`GRANT`].
+    pub granted: Vec<u8>,
 }
+
+/// The only grant.
+pub const GRANT: GrantId = GrantId(7);
 
 impl Fake {
     pub fn program(&mut self, thread: Endpoint) -> &mut Program {
@@ -107,6 +112,11 @@ impl System for Fake {
     fn signal(&mut self, pid: i32, signal: u64) {
         self.signals.push((pid, signal));
     }
+    fn write_grant(&mut self, _: Endpoint, grant: GrantId, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+        assert_eq!((grant, offset), (GRANT, self.granted.len() as u64));
+        self.granted.extend_from_slice(bytes);
+        Ok(())
+    }
     fn now_ns(&mut self) -> u64 {
         self.now_ns
     }
@@ -138,7 +148,8 @@ impl World {
     }
 
     pub fn start_container(&mut self, root: Endpoint, number: i32) {
-        let info = ContainerInfo { number, name: *b"test\0\0\0\0\0\0\0\0\0\0\0\0", ..ContainerInfo::default() };
+        let name = *b"test\0\0\0\0\0\0\0\0\0\0\0\0";
+        let info = ContainerInfo { number, flags: CONTAINER_OPEN, name, ..ContainerInfo::default() };
         self.put(root, MEMORY, &info);
         assert_eq!(self.call(root, Call::VmInit, &[MEMORY as i64]), Some(0));
     }
@@ -147,7 +158,7 @@ impl World {
     pub fn program(&mut self, user: u32) -> Endpoint {
         self.threads += 1;
         let thread = Endpoint::new(SERVICE_SLOTS + self.threads as usize, 1);
-        self.add(thread, Identity { thread, pid: 100 + self.threads as i32, user });
+        self.add(thread, Identity { thread, pid: 100 + self.threads as i32, user, group: user, capabilities: 0 });
         thread
     }
 

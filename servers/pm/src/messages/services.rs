@@ -51,7 +51,9 @@ impl<S: System> Pm<S> {
                 return Identity::reply(message, 0, boot_low, boot_high, new_low, new_high);
             }
             Request::Enroll(ask) => match self.enroll(&ask) {
-                Some((thread, pid, ids)) => return Enroll::reply(message, 0, thread.0.into(), pid.into(), ids),
+                Some((thread, pid, ids, capabilities)) => {
+                    return Enroll::reply(message, 0, thread.0.into(), pid.into(), ids, capabilities);
+                }
                 None => Err(Errno::ESRCH),
             },
             Request::Signal(ask) => self.signal_enrolled(ask.pid, ask.signal),
@@ -93,8 +95,8 @@ impl<S: System> Pm<S> {
         source.slot() == slot::RS || self.services.name_in(source.slot()).is_some_and(|name| askers.contains(&name))
     }
 
-    /// m3ipc is told from now on when a thread of this process ends. Returns its first thread, pid and ids.
-    fn enroll(&mut self, ask: &Enroll) -> Option<(Endpoint, u32, u64)> {
+    /// m3ipc is told from now on when a thread of this process ends. Returns its first thread, pid, ids and capabilities.
+    fn enroll(&mut self, ask: &Enroll) -> Option<(Endpoint, u32, u64, u64)> {
         let table = &mut self.programs.table;
         let p = match u32::try_from(ask.pid).ok()? {
             0 => table.find(ask.process).map(|thread| table.process_of(thread))?,
@@ -102,9 +104,10 @@ impl<S: System> Pm<S> {
         };
         let process = &mut table[p];
         let ids = process.credentials.word_of_system();
+        let capabilities = process.credentials.of_system().bits();
         let (pid, main) = (process.pid(), process.main()?);
         process.enrolled = true;
-        Some((table[main].endpoint(), pid, ids))
+        Some((table[main].endpoint(), pid, ids, capabilities))
     }
 
     fn signal_enrolled(&mut self, pid: u64, number: u64) -> Result<u64, Errno> {

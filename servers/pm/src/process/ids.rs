@@ -47,14 +47,17 @@ impl<S: System> Programs<S> {
         Ok(0)
     }
 
-    /// Tells vfs and vm what they need to know of who a process is.
+    /// Tells vfs, vm and m3ipc what they need to know of who a process is.
     pub fn tell_credentials(&mut self, p: ProcessIndex) {
         self.tell_vfs_ids(p);
         self.tell_vm_limits(p);
     }
 
-    /// Tells vfs the ids of a process, for each of its threads.
+    /// Tells vfs the ids of a process, for each of its threads, and m3ipc that they may have changed.
     pub fn tell_vfs_ids(&mut self, p: ProcessIndex) {
+        if self.table[p].enrolled {
+            self.tell_m3ipc();
+        }
         let mut next = self.table[p].main();
         while let Some(t) = next {
             next = self.table[t].next();

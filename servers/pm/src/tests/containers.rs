@@ -33,8 +33,9 @@ fn m3ipc_learns_who_a_process_is_and_of_its_end() {
     let by_thread = Enroll { process: child, pid: 0 }.message();
     for request in [by_thread, Enroll { process: Endpoint::NONE, pid }.message()] {
         let reply = ask(&mut world, M3IPC, request);
-        let (thread, found, _) = Enroll::results(&reply).unwrap();
+        let (thread, found, _, capabilities) = Enroll::results(&reply).unwrap();
         assert_eq!((thread, found), (child.0.into(), pid));
+        assert_eq!(capabilities, abi::CapabilitySet::ALL.bits(), "it is root's");
         assert_eq!(ask(&mut world, Endpoint::new(31, 1), request).result(), Err(Errno::EPERM));
     }
     let nobody = Enroll { process: Endpoint::NONE, pid: 4711 }.message();
@@ -43,6 +44,17 @@ fn m3ipc_learns_who_a_process_is_and_of_its_end() {
     world.call(other, nr::EXIT_GROUP, &[0]);
     assert_eq!(notified(&world), 0, "it was not asked for");
     world.call(child, nr::EXIT_GROUP, &[0]);
+    assert_eq!(notified(&world), 1);
+}
+
+#[test]
+fn m3ipc_learns_that_an_enrolled_process_is_another_users() {
+    let mut world = world();
+    let (_, child) = world.fork(world.init);
+    world.call(child, nr::SETGID, &[5]);
+    assert_eq!(notified(&world), 0, "it was not asked for");
+    ask(&mut world, M3IPC, Enroll { process: child, pid: 0 }.message());
+    world.call(child, nr::SETUID, &[5]);
     assert_eq!(notified(&world), 1);
 }
 

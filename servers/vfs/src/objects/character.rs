@@ -18,11 +18,7 @@ use crate::{
     peers::{Peers, Service},
 };
 use abi::{
-<<<<<<< HEAD
-    Errno, Part, chardev, container,
-=======
-    Endpoint, Errno, chardev,
->>>>>>> origin/display
+    Endpoint, Errno, Part, chardev, container,
     tty::{MINOR_MASTER, MINOR_SLAVE},
 };
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
@@ -324,13 +320,10 @@ async fn control(
     request: u32,
     argument: u64,
 ) -> Result<u64, Errno> {
-<<<<<<< HEAD
-    if matches!(request, TIOCGPGRP | TIOCSPGRP | TIOCGSID) && caller.parts().of(Part::Processes) != 0 {
-        return control_group(base, caller, (service, minor), request, argument).await;
-    }
-=======
     let (service, minor) = device;
->>>>>>> origin/display
+    if matches!(request, TIOCGPGRP | TIOCSPGRP | TIOCGSID) && caller.parts().of(Part::Processes) != 0 {
+        return control_group(base, caller, device, request, argument).await;
+    }
     let grant = MagicGrant::new(caller.endpoint, argument, ARGUMENT_BYTES, service.endpoint(), Access::ReadWrite)?;
     let who = caller.pid as u64 | caller.group() << 32;
     let (number, session) = (request as u64, caller.session());

@@ -7,6 +7,7 @@
 use super::{Setting, Test, Verdict, linux, m3ipc_module};
 use crate::cli::DEFAULT_SYSTEM;
 use crate::guest::{Guest, Job};
+use crate::m3ipc_programs;
 use crate::process::{self, tail};
 use crate::workspace::RunFolder;
 use anyhow::{Context, Result, bail};
@@ -105,29 +106,18 @@ pub(super) fn names(setting: &Setting) -> Result<Vec<String>> {
 /// Builds the library and the broker, and compiles the programs that are asked for.
 pub(super) fn built<'a>(setting: &'a Setting<'_>) -> Result<&'a Programs> {
     setting.built(&setting.m3ipc, || {
-        let mut cargo = Command::new("cargo");
-        cargo.current_dir(&setting.workspace.root).args(["build", "--quiet", "--release"]);
-        process::run(cargo.args(["--package", "libm3ipc", "--package", "m3ipcd", "--package", "m3"]))?;
-        let library = setting.workspace.target.join("release");
+        let library = m3ipc_programs::build_library(setting.workspace)?;
         let folder = setting.workspace.run_folder()?;
         let overlay = folder.join("m3ipc");
         fs::create_dir_all(&overlay)?;
         let is_wanted = |name: &String| setting.is_wanted(&test_name(name)) || setting.is_wanted(m3ipc_module::NAME);
         let wanted = names(setting)?.into_iter().filter(is_wanted);
         for name in wanted.chain([END_NODE.to_string()]) {
-            compile(setting, &library, &name, &overlay.join(&name))?;
+            let source = self::folder(setting).join(format!("{name}.c"));
+            m3ipc_programs::compile(setting.workspace, &library, &source, &overlay.join(&name))?;
         }
         Ok(Programs { broker: library.join("m3ipcd"), folder })
     })
-}
-
-/// Compiles a program with the library to one static binary.
-fn compile(setting: &Setting, library: &Path, name: &str, to: &Path) -> Result<()> {
-    let mut cc = Command::new("cc");
-    cc.current_dir(folder(setting)).args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-s", "-static"]);
-    cc.arg("-I").arg(setting.workspace.root.join("lib/m3ipc/include"));
-    cc.arg(format!("{name}.c")).arg("-o").arg(to).arg("-L").arg(library).arg("-lm3ipc");
-    process::run(&mut cc)
 }
 
 /// Boots a guest with the programs, and runs them.
@@ -176,7 +166,13 @@ impl Broker {
         let socket = folder.join("socket");
         let log = fs::File::create(folder.join("log"))?;
         let mut command = Command::new(program);
-        command.arg("--socket").arg(&socket).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        // Two users of programs that are not root's.
+        command
+            .args(["--uid", "1000", "--uid", "1001", "--socket"])
+            .arg(&socket)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
         let process = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         let broker = Self { process, socket };
         let start = Instant::now();
