@@ -316,7 +316,7 @@ int bind_caller(int vmid, int number, bool as_thread, long *endpoint)
 
     if (IS_ERR(container))
         return PTR_ERR(container);
-    if (!may_join())
+    if (!may_join() || !admits(&container->info))
         error = EMOLPERM;
     else
         error = as_thread ? bind_thread(container, number, endpoint) : bind_process(container, number, current, endpoint);
@@ -366,7 +366,7 @@ int bind_other(int vmid, int pid, int number, long *endpoint)
         task = find_process(pid);
         if (!task)
             error = EMOLBADPID;
-        else if (!is_admin() && !(may_join() && is_own(task)))
+        else if (!is_admin() && !(may_join() && is_own(task) && admits(&container->info)))
             error = EMOLPERM;
         else
             error = bind_process(container, number, task, endpoint);

@@ -56,6 +56,27 @@ bool may_join(void)
     return (cap_valid(number) && capable(number)) || is_admin();
 }
 
+/* Whether the container admits the caller, who may be bound at all: everybody, if it does not say whom. */
+bool admits(const VM_usr_t *vm)
+{
+    bool says = vm->vm_capabilities != 0;
+    int i;
+
+    if (vm->vm_flags & VM_OPEN || is_admin())
+        return true;
+    for (i = 0; i < ARRAY_SIZE(vm->vm_uids); i++) {
+        says |= vm->vm_uids[i] || vm->vm_gids[i];
+        if (vm->vm_uids[i] && uid_eq(current_euid(), make_kuid(&init_user_ns, vm->vm_uids[i])))
+            return true;
+        if (vm->vm_gids[i] && in_egroup_p(make_kgid(&init_user_ns, vm->vm_gids[i])))
+            return true;
+    }
+    for (i = 0; i <= CAP_LAST_CAP; i++)
+        if (vm->vm_capabilities >> i & 1 && capable(i))
+            return true;
+    return !says;
+}
+
 static int open(struct inode *inode, struct file *file)
 {
     if (may_join())

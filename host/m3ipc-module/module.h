@@ -154,6 +154,7 @@ static inline void unlock_two(struct slot *one, struct slot *other)
 /* main.c */
 bool is_admin(void);
 bool may_join(void);
+bool admits(const VM_usr_t *vm);
 
 /* node.c */
 int init_node(int number, const drvs_usr_t __user *asked);

@@ -133,7 +133,7 @@ static int accept(VM_usr_t *vm)
         return length ? EMOLRANGE : EMOLINVAL;
     memset(vm->vm_name + length, 0, sizeof vm->vm_name - length);
     vm->vm_nr_nodes = hweight32(vm->vm_nodes);
-    vm->vm_flags = VM_RUNNING;
+    vm->vm_flags = VM_RUNNING | (vm->vm_flags & VM_OPEN);
     vm->vm_bound = 0;
     return 0;
 }
