@@ -259,7 +259,7 @@ impl<const WRITE: bool> Walk<'_, WRITE> {
         }
         let entry = read(self.table, index(address, 0));
         if entry & Self::NEEDED != Self::NEEDED {
-            return Err(Fault { address, access: (entry & bit::PRESENT) * ACCESS_PRESENT | Self::ACCESS });
+            return Err(Fault { address, access: ((entry & bit::PRESENT) * ACCESS_PRESENT) | Self::ACCESS });
         }
         Ok((entry & bit::FRAME) | (address % PAGE_BYTES))
     }

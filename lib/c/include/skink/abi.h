@@ -721,19 +721,6 @@ struct skink_chardev_set_uses {
     uint64_t bytes;
 };
 
-/* Containers: which of them each part of a process's world belongs to. */
-
-/* Containers that exist at a time, the system itself among them. */
-#define SKINK_CONTAINER_CONTAINERS 63u
-
-/* Process numbers of one container. Number n of container c is the system's first_pid(c) + n; 0 names no process. */
-#define SKINK_CONTAINER_CONTAINER_PIDS 512u
-
-/* The system's process numbers are below this. */
-#define SKINK_CONTAINER_PIDS_END 0xfc00u
-
-/* All flags of parts. */
-#define SKINK_CONTAINER_PART_FLAGS 0x7e020000ull
 /* mmap(2): what the device has at offset for bytes bytes, both whole pages. Reply: the physical address, and how programs see it
  * (layout::map::COMBINED, UNCACHED or 0). It must be memory of the driver's device or its DMA memory, which vm checks. ENODEV: the device
  * cannot be mapped; EINVAL: it has less. */
@@ -782,6 +769,20 @@ struct skink_chardev_write_at {
     uint64_t bytes;
     uint64_t position;
 };
+
+/* Containers: which of them each part of a process's world belongs to. */
+
+/* Containers that exist at a time, the system itself among them. */
+#define SKINK_CONTAINER_CONTAINERS 63u
+
+/* Process numbers of one container. Number n of container c is the system's first_pid(c) + n; 0 names no process. */
+#define SKINK_CONTAINER_CONTAINER_PIDS 512u
+
+/* The system's process numbers are below this. */
+#define SKINK_CONTAINER_PIDS_END 0xfc00u
+
+/* All flags of parts. */
+#define SKINK_CONTAINER_PART_FLAGS 0x7e020000ull
 
 /* Core dumps: what the program that writes one asks pm with the system call skink_core_dump(what, which, buffer, bytes). Only a process
  * that pm has made for a dump may make it, and only about the process that it dumps; others get ENOSYS. */
@@ -1813,7 +1814,7 @@ struct skink_kernel_linux_call {
 
 /* Writes a file of /proc/drvs (m3ipc::TEXT_*) into the grant; those of containers for this one. Word 0 of the reply: bytes written. ESRCH:
  * there is no such container; EINVAL, ENOSPC. */
-#define SKINK_M3IPC_TEXT 0xb0001u
+#define SKINK_M3IPC_TEXT 0xc0001u
 struct skink_m3ipc_text {
     uint64_t what;
     uint64_t container;
@@ -1822,7 +1823,7 @@ struct skink_m3ipc_text {
 };
 
 /* Returns the containers, a bit each. */
-#define SKINK_M3IPC_CONTAINERS 0xb0002u
+#define SKINK_M3IPC_CONTAINERS 0xc0002u
 struct skink_m3ipc_containers_reply {
     uint64_t containers;
 };
@@ -3637,7 +3638,7 @@ struct skink_vfs_descriptor_access {
 /* A thread is in other containers from now on. If the new one of mounts has none yet, it gets copies of those that the thread sees;
  * otherwise the thread's root and working directory become its root. unshared: it has descriptors (FORK_FILES) or directories (FORK_FS) of
  * its own from now on. ENOSPC: there are too many mounts. */
-#define SKINK_VFS_SET_PARTS 0x30019u
+#define SKINK_VFS_SET_PARTS 0x3001au
 struct skink_vfs_set_parts {
     uint64_t process;
     uint64_t parts;
@@ -3646,7 +3647,7 @@ struct skink_vfs_set_parts {
 
 /* The ids of the users of a thread's container: users: the one that it shows (low half) and the system's, groups alike; all ones where
  * there is none. */
-#define SKINK_VFS_SET_ID_MAP 0x3001au
+#define SKINK_VFS_SET_ID_MAP 0x3001bu
 struct skink_vfs_set_id_map {
     uint64_t process;
     uint64_t users;
