@@ -8,7 +8,7 @@
 use super::line;
 use super::trial::{Outcome, Report, Trial};
 use crate::bundle::Media;
-use crate::machine::{Boot, Line, Machine};
+use crate::machine::{Boot, Line, Machine, Screen};
 use crate::process::{self, cpu_time, tail};
 use crate::rootfs;
 use crate::workspace::{RunFolder, Workspace};
@@ -274,7 +274,7 @@ impl Drop for Session {
     }
 }
 
-/// The machine of every session: the root on the ramdisk, a virtio disk and an IDE disk.
+/// The machine of every session: the root on the ramdisk, a virtio disk and an IDE disk, and a screen, so that each driver has its device.
 fn machine(media: &Media, [virtio, ide]: &[PathBuf; 2]) -> Machine {
     let append = ["exec", "out"].map(str::to_string).to_vec();
     let mut machine =
@@ -284,6 +284,7 @@ fn machine(media: &Media, [virtio, ide]: &[PathBuf; 2]) -> Machine {
     let extra = ["-drive", &ide, "-device", "piix3-ide,id=ide", "-device", "ide-hd,drive=hda,bus=ide.0"];
     machine.extra = extra.map(OsString::from).to_vec();
     machine.memory_mib = 128;
+    machine.screen = Screen::Hidden;
     machine.icount = true;
     machine.icount_mode = ICOUNT_MODE;
     machine.serial = vec![Line::Stderr, Line::Stdio];
