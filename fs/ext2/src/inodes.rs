@@ -1,7 +1,7 @@
 //! The table of the inode cache: decoded inodes in slots, in order of use.
 //!
-//! Invariant: the slot of a dirty inode is in `dirty`; a listed slot may be clean again, or hold another inode. Neighbours: `inode_cache`
-//! reads and writes them.
+//! Invariant: the slot of a dirty inode is in `dirty`, once; so the list is never longer than the table. Neighbours: `inode_cache` reads and
+//! writes them.
 
 use alloc::vec::Vec;
 use sys::fallible::TryVec;
@@ -87,6 +87,7 @@ impl Inodes {
     /// Empties a slot, whose inode is clean.
     pub(crate) fn remove(&mut self, slot: usize) {
         self.latest = (0, 0);
+        self.dirty.retain(|listed| *listed != slot);
         self.list[slot] = Inode::default();
         self.index.remove(slot);
     }
@@ -117,5 +118,21 @@ impl Inodes {
     /// Takes that slot, whose inode is clean now, off the list.
     pub(crate) fn unlist_last(&mut self) {
         self.dirty.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_that_is_used_again_before_the_list_is_written_is_listed_once() {
+        let mut inodes = Inodes::new();
+        for number in 1..=5 {
+            let slot = inodes.insert(number).expect("has memory");
+            inodes.mark_dirty(slot);
+            inodes.remove(slot);
+        }
+        assert_eq!(inodes.last_listed(), None);
     }
 }
