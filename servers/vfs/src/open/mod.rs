@@ -369,8 +369,13 @@ fn may_open(process: &Process, node: &NodeRef, flags: u32) -> Result<(), Errno> 
         _ if flags & O_DIRECTORY != 0 => return Err(Errno::ENOTDIR),
         _ => {}
     }
+    let is_read_only = wanted & WRITE != 0 && node.is_regular() && node.mount().is_read_only();
+    // Linux asks the mount before the permissions when it has to truncate, and after them otherwise.
+    if is_read_only && flags & O_TRUNC != 0 {
+        return Err(Errno::EROFS);
+    }
     permission::check(&credentials, node.attributes(), wanted)?;
-    if wanted & WRITE != 0 && node.is_regular() && node.mount().is_read_only() {
+    if is_read_only {
         return Err(Errno::EROFS);
     }
     if credentials.contained.is_some() && is_of_system(node, wanted) {
