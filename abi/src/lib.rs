@@ -41,6 +41,7 @@ pub mod trace;
 
 pub mod block;
 pub mod chardev;
+pub mod console;
 pub mod ds;
 pub mod fs;
 pub mod input;

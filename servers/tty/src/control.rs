@@ -196,6 +196,16 @@ impl Terminal {
         Ok(0)
     }
 
+    /// Takes the size of what it is shown on.
+    pub fn set_size(&mut self, world: &mut impl World, rows: u16, columns: u16) {
+        let window = [rows, columns, 0, 0];
+        if window[..2] != self.window[..2] && self.group != 0 {
+            world.signal(signal::SIGWINCH, self.group);
+        }
+        self.window = window;
+        self.settle(world);
+    }
+
     fn set_modem(
         &mut self,
         world: &mut impl World,

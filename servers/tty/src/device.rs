@@ -4,9 +4,10 @@ use crate::control::request::TIOCSCTTY;
 use crate::devpts::node_of;
 use crate::ledger::Outcome;
 use crate::pty::Pty;
-use crate::serial::TERMINALS;
+use crate::serial::SERIAL_LINES;
 use crate::state::{Outside, Tty};
 use crate::terminal::Caller;
+use abi::console::{self, MINOR_TERMINAL};
 use abi::tty::{MAX_PTYS, MINOR_MASTER, MINOR_SLAVE, PTMX};
 use abi::{Errno, GrantId, Message, chardev, fs::Use};
 use alloc::rc::Rc;
@@ -22,7 +23,7 @@ const MINOR_SERIAL: u64 = 64;
 /// What a minor number means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
-    /// The terminal of a serial line.
+    /// The terminal of a serial line, or behind those one on the screen.
     Line(usize),
     Master(usize),
     Slave(usize),
@@ -37,11 +38,13 @@ impl Side {
             return Some(Side::Line(0));
         }
         let pty = beyond(MINOR_SLAVE, MAX_PTYS).map(Side::Slave).or(beyond(MINOR_MASTER, MAX_PTYS).map(Side::Master));
-        pty.or_else(|| beyond(MINOR_SERIAL, TERMINALS).map(Side::Line))
+        let screen = || beyond(MINOR_TERMINAL, console::TERMINALS).map(|number| Side::Line(SERIAL_LINES + number));
+        pty.or_else(screen).or_else(|| beyond(MINOR_SERIAL, SERIAL_LINES).map(Side::Line))
     }
 
     fn minor(self) -> u64 {
         let (first, number) = match self {
+            Side::Line(index) if index >= SERIAL_LINES => (MINOR_TERMINAL, index - SERIAL_LINES),
             Side::Line(index) => (MINOR_SERIAL, index),
             Side::Master(number) => (MINOR_MASTER, number),
             Side::Slave(number) => (MINOR_SLAVE, number),

@@ -4,9 +4,10 @@
 //! writes carry their position in the stream (`chardev::serial`), so a request that is repeated, because uart or a predecessor of this
 //! tty died, neither loses nor doubles a byte. Before the machine ends pm has all lines drained.
 
-use crate::serial::Command;
+use crate::serial::{Command, SERIAL_LINES};
 use crate::state::Tty;
 use abi::chardev::{self, serial};
+use abi::console;
 use abi::{Endpoint, Errno, GrantId, Message};
 use alloc::{rc::Rc, vec};
 use core::cell::Cell;
@@ -28,6 +29,9 @@ pub fn start(tty: &Rc<Tty>, index: usize) {
     tty.runtime.spawn(receive(tty.clone(), index));
     tty.runtime.spawn(send(tty.clone(), index));
     tty.runtime.spawn(send_commands(tty.clone(), index));
+    if index >= SERIAL_LINES {
+        tty.runtime.spawn(follow_size(tty.clone(), index));
+    }
 }
 
 /// Replies to `request` when all output has been sent, or after `DRAIN_LIMIT_NS`.
@@ -60,17 +64,17 @@ async fn drain_line(tty: &Tty, index: usize) {
     while is_sending() {
         tty.runtime.sleep_ns(POLL_NS).await;
     }
-    let minor = index as u64;
+    let (lower, minor) = tty.lower(index);
     let control =
         chardev::Control { minor, request: serial::DRAIN, argument: 0, grant: GrantId::NONE, caller: 0, session: 0 };
     // A line that does not exist has nothing to send, and one whose driver does not reply has lost it.
-    let _ = tty.uart().request(control.message(), Repeat::Yes).await;
+    let _ = lower.request(control.message(), Repeat::Yes).await;
 }
 
 #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "from the heap's reserve")]
 async fn receive(tty: Rc<Tty>, index: usize) {
-    let uart = tty.uart();
-    wait_for_uart(&tty, uart).await;
+    let (uart, minor) = tty.lower(index);
+    wait_for_lower(uart, minor).await;
     let line = &tty.lines()[index];
     loop {
         let position = match &*line.terminal.borrow() {
@@ -82,7 +86,7 @@ async fn receive(tty: Rc<Tty>, index: usize) {
             continue;
         };
         let buffer = grant(uart, vec![0; CHUNK], Access::Write);
-        let read = chardev::Read { minor: index as u64, grant: buffer.id(), bytes: CHUNK as u64, flags: 0, caller };
+        let read = chardev::Read { minor, grant: buffer.id(), bytes: CHUNK as u64, flags: 0, caller };
         let result = uart.request(read.message(), Repeat::Yes).await.and_then(|reply| reply.result());
         let bytes = buffer.take();
         match result {
@@ -98,8 +102,8 @@ async fn receive(tty: Rc<Tty>, index: usize) {
 
 #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "from the heap's reserve")]
 async fn send(tty: Rc<Tty>, index: usize) {
-    let uart = tty.uart();
-    wait_for_uart(&tty, uart).await;
+    let (uart, minor) = tty.lower(index);
+    wait_for_lower(uart, minor).await;
     let line = &tty.lines()[index];
     loop {
         let mut chunk = vec![0; CHUNK];
@@ -111,7 +115,7 @@ async fn send(tty: Rc<Tty>, index: usize) {
         chunk.truncate(count);
         let bytes = count as u64;
         let buffer = grant(uart, chunk, Access::Read);
-        let write = chardev::Write { minor: index as u64, grant: buffer.id(), bytes, flags: 0, caller };
+        let write = chardev::Write { minor, grant: buffer.id(), bytes, flags: 0, caller };
         let sent = match uart.request(write.message(), Repeat::Yes).await.and_then(|reply| reply.result()) {
             Ok(taken) => taken.min(bytes),
             Err(error) if pause(&tty, index, error).await => 0,
@@ -124,8 +128,8 @@ async fn send(tty: Rc<Tty>, index: usize) {
 }
 
 async fn send_commands(tty: Rc<Tty>, index: usize) {
-    let uart = tty.uart();
-    wait_for_uart(&tty, uart).await;
+    let (uart, minor) = tty.lower(index);
+    wait_for_lower(uart, minor).await;
     let line = &tty.lines()[index];
     loop {
         let next = line.terminal.borrow_mut().commands.next();
@@ -133,7 +137,7 @@ async fn send_commands(tty: Rc<Tty>, index: usize) {
             line.changed.wait().await;
             continue;
         };
-        let result = match command.message(index as u64) {
+        let result = match command.message(minor) {
             Some(control) => uart.request(control.message(), Repeat::Yes).await.and_then(|reply| reply.result()),
             None => Ok(0),
         };
@@ -149,10 +153,30 @@ async fn send_commands(tty: Rc<Tty>, index: usize) {
     }
 }
 
-/// Waits until uart has been up once: a grant needs its endpoint.
-async fn wait_for_uart(tty: &Tty, uart: &Peer) {
-    while uart.endpoint() == Endpoint::NONE {
-        tty.runtime.sleep_ns(POLL_NS).await;
+/// Waits until what is below has been up once: a grant needs its endpoint.
+async fn wait_for_lower(lower: &Peer, minor: u64) {
+    if lower.endpoint() == Endpoint::NONE {
+        let open = chardev::Open { minor, flags: 0, caller: 0, session: 0, ids: 0, node: 0 };
+        // Whatever the answer: it came from there.
+        let _ = lower.request(open.message(), Repeat::Yes).await;
+    }
+}
+
+/// Gives the terminal the size of the screen, now and when that changes.
+async fn follow_size(tty: Rc<Tty>, index: usize) {
+    let (console, minor) = tty.lower(index);
+    let mut argument = 0;
+    loop {
+        let request = console::WAIT_FOR_SIZE;
+        let control = chardev::Control { minor, request, argument, grant: GrantId::NONE, caller: 0, session: 0 };
+        match console.request(control.message(), Repeat::Yes).await.and_then(|reply| reply.result()) {
+            Ok(size) => {
+                argument = size;
+                tty.with(index, |terminal, world| terminal.set_size(world, size as u16, (size >> 16) as u16));
+            }
+            Err(error) if pause(&tty, index, error).await => {}
+            Err(_) => return,
+        }
     }
 }
 

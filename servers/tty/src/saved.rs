@@ -20,7 +20,7 @@ const PARTS: usize = PTYS + MAX_PTYS;
 /// Limit of a part, in bytes: full queues in both directions.
 const PART_BYTES: usize = 12 << 10;
 /// Changes when the bytes of a part change their meaning.
-const LAYOUT: u64 = 4;
+const LAYOUT: u64 = 5;
 /// `keep_bytes` of the system file is at least this.
 const SIZE: Size = Size { parts: PARTS, part_bytes: PART_BYTES, notes: ledger::PLACES };
 
