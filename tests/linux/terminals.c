@@ -1,0 +1,197 @@
+/* Pseudo-terminals: both sides, lines, modes, sizes, hang-up. */
+#include "behaviour.h"
+#include <termios.h>
+
+static int master, slave;
+static char path[32];
+static void new_terminal(void) {
+    int number;
+    master = must(open("/dev/ptmx", O_RDWR | O_NOCTTY));
+    must(ioctl(master, TIOCSPTLCK, &(int){0}));
+    must(ioctl(master, TIOCGPTN, &number));
+    snprintf(path, sizeof path, "/dev/pts/%d", number);
+    slave = must(open(path, O_RDWR | O_NOCTTY));
+}
+static void change(tcflag_t input, tcflag_t output, tcflag_t local) {
+    struct termios modes;
+    must(tcgetattr(slave, &modes));
+    modes.c_iflag &= ~input;
+    modes.c_oflag &= ~output;
+    modes.c_lflag &= ~local;
+    must(tcsetattr(slave, TCSANOW, &modes));
+}
+static short ready(int fd) {
+    struct pollfd asked = {.fd = fd, .events = POLLIN | POLLOUT | POLLPRI};
+    poll(&asked, 1, 0);
+    return asked.revents;
+}
+
+/* Reads, and shows the bytes by their numbers. */
+static void show_codes(int fd, size_t length) {
+    unsigned char bytes[8];
+    ssize_t count = read(fd, bytes, length);
+    show(count);
+    for (ssize_t i = 0; i < count; i++)
+        note("%02x", bytes[i]);
+}
+
+/* What the other side has written is here a moment later. */
+static short await(int fd, short events) {
+    struct pollfd asked = {.fd = fd, .events = events};
+    poll(&asked, 1, 5000);
+    return asked.revents & events;
+}
+
+BEHAVIOUR("a slave that is locked, a slave that is not there") {
+    int number, fd = must(open("/dev/ptmx", O_RDWR | O_NOCTTY));
+    must(ioctl(fd, TIOCGPTN, &number));
+    snprintf(path, sizeof path, "/dev/pts/%d", number);
+    show(open(path, O_RDWR | O_NOCTTY));
+    show(open("/dev/pts/9999", O_RDWR | O_NOCTTY));
+}
+BEHAVIOUR("ioctls of the master on a slave, of terminals on a file") {
+    new_terminal();
+    make("f", "");
+    int number, fd = open("f", O_RDONLY);
+    show(ioctl(slave, TIOCGPTN, &number));
+    show(ioctl(fd, TCGETS, bad()));
+    show(ioctl(slave, TCGETS, bad()));
+    show(ioctl(slave, 0x54ff, 0));
+}
+BEHAVIOUR("TIOCGWINSZ and TIOCSWINSZ, also with bad memory") {
+    struct winsize size = {24, 80, 0, 0}, seen = {0};
+    new_terminal();
+    show(ioctl(slave, TIOCGWINSZ, &seen));
+    note("%d %d", seen.ws_row, seen.ws_col);
+    show(ioctl(master, TIOCSWINSZ, &size));
+    show(ioctl(slave, TIOCGWINSZ, &seen));
+    note("%d %d", seen.ws_row, seen.ws_col);
+    show(ioctl(slave, TIOCSWINSZ, bad()));
+}
+BEHAVIOUR("a line comes when it is whole, and is echoed") {
+    new_terminal();
+    write(master, "li", 2);
+    note("%x", ready(slave) & POLLIN);
+    write(master, "ne\n", 3);
+    note("%x", await(slave, POLLIN));
+    show_read(slave, 100);
+    show_read(master, 100);
+}
+BEHAVIOUR("a read takes one line, a short read a part of it") {
+    new_terminal();
+    write(master, "one\ntwo\n", 8);
+    await(slave, POLLIN);
+    show_read(slave, 2);
+    show_read(slave, 100);
+    show_read(slave, 100);
+}
+BEHAVIOUR("erase, kill, end of file in lines") {
+    new_terminal();
+    write(master, "ab\177c\n", 5);
+    show_read(slave, 100);
+    write(master, "ab\025cd\n", 6);
+    show_read(slave, 100);
+    write(master, "ef\004", 3);
+    show_read(slave, 100);
+    write(master, "\004", 1);
+    show_read(slave, 100);
+}
+BEHAVIOUR("without ICANON bytes come as they are written") {
+    new_terminal();
+    change(ICRNL, 0, ICANON | ECHO);
+    write(master, "a\r\177", 3);
+    for (int i = 0; i < 3; i++)
+        show_codes(slave, 1);
+}
+BEHAVIOUR("output of a new line gets a return, without OPOST not") {
+    new_terminal();
+    write(slave, "a\n", 2);
+    show_codes(master, 8);
+    change(0, OPOST, 0);
+    write(slave, "a\n", 2);
+    show_codes(master, 8);
+}
+BEHAVIOUR("O_NONBLOCK on both sides") {
+    new_terminal();
+    fcntl(slave, F_SETFL, O_RDWR | O_NONBLOCK);
+    fcntl(master, F_SETFL, O_RDWR | O_NONBLOCK);
+    show_read(slave, 1);
+    show_read(master, 1);
+}
+BEHAVIOUR("TCFLSH and FIONREAD") {
+    int bytes;
+    new_terminal();
+    write(master, "line\n", 5);
+    await(slave, POLLIN);
+    ioctl(slave, FIONREAD, &bytes);
+    note("%d", bytes);
+    show(ioctl(slave, TCFLSH, TCIFLUSH));
+    ioctl(slave, FIONREAD, &bytes);
+    note("%d", bytes);
+    show(ioctl(slave, TCFLSH, 9));
+}
+BEHAVIOUR("the master reads EIO when the slave is closed, what was written comes before") {
+    new_terminal();
+    change(0, OPOST, 0);
+    write(slave, "last", 4);
+    close(slave);
+    show_read(master, 100);
+    show_read(master, 100);
+    note("%x", ready(master) & POLLHUP);
+    slave = must(open(path, O_RDWR | O_NOCTTY));
+    note("%x", ready(master) & POLLHUP);
+}
+BEHAVIOUR("the slave is hung up when the master is closed") {
+    new_terminal();
+    close(master);
+    show_read(slave, 1);
+    show(write(slave, "x", 1));
+    note("%x", ready(slave) & POLLHUP);
+    show(open(path, O_RDWR | O_NOCTTY));
+}
+BEHAVIOUR("packet mode: data, a flush") {
+    new_terminal();
+    change(0, OPOST, 0);
+    show(ioctl(master, TIOCPKT, &(int){1}));
+    write(slave, "text", 4);
+    show_read(master, 100);
+    ioctl(slave, TCFLSH, TCIFLUSH);
+    note("%x", await(master, POLLPRI));
+    char kind = 0;
+    show(read(master, &kind, 1));
+    note("%d", kind);
+}
+BEHAVIOUR("a session takes a terminal, Ctrl-C reaches its group") {
+    new_terminal();
+    struct gate ready_gate = new_gate();
+    pid_t child = must(fork());
+    if (child == 0) {
+        close(master);
+        must(setsid());
+        show(ioctl(slave, TIOCSCTTY, 0));
+        show(tcgetpgrp(slave) == getpid());
+        open_gate(ready_gate);
+        for (;;)
+            pause();
+    }
+    pass_gate(ready_gate);
+    write(master, "\003", 1);
+    wait_for(child);
+}
+BEHAVIOUR("a session without its terminal's master gets SIGHUP") {
+    new_terminal();
+    struct gate ready_gate = new_gate();
+    pid_t child = must(fork());
+    if (child == 0) {
+        close(master);
+        must(setsid());
+        must(ioctl(slave, TIOCSCTTY, 0));
+        open_gate(ready_gate);
+        for (;;)
+            pause();
+    }
+    pass_gate(ready_gate);
+    close(slave);
+    close(master);
+    wait_for(child);
+}
