@@ -89,6 +89,7 @@ static void attacker(unsigned long own)
 static void server(void)
 {
     message m;
+    mnx_wait4bindep(CLIENT);
     while (mnx_receive(CLIENT, &m) == 0) {
         m.m1_i1 *= 2;
         if (mnx_send(CLIENT, &m) != 0)
