@@ -1,5 +1,5 @@
 # The name server of docs/book/m3ipc.md and its client: the binaries that have just run in Linux.
-/opt/names &
+/opt/names > /dev/null &
 until grep -q '^ 0   0' /proc/drvs/VM0/procs 2> /dev/null; do sleep 0.1; done
 /opt/greet serve > /dev/null &
 until [ "$(/opt/greet)" = hello ]; do sleep 0.1; done

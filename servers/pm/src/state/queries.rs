@@ -10,7 +10,7 @@ use super::wait::{Event, Selector, Wait};
 use crate::system::Identity;
 use abi::call::REAL_TIME;
 use abi::linux::nr;
-use abi::{Errno, Part, container, limits};
+use abi::{Errno, Part, container, container::Parts, limits};
 
 impl Table {
     /// The result of a call that asks for an id of the caller; `None`: another call.
@@ -18,18 +18,30 @@ impl Table {
     pub fn look_up(&self, t: ThreadIndex, number: u32) -> Option<u64> {
         let p = self.process_of(t);
         let process = &self[p];
-        let value = match number {
-            nr::GETPPID => self.pid_shown(p, self.parent_pid(p)),
-            nr::GETPID => self.pid_shown(p, process.pid),
-            nr::GETTID => self.pid_shown(p, self[t].tid),
-            nr::GETPGRP => self.pid_shown(p, process.group),
-            nr::GETUID => self.seen(p, Kind::Users, process.credentials.user.real),
-            nr::GETEUID => self.seen(p, Kind::Users, process.credentials.user.effective),
-            nr::GETGID => self.seen(p, Kind::Groups, process.credentials.group.real),
-            nr::GETEGID => self.seen(p, Kind::Groups, process.credentials.group.effective),
+        let credentials = &process.credentials;
+        let id = match number {
+            nr::GETPPID => self.parent_pid(p),
+            nr::GETPID => process.pid,
+            nr::GETTID => self[t].tid,
+            nr::GETPGRP => process.group,
+            nr::GETUID => credentials.user.real,
+            nr::GETEUID => credentials.user.effective,
+            nr::GETGID => credentials.group.real,
+            nr::GETEGID => credentials.group.effective,
             _ => return None,
         };
-        Some(value.into())
+        let shown = if credentials.parts == Parts::SYSTEM { id } else { self.id_shown(p, number, id) };
+        Some(shown.into())
+    }
+
+    /// An id that a call asks for, as the container of its process shows it.
+    #[cold]
+    fn id_shown(&self, p: ProcessIndex, number: u32, id: u32) -> u32 {
+        match number {
+            nr::GETUID | nr::GETEUID => self.seen(p, Kind::Users, id),
+            nr::GETGID | nr::GETEGID => self.seen(p, Kind::Groups, id),
+            _ => self.pid_shown(p, id),
+        }
     }
 
     /// A user or group as a process sees it.
