@@ -111,6 +111,19 @@ impl<'a> Job<'a> {
             limit: None,
         }
     }
+
+    /// What goes into the root file system of its guest.
+    pub fn contents(&self, workspace: &Workspace, bundle: &Bundle) -> Contents<'a> {
+        let mut contents = Contents {
+            command: Some(self.command),
+            overlays: self.overlays,
+            packages: self.packages,
+            free_mib: self.free_mib,
+            ..bundle.contents(workspace)
+        };
+        contents.programs.extend(self.c_programs.iter().map(|program| (program.name.clone(), program.path.clone())));
+        contents
+    }
 }
 
 /// A machine that is ready to run a job, with its files.
@@ -142,14 +155,7 @@ impl Guest {
     /// When an image cannot be made.
     pub fn prepare(workspace: &Workspace, bundle: &Bundle, job: &Job) -> Result<Self> {
         let folder = workspace.run_folder()?;
-        let mut contents = Contents {
-            command: Some(job.command),
-            overlays: job.overlays,
-            packages: job.packages,
-            free_mib: job.free_mib,
-            ..bundle.contents(workspace)
-        };
-        contents.programs.extend(job.c_programs.iter().map(|program| (program.name.clone(), program.path.clone())));
+        let contents = job.contents(workspace, bundle);
         let media = bundle.make_media(&contents, &folder)?;
         let mut append = vec!["exec".to_string()];
         if job.trace {

@@ -8,7 +8,7 @@ use crate::bundle::{Bundle, ROOT_DISK};
 use crate::guest::{Guest, Job};
 use crate::linux::{self, Linux};
 use crate::machine::{Boot, Line, Machine};
-use crate::rootfs::{self, Contents, Room};
+use crate::rootfs::{self, Room};
 use crate::workspace::Workspace;
 use anyhow::{Context, Result};
 use std::fs;
@@ -55,14 +55,7 @@ printf '\0skink-exit %d\n' "$(/bin/busybox cat /root/run/status)" >/dev/ttyS1
 /// When an image or the archive cannot be made.
 pub fn prepare(workspace: &Workspace, bundle: &Bundle, debian: &Linux, job: &Job) -> Result<Guest> {
     let folder = workspace.run_folder()?;
-    let mut contents = Contents {
-        command: Some(job.command),
-        overlays: job.overlays,
-        packages: job.packages,
-        free_mib: job.free_mib,
-        ..bundle.contents(workspace)
-    };
-    contents.programs.extend(job.c_programs.iter().map(|program| (program.name.clone(), program.path.clone())));
+    let contents = job.contents(workspace, bundle);
     let initial = folder.join("initial");
     fs::create_dir_all(initial.join("modules"))?;
     let image = initial.join(ROOT_DISK);
