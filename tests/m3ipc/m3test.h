@@ -108,7 +108,10 @@ static inline void show_output(pid_t pid)
 static inline void reap(pid_t pid)
 {
     int status;
-    waitpid(pid, &status, 0);
+    if (waitpid(pid, &status, 0) != pid) {
+        puts("no such child");
+        return;
+    }
     show_output(pid);
     if (WIFSIGNALED(status))
         printf("child ended by signal %d\n", WTERMSIG(status));
@@ -116,12 +119,18 @@ static inline void reap(pid_t pid)
         printf("child ended with %d\n", WEXITSTATUS(status));
 }
 
+/* Waits until of the flags `which` the process in a slot has exactly `flags`. */
+static inline void until_exactly(int p_nr, unsigned which, unsigned flags)
+{
+    proc_usr_t proc;
+    while (mnx_getprocinfo(0, p_nr, &proc) == 0 && (proc.p_rts_flags & which) != flags)
+        usleep(500);
+}
+
 /* Waits until the process in a slot waits in a call: until all bits of `flags` are set. */
 static inline void until(int p_nr, unsigned flags)
 {
-    proc_usr_t proc;
-    while (mnx_getprocinfo(0, p_nr, &proc) == 0 && (proc.p_rts_flags & flags) != flags)
-        usleep(500);
+    until_exactly(p_nr, flags, flags);
 }
 
 /* Waits a moment in which others could do wrong; no result depends on its length. */

@@ -47,9 +47,9 @@ int main(void)
     VM_usr_t told;
     SHOW(mnx_getvminfo(1, &told));
     printf("bound again: %d\n", told.vm_bound);
+    signal(SIGCHLD, SIG_DFL);
     m.m_type = 2;
     SHOW(mnx_send(2, &m));
-    signal(SIGCHLD, SIG_DFL);
     reap(neighbour);
     return 0;
 }

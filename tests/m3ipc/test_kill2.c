@@ -29,11 +29,13 @@ static void client(void)
     printf("client -> %s\n", result(mnx_sendrec(SERVER, &m)));
 }
 
-/* Waits until a process that is not in a call has had time to come to its pause. */
+/* Waits until the party that waits does so; the other one is at its pause, or will be without any further call. */
 static void until_step(void)
 {
-    if (step == 0 || step == 2)
-        until(CLIENT, step == 0 ? RTS_SENDING : RTS_RECEIVING);
+    if (step == 0)
+        until(CLIENT, RTS_SENDING);
+    else if (step == 2) // The answer is waited for from the start, but only once the request is taken is it alone.
+        until_exactly(CLIENT, RTS_SENDING | RTS_RECEIVING, RTS_RECEIVING);
     else
         until(SERVER, RTS_RECEIVING);
 }

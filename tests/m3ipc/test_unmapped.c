@@ -1,4 +1,4 @@
-/* Memory that is unmapped and mapped again while it is copied: a copy is whole or fails, and both parties live on. */
+/* Memory that is taken away and given back while it is copied: a copy is whole or fails, and both parties live on. */
 #include "m3test.h"
 
 enum { BYTES = 1 << 20, COPIES = 200 };
@@ -6,13 +6,18 @@ enum { BYTES = 1 << 20, COPIES = 200 };
 static char *block;
 static volatile int is_done;
 
+/* Maps the upper half anew. It is never unmapped: what the library maps meanwhile could be placed there. */
+static void map_half(int protection)
+{
+    mmap(block + BYTES / 2, BYTES / 2, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    usleep(50);
+}
+
 static void *change(void *unused)
 {
     while (!is_done) {
-        munmap(block + BYTES / 2, BYTES / 2);
-        usleep(50);
-        mmap(block + BYTES / 2, BYTES / 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-        usleep(50);
+        map_half(PROT_NONE);
+        map_half(PROT_READ | PROT_WRITE);
     }
     return unused;
 }
