@@ -46,25 +46,27 @@ pub fn supervise(options: &Options) -> io::Result<()> {
     }
 }
 
-/// Listens where the options say, unless another broker does.
+/// Listens where the options say, unless another broker does. The socket appears under its name once it can be connected to.
 fn listen(options: &Options) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(&options.socket)?;
     let socket = |flags| rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
     if rustix::net::connect(&socket(SocketFlags::CLOEXEC)?, &address).is_ok() {
         return Err(io::Error::new(io::ErrorKind::AddrInUse, "another m3ipcd listens here"));
     }
-    match std::fs::remove_file(&options.socket) {
+    let new = options.socket.with_extension("new");
+    match std::fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     // A worker must not wait for a peer that has gone away between two calls.
     let listener = socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
-    rustix::net::bind(&listener, &address)?;
+    rustix::net::bind(&listener, &SocketAddrUnix::new(&new)?)?;
     // Who may do what is decided by the peer's credentials; others need not even connect.
     let is_private = options.uids.is_empty() && options.gids.is_empty();
     let mode = if is_private { 0o600 } else { 0o666 };
-    std::fs::set_permissions(&options.socket, std::os::unix::fs::PermissionsExt::from_mode(mode))?;
+    std::fs::set_permissions(&new, std::os::unix::fs::PermissionsExt::from_mode(mode))?;
     rustix::net::listen(&listener, BACKLOG)?;
+    std::fs::rename(&new, &options.socket)?;
     Ok(listener)
 }
 
