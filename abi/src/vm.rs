@@ -34,8 +34,9 @@ protocol! {
     ImageFill = 7 { image: u64, offset: u64, grant: GrantId, bytes: u64 }
     /// vfs: releases an image that it opened.
     ImageClose = 8 { image: u64 }
-    /// vfs: the content of this file has changed or it was deleted: its image is not used for later mappings.
-    ImageForget = 9 { device: u64, inode: u64 }
+    /// vfs: the content of this file has changed or it was deleted: its image is not used for later mappings. `gone`: the file is freed, and
+    /// another one may get its number; inode `ALL_INODES`: so it is with all files of the device. Returns whether images of it are in use.
+    ImageForget = 9 { device: u64, inode: u64, gone: bool } -> { in_use: bool }
     /// vfs, after a notification from vm: returns the next mmap of a file, whose program blocks in vm. `ENOENT`: none left.
     NextFileMap = 10 { } -> { process: Endpoint, descriptor: i32, offset: u64, bytes: u64, flags: u64 }
     /// vfs: completes a file mapping with the image or shared file, loaded in the range, or with an `error` for the program. vm maps it
@@ -119,7 +120,16 @@ protocol! {
     OfferMemory = 39 { slot: u64, physical: u64, bytes: u64, caching: u64 }
     /// Services: maps, for writing, what the service in slot `driver` offers to the caller. `ENOENT`: nothing.
     MapOffered = 40 { driver: u64 } -> { address: u64, bytes: u64 }
+    /// vfs: the file was truncated or extended from `old_bytes` to `bytes`. Of all its images, old ones too, what lies beyond the end is
+    /// unmapped, with the private copies that programs have of it; what is new in images of the old size reads as zeros; `old_bytes`
+    /// `UNKNOWN_BYTES`: in all shorter ones. None is used for later mappings. Returns whether images of it are in use.
+    ImageResize = 41 { device: u64, inode: u64, old_bytes: u64, bytes: u64 } -> { in_use: bool }
 }
+
+/// `ImageForget`: every file of the device.
+pub const ALL_INODES: u64 = u64::MAX;
+/// `ImageResize`: the size that the file had is not known.
+pub const UNKNOWN_BYTES: u64 = u64::MAX;
 
 /// `SegmentAttach`: for reading.
 pub const ATTACH_READ: u64 = 1;

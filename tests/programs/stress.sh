@@ -5,8 +5,6 @@
 #: memory 768
 #
 # Of each class all stressors are here but these:
-#   memfd         stores to a private mapping, and wants them gone when the file is truncated: a private mapping here shows the file as it
-#                 was when it was mapped (docs/linux.md)
 #   iomix         wants a file of 1 GiB, which our disk has no space for
 #   vm-segv       its child, which unmaps all of its memory, was once found stopped (state T) where Linux ends it by SIGSEGV; alone it passes
 #                 (CAVEATS.md)
@@ -33,7 +31,7 @@ stress atomic branch bsearch context cpu crypt fp fp-error funccall funcret getr
     x86cpuid zlib
 
 # memory
-stress bad-altstack full lockbus malloc membarrier memcpy memthrash mincore misaligned null pipe randlist remap \
+stress bad-altstack full lockbus malloc membarrier memcpy memfd memthrash mincore misaligned null pipe randlist remap \
     stack stackmmap tlb-shootdown vm vm-addr vm-rw zero
 
 # pipe

@@ -47,6 +47,7 @@ const RELEASING_OF_VFS: &[u32] = &[
     vm::FileMapDone::LABEL,
     vm::ImageClose::LABEL,
     vm::ImageForget::LABEL,
+    vm::ImageResize::LABEL,
     vm::SharedClose::LABEL,
     vm::SharedWritten::LABEL,
     vm::SyncDone::LABEL,

@@ -3658,6 +3658,12 @@ struct skink_vfs_set_id_map {
  * brk, mmap, munmap, mprotect, mremap, madvise, msync, mincore, mlock and relatives. vm never blocks on another process, so every process
  * may wait for it. */
 
+/* ImageForget: every file of the device. */
+#define SKINK_VM_ALL_INODES 0xffffffffffffffffull
+
+/* ImageResize: the size that the file had is not known. */
+#define SKINK_VM_UNKNOWN_BYTES 0xffffffffffffffffull
+
 /* SegmentAttach: for reading. */
 #define SKINK_VM_ATTACH_READ 1ull
 
@@ -3801,11 +3807,16 @@ struct skink_vm_image_close {
     uint64_t image;
 };
 
-/* vfs: the content of this file has changed or it was deleted: its image is not used for later mappings. */
+/* vfs: the content of this file has changed or it was deleted: its image is not used for later mappings. gone: the file is freed, and
+ * another one may get its number; inode ALL_INODES: so it is with all files of the device. Returns whether images of it are in use. */
 #define SKINK_VM_IMAGE_FORGET 0x10009u
 struct skink_vm_image_forget {
     uint64_t device;
     uint64_t inode;
+    uint64_t gone;
+};
+struct skink_vm_image_forget_reply {
+    uint64_t in_use;
 };
 
 /* vfs, after a notification from vm: returns the next mmap of a file, whose program blocks in vm. ENOENT: none left. */
@@ -4126,6 +4137,20 @@ struct skink_vm_map_offered {
 struct skink_vm_map_offered_reply {
     uint64_t address;
     uint64_t bytes;
+};
+
+/* vfs: the file was truncated or extended from old_bytes to bytes. Of all its images, old ones too, what lies beyond the end is unmapped,
+ * with the private copies that programs have of it; what is new in images of the old size reads as zeros; old_bytes UNKNOWN_BYTES: in all
+ * shorter ones. None is used for later mappings. Returns whether images of it are in use. */
+#define SKINK_VM_IMAGE_RESIZE 0x10029u
+struct skink_vm_image_resize {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t old_bytes;
+    uint64_t bytes;
+};
+struct skink_vm_image_resize_reply {
+    uint64_t in_use;
 };
 
 #endif

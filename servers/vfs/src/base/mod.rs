@@ -235,6 +235,7 @@ impl Base {
         if !file_system.is_hidden() {
             return self.store.remove_mount(record);
         }
+        self.files.forget_mapped(&file_system);
         let (peers, store) = (self.peers.clone(), self.store.clone());
         self.runtime.spawn(async move {
             let request = fs::Unmount { node: file_system.root(), force: true };

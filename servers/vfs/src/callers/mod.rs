@@ -297,6 +297,11 @@ impl Caller {
         self.recalled.borrow_mut().take_if(|reply| reply.label == label | REPLY)
     }
 
+    /// Whether the reply to this request is one that a predecessor of this vfs has got.
+    pub fn recalls(&self, label: u32) -> bool {
+        self.recalled.borrow().as_ref().is_some_and(|reply| reply.label == label | REPLY)
+    }
+
     /// Waits for the event, or until a signal ends the call with its error.
     pub async fn wait(&self) -> Result<(), Errno> {
         self.wait_or_sleep(None).await.map(drop)

@@ -20,7 +20,10 @@ use core::{
     hash::{BuildHasherDefault, Hasher},
 };
 use hashbrown::HashMap;
+use sys::fallible::filled;
 
+/// 64 inodes each.
+const FILTER_WORDS: usize = 64;
 /// How far a hash is turned before the next number.
 const TURN_BITS: u32 = 5;
 
@@ -118,6 +121,46 @@ pub struct FileSystem {
     dirty: Cell<bool>,
     /// The loop device that it is mounted from.
     disk: RefCell<Option<LoopUse>>,
+    /// Inodes that are not in use, but mapped by programs.
+    mapped: RefCell<MappedInodes>,
+}
+
+/// A filter of inode numbers: all that were added are in it, and few others.
+#[derive(Debug, Default)]
+enum MappedInodes {
+    #[default]
+    None,
+    Some(Vec<u64>),
+    /// What a predecessor knew is not known.
+    All,
+}
+
+impl MappedInodes {
+    fn place(node: u64) -> (usize, u64) {
+        let hash = node.wrapping_mul(SPREAD) >> 32;
+        (hash as usize / 64 % FILTER_WORDS, 1 << (hash % 64))
+    }
+
+    fn add(&mut self, node: u64) {
+        if matches!(self, MappedInodes::None) {
+            *self = filled(0, FILTER_WORDS).map_or(MappedInodes::All, MappedInodes::Some);
+        }
+        if let MappedInodes::Some(words) = self {
+            let (word, bit) = MappedInodes::place(node);
+            words[word] |= bit;
+        }
+    }
+
+    fn has(&self, node: u64) -> bool {
+        match self {
+            MappedInodes::None => false,
+            MappedInodes::Some(words) => {
+                let (word, bit) = MappedInodes::place(node);
+                words[word] & bit != 0
+            }
+            MappedInodes::All => true,
+        }
+    }
 }
 
 impl FileSystem {
@@ -138,7 +181,28 @@ impl FileSystem {
             shared,
             dirty: Cell::new(false),
             disk: RefCell::new(None),
+            mapped: RefCell::default(),
         })
+    }
+
+    /// Notes that programs map an inode that is in use no more.
+    pub(super) fn note_mapped(&self, node: u64) {
+        self.mapped.borrow_mut().add(node);
+    }
+
+    /// Notes that programs may map any inode: a predecessor of this vfs has known which.
+    pub fn note_all_mapped(&self) {
+        self.mapped.replace(MappedInodes::All);
+    }
+
+    /// Whether programs may map an inode that comes into use.
+    pub(super) fn may_be_mapped(&self, node: u64) -> bool {
+        self.mapped.borrow().has(node)
+    }
+
+    /// Whether programs may map any.
+    pub(super) fn has_mapped(&self) -> bool {
+        !matches!(*self.mapped.borrow(), MappedInodes::None)
     }
 
     /// The process that serves it.

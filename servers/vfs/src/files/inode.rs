@@ -48,8 +48,10 @@ pub struct Inode {
     gid: Cell<u32>,
     size: Cell<u64>,
     special_device: Cell<u64>,
-    /// vm has an image of it.
+    /// vm has an image of it for further mappings.
     has_image: Cell<bool>,
+    /// Programs may map images of it.
+    may_be_mapped: Cell<bool>,
     shared_object: Cell<Option<u64>>,
     /// The pipe of a FIFO that is open.
     fifo: RefCell<Weak<Pipe>>,
@@ -66,6 +68,7 @@ pub struct Inode {
 
 impl Inode {
     pub(super) fn new(file_system: Rc<FileSystem>, serial: u64, description: &Description) -> Inode {
+        let may_be_mapped = file_system.may_be_mapped(description.node);
         let inode = Inode {
             file_system,
             number: description.node,
@@ -78,6 +81,7 @@ impl Inode {
             size: Cell::new(0),
             special_device: Cell::new(description.device),
             has_image: Cell::new(false),
+            may_be_mapped: Cell::new(may_be_mapped),
             shared_object: Cell::new(None),
             fifo: RefCell::new(Weak::new()),
             locks: FileLocks::default(),
@@ -121,6 +125,7 @@ impl Inode {
         self.special_device.set(stat.special_device());
         // vm may have pages of it, brought by a predecessor.
         self.has_image.set(self.is_regular());
+        self.may_be_mapped.set(self.is_regular());
     }
 
     /// The file system it is on.
@@ -241,6 +246,18 @@ impl Inode {
     /// Notes that vm has an image of it.
     pub(super) fn set_image(&self) {
         self.has_image.set(true);
+        self.may_be_mapped.set(true);
+    }
+
+    /// Whether vm has to hear of a new size: programs may map images of it.
+    #[inline]
+    pub(super) fn may_be_mapped(&self) -> bool {
+        self.may_be_mapped.get()
+    }
+
+    /// Sets what vm has said of that.
+    pub(super) fn set_may_be_mapped(&self, in_use: bool) {
+        self.may_be_mapped.set(in_use);
     }
 
     /// Notes that vm has no image of it any more. Returns whether it had one.
@@ -348,6 +365,7 @@ impl Drop for Inode {
             node: self.number,
             uses: self.uses.get(),
             image: self.has_image.get(),
+            may_be_mapped: self.may_be_mapped.get(),
             urgent,
         });
     }
@@ -362,6 +380,8 @@ pub struct Dropped {
     pub uses: u64,
     /// vm has to forget its pages.
     pub image: bool,
+    /// Programs may map images of it.
+    pub may_be_mapped: bool,
     /// It is unlinked: its space is to be freed at once.
     pub urgent: bool,
 }

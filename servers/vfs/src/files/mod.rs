@@ -18,9 +18,11 @@ pub mod xattrs;
 pub use file_system::Shared;
 
 use crate::peers::Peers;
-use abi::{Endpoint, fs};
+use abi::{Endpoint, fs, vm};
 use alloc::rc::Rc;
 use core::cell::RefCell;
+use file_system::FileSystem;
+use inode::Dropped;
 use mount::{Mount, Mounts};
 use names::Names;
 use vnode::NodeRef;
@@ -53,10 +55,28 @@ impl Files {
     /// Reports the ended uses of vnodes to the file system, and has vm forget their pages.
     pub fn put_dropped(&self, mount: &Mount) {
         for dropped in mount.file_system().take_dropped() {
-            if dropped.image {
-                pages::forget(mount.device(), dropped.node);
-            }
+            self.forget_pages(mount.file_system(), &dropped);
             self.peers.tell(mount.service(), fs::Put { node: dropped.node, count: dropped.uses }.message());
+        }
+    }
+
+    /// Has vm forget the pages of an inode without holders, and remembers it while programs map them. A file that is freed is told of before
+    /// the file system frees it: another one may get its number.
+    fn forget_pages(&self, file_system: &FileSystem, dropped: &Dropped) {
+        let gone = dropped.urgent && dropped.may_be_mapped;
+        let in_use = match dropped.image || gone {
+            true => pages::forget(file_system.device(), dropped.node, gone),
+            false => dropped.may_be_mapped,
+        };
+        if in_use && !gone {
+            file_system.note_mapped(dropped.node);
+        }
+    }
+
+    /// A file system has ended: what programs map of it is of no file any more.
+    pub fn forget_mapped(&self, file_system: &FileSystem) {
+        if file_system.has_mapped() {
+            pages::forget(file_system.device(), vm::ALL_INODES, true);
         }
     }
 

@@ -580,7 +580,10 @@ mod tests {
         drop(b);
         assert_eq!(mount.node_count(), 0);
         drop(mount.adopt(described(2, 1)));
-        assert_eq!(mount.file_system().take_dropped(), [Dropped { node: 2, uses: 3, image: false, urgent: false }]);
+        assert_eq!(
+            mount.file_system().take_dropped(),
+            [Dropped { node: 2, uses: 3, image: false, may_be_mapped: false, urgent: false }]
+        );
         assert!(mount.file_system().take_dropped().is_empty());
     }
 

@@ -8,7 +8,7 @@ use super::{
     vnode::{Description, NodeRef},
 };
 use crate::callers::Caller;
-use abi::{Errno, GrantId, fs};
+use abi::{Errno, GrantId, fs, vm};
 use alloc::vec::Vec;
 use sys::fallible::{copied, filled};
 use sys::grant::{Access, GrantedBuffer};
@@ -333,12 +333,13 @@ impl Files {
             // Before the file system: nothing beyond the new end may be written back.
             pages::resize(node, size)?;
         }
+        let is_repeated = caller.recalls(fs::Truncate::LABEL);
+        let old_size = if is_repeated { vm::UNKNOWN_BYTES } else { node.size() };
         self.peers.ask_once(caller, node.service(), fs::Truncate { node: node.number(), size }.message()).await?;
         node.mount().mark_dirty();
         node.set_size(size);
         pages::resize(node, size)?;
-        pages::forget_image(node);
-        Ok(())
+        pages::resize_images(node, old_size, size)
     }
 
     /// Sets the times, in the form that `fs::SetTimes` has.

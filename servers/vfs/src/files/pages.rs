@@ -13,13 +13,20 @@ use sys::{
 /// Drops the image of a file whose content has changed: later mappings get another one.
 pub fn forget_image(node: &NodeRef) {
     if node.take_image() {
-        forget(node.mount().device(), node.number());
+        forget(node.mount().device(), node.number(), false);
     }
 }
 
-/// Drops the image of a file by device and inode number.
-pub fn forget(device: u64, inode: u64) {
-    tell_vm(&vm::ImageForget { device, inode }.message());
+/// Drops the image of a file by device and inode number; `gone`: the file is freed. Returns whether programs may map images of it.
+pub fn forget(device: u64, inode: u64, gone: bool) -> bool {
+    let reply = ipc::call(Endpoint::VM, &vm::ImageForget { device, inode, gone }.message());
+    match reply.and_then(|reply| vm::ImageForget::results(&reply)) {
+        Ok(in_use) => in_use,
+        Err(error) => {
+            sys::log!("image of inode {inode:#x} of {device:#x} not forgotten: {error}");
+            true
+        }
+    }
 }
 
 /// Puts what was written to a file into vm's pages, if it is mapped shared.
@@ -36,6 +43,18 @@ pub fn resize(node: &NodeRef, bytes: u64) -> Result<(), Errno> {
         None => Ok(()),
         Some(object) => ipc::call(Endpoint::VM, &vm::SharedResize { object, bytes }.message()).map(drop),
     }
+}
+
+/// Tells vm the size that a file has got, if programs may map images of it; `old_bytes` may be `vm::UNKNOWN_BYTES`.
+pub fn resize_images(node: &NodeRef, old_bytes: u64, bytes: u64) -> Result<(), Errno> {
+    if !node.may_be_mapped() {
+        return Ok(());
+    }
+    node.take_image();
+    let (device, inode) = (node.mount().device(), node.number());
+    let reply = ipc::call(Endpoint::VM, &vm::ImageResize { device, inode, old_bytes, bytes }.message())?;
+    node.set_may_be_mapped(vm::ImageResize::results(&reply)?);
+    Ok(())
 }
 
 /// Opens the image of a file: its pages in vm as of now.

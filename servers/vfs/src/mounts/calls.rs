@@ -275,6 +275,7 @@ pub async fn unmount_call(base: &Base, process: Rc<Process>, target: Vec<u8>, fl
             let request = fs::Unmount { node: mount.file_system().root(), force: false };
             base.peers().ask_once(&process.caller, mount.service(), request.message()).await?;
         }
+        base.files().forget_mapped(mount.file_system());
         mount.file_system().release_disk();
     }
     base.store().remove_mount(mount.record());

@@ -302,6 +302,7 @@ impl Restoration {
             file_system.set_root(record.file_system_root);
             // What was written since the last sync is not known.
             mount.mark_dirty();
+            file_system.note_all_mapped();
             mounts::use_disk(self.vfs.base(), &mount);
             self.restore_mount(*place, record, mount);
         }

@@ -264,6 +264,51 @@ fn vm_is_told_once_and_only_of_files_that_it_has() {
     assert_eq!((change(), change()), (1, 1));
 }
 
+fn truncate(world: &World, file: u64, bytes: u64) {
+    assert_eq!(world.call(world.root, nr::FTRUNCATE, &[file, bytes]), Ok(0));
+}
+
+#[test]
+fn vm_hears_of_the_new_size_of_a_file_while_programs_map_it_privately() {
+    let world = World::new();
+    let file = file_of_pages(&world, 2, O_RDWR);
+    truncate(&world, file, PAGE + 1);
+    assert!(world.vm().resizes.is_empty(), "nobody maps it");
+    map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
+    assert_eq!(world.pwrite(world.root, file, b"new", 0), Ok(3));
+    truncate(&world, file, 7);
+    world.vm().images[0].mapped = false;
+    truncate(&world, file, 2 * PAGE);
+    truncate(&world, file, 5);
+    assert_eq!(world.vm().resizes, [(PAGE + 1, 7), (7, 2 * PAGE)]);
+}
+
+#[test]
+fn vm_hears_of_the_new_size_of_a_mapped_file_that_was_in_use_by_nobody_meanwhile() {
+    let mut world = World::new();
+    let file = file_of_pages(&world, 2, O_RDWR);
+    map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
+    world.restart_vfs();
+    truncate(&world, file, 100);
+    assert_eq!(world.vm().resizes.len(), 1, "a predecessor has mapped it");
+    world.close(world.root, file).unwrap();
+    let other = world.open(world.root, "/file", O_RDWR, 0).unwrap();
+    truncate(&world, other, 10);
+    assert_eq!(world.vm().resizes.len(), 2);
+}
+
+#[test]
+fn what_programs_map_of_a_freed_file_is_no_file_s_any_more() {
+    let world = World::new();
+    let file = file_of_pages(&world, 1, O_RDWR);
+    map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
+    assert_eq!(world.pwrite(world.root, file, b"new", 0), Ok(3));
+    assert_eq!(world.path_call(world.root, nr::UNLINK, "/file", &[]), Ok(0));
+    assert!(!world.vm().gone);
+    world.close(world.root, file).unwrap();
+    assert!(world.vm().gone);
+}
+
 #[test]
 fn a_mapping_of_dev_zero_is_memory_without_a_file() {
     let world = World::new();

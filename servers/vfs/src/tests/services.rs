@@ -422,6 +422,10 @@ pub struct Memory {
     pub synced: Vec<i32>,
     /// How often it was told to forget an image.
     pub forgets: usize,
+    /// It was told of a file that is freed.
+    pub gone: bool,
+    /// Old and new sizes that it was told of.
+    pub resizes: Vec<(u64, u64)>,
 }
 
 /// vm as vfs sees it. Numbers of images are odd, of shared files even, both one more than twice the index or two more.
@@ -430,6 +434,17 @@ pub struct Vm(pub Arc<Mutex<Memory>>);
 pub const PAGE: u64 = 4096;
 
 impl Memory {
+    /// Forgets the images of a file. Returns whether programs map any.
+    fn forget(&mut self, device: u64, inode: u64) -> bool {
+        let of_file = |pages: &&mut Pages| (pages.device, pages.inode) == (device, inode);
+        let mut in_use = false;
+        self.images.iter_mut().filter(of_file).for_each(|pages| {
+            pages.forgotten = true;
+            in_use |= pages.mapped;
+        });
+        in_use
+    }
+
     fn pages(&mut self, number: u64) -> &mut Pages {
         let index = (number as usize - 1) / 2;
         if number % 2 == 1 { &mut self.images[index] } else { &mut self.shared[index] }
@@ -520,14 +535,20 @@ impl Vm {
                 return Ok(vm::ImageMissing::reply(message, bytes, offset));
             }
             ImageClose(request) => memory.pages(request.image).open -= 1,
-            ImageForget(vm::ImageForget { device, inode }) => {
-                let of_file = |pages: &&mut Pages| (pages.device, pages.inode) == (device, inode);
-                memory.images.iter_mut().filter(of_file).for_each(|pages| pages.forgotten = true);
+            ImageForget(vm::ImageForget { device, inode, gone }) => {
+                let in_use = memory.forget(device, inode);
                 memory.forgets += 1;
+                memory.gone |= gone;
+                return Ok(vm::ImageForget::reply(message, 0, in_use));
+            }
+            ImageResize(request) => {
+                let in_use = memory.forget(request.device, request.inode);
+                memory.resizes.push((request.old_bytes, request.bytes));
+                return Ok(vm::ImageResize::reply(message, 0, in_use));
             }
             FileMapDone(request) => {
                 memory.answered.push((request.image, request.error, request.may_write));
-                if request.error == 0 && request.image > 0 && request.image % 2 == 0 {
+                if request.error == 0 && request.image > 0 {
                     memory.pages(request.image).mapped = true;
                 }
             }

@@ -4,6 +4,7 @@
 //! the kernel through the trait in `kernel`.
 
 pub mod attaches;
+pub mod content;
 pub mod frames;
 pub mod images;
 pub mod kernel;

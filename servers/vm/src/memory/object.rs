@@ -9,12 +9,14 @@
 //! its file is as it was. Every frame of an object has the object as its one user, except where a private copy begins as the
 //! shared tail of a program (`loaded`).
 
+pub use crate::memory::content::{Content, FileId};
+
 use crate::memory::attaches::Attaches;
 use crate::memory::frames::{Frame, Frames, Run};
 use crate::memory::marks::Marks;
 use crate::memory::pages::Pages;
 use crate::memory::window::Window;
-use abi::{Errno, layout::PAGE_BYTES};
+use abi::{Errno, layout::PAGE_BYTES, vm::ALL_INODES};
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, VecDeque},
@@ -32,56 +34,6 @@ const INDEX_BITS: u32 = 32;
 impl ObjectId {
     fn index(self) -> usize {
         (self.0 & u64::from(u32::MAX)) as usize
-    }
-}
-
-/// Which file an image shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FileId {
-    /// Device.
-    pub device: u64,
-    /// Inode.
-    pub inode: u64,
-}
-
-/// What an object shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// Zeros at first.
-    Anonymous,
-    /// A file of this length and version.
-    File { file: FileId, version: u64, bytes: u64 },
-    /// A file of this length, as all see it who map it shared. From page `zeros` on, what is not there is zeros: the file has been
-    /// shorter since it is here.
-    Shared { file: FileId, bytes: u64, zeros: u64 },
-    /// A System V segment with this number of pm's; zeros at first.
-    Segment { number: u64, pages: u64 },
-    /// Memory of a device, of which nothing is in `pages`.
-    Window(Window),
-}
-
-impl Content {
-    /// Length of the file.
-    pub fn file_bytes(&self) -> Option<u64> {
-        match *self {
-            Content::Anonymous | Content::Segment { .. } | Content::Window(_) => None,
-            Content::File { bytes, .. } | Content::Shared { bytes, .. } => Some(bytes),
-        }
-    }
-
-    /// True when page `index` is zeros if it is not there.
-    pub fn is_zeros(&self, index: u64) -> bool {
-        match *self {
-            Content::Anonymous => true,
-            Content::File { .. } | Content::Window(_) => false,
-            Content::Segment { pages, .. } => index < pages,
-            Content::Shared { bytes, zeros, .. } => index >= zeros && index < bytes.div_ceil(PAGE_BYTES),
-        }
-    }
-
-    /// True for files that are mapped shared.
-    pub fn is_shared_file(&self) -> bool {
-        matches!(self, Content::Shared { .. })
     }
 }
 
@@ -132,6 +84,20 @@ impl Object {
     pub fn unused_reserve(&self) -> impl Iterator<Item = Frame> {
         let frames = self.reserve.into_iter().flat_map(|run| run.iter().zip(0..));
         frames.filter(|&(_, page)| self.pages.frame(page).is_none()).map(|(frame, _)| frame)
+    }
+
+    /// Sets the length of the file, and drops the pages beyond it.
+    pub fn resize(&mut self, frames: &mut Frames, bytes: u64) {
+        let end = bytes.div_ceil(PAGE_BYTES);
+        self.content.set_file_bytes(bytes);
+        self.marks.cut(end);
+        let reserve = self.reserve;
+        self.pages.remove(end, u64::MAX, |_, frame| {
+            // A frame that was set aside goes back with the others.
+            if reserve.is_none_or(|run| !run.iter().any(|own| own == frame)) {
+                frames.release(frame);
+            }
+        });
     }
 
     fn release_reserve(&mut self, frames: &mut Frames) {
@@ -254,7 +220,7 @@ impl Objects {
 
     /// The image of a file, held once more; a new one when there is none or an old version.
     pub fn open_image(&mut self, frames: &mut Frames, file: FileId, version: u64, bytes: u64) -> ObjectId {
-        let content = Content::File { file, version, bytes };
+        let content = Content::File { file, version, bytes, zeros: bytes.div_ceil(PAGE_BYTES) };
         if let Some(&id) = self.by_file.get(&file) {
             if self.get(id).is_some_and(|image| image.content == content) {
                 self.hold(id);
@@ -274,6 +240,36 @@ impl Objects {
                 image.forgotten = true;
             }
             self.drop_if_idle(frames, id);
+        }
+    }
+
+    /// The first image of this file, or of all of the device, at or after place `next` of the table, which is then behind it. Old ones too.
+    pub fn next_image(&self, next: &mut usize, of: FileId) -> Option<ObjectId> {
+        let is_it = |file: FileId| file.device == of.device && [file.inode, ALL_INODES].contains(&of.inode);
+        let index = (*next..self.table.len()).find(|&index| match self.table[index].object.as_deref() {
+            Some(&Object { content: Content::File { file, .. }, .. }) => is_it(file),
+            _ => false,
+        })?;
+        *next = index + 1;
+        Some(self.id_at(index))
+    }
+
+    /// Whether vfs or a program has an image of this file.
+    pub fn is_image_in_use(&self, file: FileId) -> bool {
+        let mut next = 0;
+        let mut images = core::iter::from_fn(|| self.next_image(&mut next, file));
+        images.any(|id| self.get(id).is_some_and(|image| !image.is_idle()))
+    }
+
+    /// Takes the file, or all of the device, from its images: another one may get its number.
+    pub fn orphan_images(&mut self, frames: &mut Frames, of: FileId) {
+        let mut next = 0;
+        while let Some(id) = self.next_image(&mut next, of) {
+            let Some(Object { content: Content::File { file, .. }, .. }) = self.get_mut(id) else { continue };
+            let file = core::mem::replace(file, FileId::GONE);
+            if self.by_file.get(&file) == Some(&id) {
+                self.forget_image(frames, file);
+            }
         }
     }
 

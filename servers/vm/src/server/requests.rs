@@ -138,9 +138,16 @@ impl<K: Kernel> Server<K> {
             }
             Request::ImageForget(forget) => {
                 let file = FileId { device: forget.device, inode: forget.inode };
-                self.memory.objects.forget_image(&mut self.memory.frames, file);
-                Ok(done)
+                let (objects, frames) = (&mut self.memory.objects, &mut self.memory.frames);
+                let in_use = objects.is_image_in_use(file);
+                if forget.gone {
+                    objects.orphan_images(frames, file)
+                } else {
+                    objects.forget_image(frames, file)
+                }
+                Ok(vm::ImageForget::reply(message, 0, in_use))
             }
+            Request::ImageResize(resize) => Ok(vm::ImageResize::reply(message, 0, self.resize_images(&resize)?)),
             Request::NextFileMap(_) => self.next_file_map(message),
             Request::FileMapDone(map) => self.file_map_done(&map).map(|()| done),
             Request::DeviceMapDone(map) => self.device_map_done(&map).map(|()| done),

@@ -8,14 +8,15 @@
 
 use crate::memory::images::Stretch;
 use crate::memory::kernel::{Kernel, PageBytes, Source};
-use crate::memory::object::{Content, Object, ObjectId};
+use crate::memory::object::{Content, FileId, Object, ObjectId};
 use crate::memory::shared_pages::frame_of;
 use crate::memory::{Floor, Memory};
 use crate::server::Server;
 use crate::space::AddressSpace;
 use crate::space::processes::Processes;
-use crate::space::region::{Backing, Rights};
-use abi::{Errno, layout::PAGE_BYTES};
+use crate::space::region::{Backing, Region, Rights};
+use abi::{Errno, layout::PAGE_BYTES, vm};
+use core::ops::Range;
 use sys::fallible;
 
 /// Pages that vfs is given at a time, at most.
@@ -49,7 +50,9 @@ impl<K: Kernel> Server<K> {
         let Some((first, pages)) = object.marks.first_run(wanted.offset / PAGE_BYTES, end, most) else {
             return Ok(nothing);
         };
-        each_view(&mut self.processes, id, first, first + pages, |space, start, end| {
+        // Without any right nothing is mapped.
+        let has_rights = |region: &Region| region.rights != Rights::NONE;
+        each_view(&mut self.processes, id, first..first + pages, has_rights, |space, start, end| {
             space.restrict(&mut self.memory, start, end, false)
         })?;
         if let Some(object) = self.memory.objects.get_mut(id) {
@@ -108,28 +111,46 @@ impl<K: Kernel> Server<K> {
     /// `SharedResize`.
     pub(crate) fn resize_shared(&mut self, id: ObjectId, bytes: u64) -> Result<(), Errno> {
         let (_, old_bytes, _) = shared(&self.memory, id)?;
-        let end = bytes.div_ceil(PAGE_BYTES);
+        self.resize_object(id, old_bytes, bytes)
+    }
+
+    /// `ImageResize`. Returns whether there are images in use.
+    pub(crate) fn resize_images(&mut self, resize: &vm::ImageResize) -> Result<bool, Errno> {
+        let vm::ImageResize { old_bytes, bytes, .. } = *resize;
+        let file = FileId { device: resize.device, inode: resize.inode };
+        let mut next = 0;
+        while let Some(id) = self.memory.objects.next_image(&mut next, file) {
+            let known =
+                self.memory.objects.get(id).and_then(|image| image.content.file_bytes()).ok_or(Errno::EINVAL)?;
+            if bytes < known || [known, vm::UNKNOWN_BYTES].contains(&old_bytes) {
+                self.resize_object(id, known, bytes)?;
+            }
+        }
+        self.memory.objects.forget_image(&mut self.memory.frames, file);
+        Ok(self.memory.objects.is_image_in_use(file))
+    }
+
+    /// Takes what lies beyond the new end of a file out of all programs first, and then out of its object.
+    fn resize_object(&mut self, id: ObjectId, old_bytes: u64, bytes: u64) -> Result<(), Errno> {
         if bytes < old_bytes {
-            each_view(&mut self.processes, id, end, u64::MAX, |space, start, end| {
-                space.empty(&mut self.memory, start, end)
-            })?;
+            each_view(
+                &mut self.processes,
+                id,
+                bytes.div_ceil(PAGE_BYTES)..u64::MAX,
+                |_| true,
+                |space, start, end| space.empty(&mut self.memory, start, end),
+            )?;
         }
         let memory = &mut self.memory;
-        let object = memory.objects.get_mut(id).ok_or(Errno::EINVAL)?;
-        if let Content::Shared { bytes: file_bytes, zeros, .. } = &mut object.content {
-            *file_bytes = bytes;
-            *zeros = (*zeros).min(end);
-        }
-        object.marks.cut(end);
-        let (frames, pages) = (&mut memory.frames, &mut object.pages);
-        pages.remove(end, u64::MAX, |_, frame| frames.release(frame));
+        memory.objects.get_mut(id).ok_or(Errno::EINVAL)?.resize(&mut memory.frames, bytes);
         // Nobody may see what lay behind the end once the file is longer.
         self.clear_behind(id, bytes.min(old_bytes))
     }
 
     /// Clears the rest of the page that a file ends in.
     fn clear_behind(&mut self, id: ObjectId, end: u64) -> Result<(), Errno> {
-        let Some(frame) = shared(&self.memory, id)?.0.pages.frame(end / PAGE_BYTES) else { return Ok(()) };
+        let object = self.memory.objects.get(id).ok_or(Errno::EINVAL)?;
+        let Some(frame) = object.pages.frame(end / PAGE_BYTES) else { return Ok(()) };
         let mut page: PageBytes = [0; PAGE_BYTES as usize];
         self.memory.kernel.read_frame(frame, &mut page)?;
         page[(end % PAGE_BYTES) as usize..].fill(0);
@@ -146,23 +167,23 @@ impl<K: Kernel> Server<K> {
     }
 }
 
-/// Does something with each range of addresses at which a program shows pages `first..end` of a shared file.
+/// Does something with each range of addresses at which a program shows such pages of a file, or has copies of them, in regions of a kind.
 fn each_view(
     processes: &mut Processes,
     id: ObjectId,
-    first: u64,
-    end: u64,
+    pages: Range<u64>,
+    is_wanted: impl Fn(&Region) -> bool,
     mut act: impl FnMut(&mut AddressSpace, u64, u64) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
     for space in processes.spaces_mut() {
         let views = space.regions.iter().filter_map(|region| {
             let Backing::Object(shown, from) = region.backing else { return None };
             let until = from + region.pages();
-            if shown != id || !region.shared || region.rights == Rights::NONE || first >= until || end <= from {
+            if shown != id || !is_wanted(region) || pages.start >= until || pages.end <= from {
                 return None;
             }
             let address = |page: u64| region.start + (page.clamp(from, until) - from) * PAGE_BYTES;
-            Some((address(first), address(end)))
+            Some((address(pages.start), address(pages.end)))
         });
         fallible::collect(views)?.into_iter().try_for_each(|(start, end)| act(space, start, end))?;
     }

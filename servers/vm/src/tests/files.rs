@@ -176,3 +176,107 @@ fn requests_of_strangers_are_refused() {
     }
     assert_eq!(server.ask(slot::TTY, Message::new(0x1_0099)).result(), Err(Errno::ENOSYS));
 }
+
+/// Tells vm of a new size. Returns whether images are in use.
+fn resize(server: &mut Server<Simulation>, inode: u64, old_bytes: u64, bytes: u64) -> bool {
+    let request = vm::ImageResize { device: 1, inode, old_bytes, bytes };
+    let reply = server.ask(slot::VFS, request.message());
+    reply.result().expect("never refused");
+    invariants::check(server);
+    vm::ImageResize::results(&reply).expect("a reply")
+}
+
+/// A file of three pages that a program maps four pages of, privately, after it was closed by vfs.
+fn mapped_privately() -> (Server<Simulation>, Endpoint, u64) {
+    let (mut server, p) = with_program(512);
+    let image = image(&mut server, 7, content(3 * P));
+    begin_map(&mut server, p, [0, 4 * P, READ | WRITE, PRIVATE, 3, 0]);
+    let at = end_map(&mut server, image, 0).expect("mapped");
+    server.ask(slot::VFS, vm::ImageClose { image }.message()).result().expect("held");
+    (server, p, at)
+}
+
+#[test]
+fn truncation_takes_private_copies_beyond_the_new_end_only() {
+    let (mut server, p, at) = mapped_privately();
+    for page in 0..3 {
+        server.store(p, at + page * P + 200, 99).expect("writable");
+    }
+    fork(&mut server, p, program(1)).expect("enough memory");
+    assert!(resize(&mut server, 7, 3 * P, P + 100));
+    for process in [p, program(1)] {
+        assert_eq!((server.load(process, at + 200), server.load(process, at + P + 200)), (Ok(99), Ok(99)));
+        assert_eq!(server.load(process, at + 2 * P + 200), Err(Errno::EIO));
+    }
+}
+
+#[test]
+fn what_comes_back_after_truncation_is_zeros() {
+    let (mut server, p, at) = mapped_privately();
+    server.load(p, at + 2 * P).expect("readable");
+    resize(&mut server, 7, 3 * P, 100);
+    assert_eq!((server.load(p, at + 99), server.load(p, at + 100)), (Ok(content(P)[99]), Ok(0)));
+    assert_eq!(server.load(p, at + P), Err(Errno::EIO));
+    resize(&mut server, 7, 100, 4 * P);
+    assert_eq!((server.load(p, at + P), server.load(p, at + 3 * P)), (Ok(0), Ok(0)));
+    server.store(p, at + 3 * P, 5).expect("writable");
+    assert_eq!(server.load(p, at + 3 * P), Ok(5));
+    invariants::check(&server);
+}
+
+#[test]
+fn an_image_of_another_size_does_not_grow_unless_the_old_size_is_unknown() {
+    let (mut server, p, at) = mapped_privately();
+    resize(&mut server, 7, 3 * P + 50, 4 * P);
+    assert_eq!(server.load(p, at + 3 * P), Err(Errno::EIO));
+    resize(&mut server, 7, vm::UNKNOWN_BYTES, 4 * P);
+    assert_eq!(server.load(p, at + 3 * P), Ok(0));
+}
+
+#[test]
+fn truncation_reaches_old_images_and_memory_that_may_not_be_read() {
+    let (mut server, p, at) = mapped_privately();
+    server.store(p, at + P, 99).expect("writable");
+    let newer = open(&mut server, 7, 2, 5 * P);
+    server.ask(slot::VFS, vm::ImageClose { image: newer }.message()).result().expect("held");
+    let mut protect = Message { source: p, ..Message::new(nr::MPROTECT) };
+    protect.words[..3].copy_from_slice(&[at, 4 * P, 0]);
+    server.handle(&protect).done().expect("a reply").result().expect("mapped");
+    resize(&mut server, 7, 5 * P, 10);
+    protect.words[2] = READ;
+    server.handle(&protect).done().expect("a reply").result().expect("mapped");
+    assert_eq!(server.load(p, at + P), Err(Errno::EIO));
+}
+
+#[test]
+fn a_file_that_gets_the_number_of_a_freed_one_does_not_truncate_its_mappings() {
+    let (mut server, p, at) = mapped_privately();
+    let forget = vm::ImageForget { device: 1, inode: 7, gone: true };
+    server.ask(slot::VFS, forget.message()).result().expect("never refused");
+    assert!(!resize(&mut server, 7, 3 * P, 0));
+    assert_eq!(server.load(p, at + P), Ok(content(2 * P)[P as usize]));
+    let (mut server, p, at) = mapped_privately();
+    let forget = vm::ImageForget { device: 1, inode: vm::ALL_INODES, gone: true };
+    server.ask(slot::VFS, forget.message()).result().expect("never refused");
+    assert!(!resize(&mut server, 7, 3 * P, 0));
+    assert_eq!(server.load(p, at + P), Ok(content(2 * P)[P as usize]));
+    exit(&mut server, p).expect("known");
+    invariants::check(&server);
+}
+
+#[test]
+fn truncation_of_an_image_that_is_being_filled_keeps_what_was_set_aside() {
+    let (mut server, _) = with_program(512);
+    let free = server.memory.frames.free();
+    let image = open(&mut server, 7, 1, 50 * P);
+    let grant = grant(&mut server, content(2 * P));
+    server
+        .ask(slot::VFS, vm::ImageFill { image, offset: 40 * P, grant, bytes: 2 * P }.message())
+        .result()
+        .expect("room");
+    assert!(resize(&mut server, 7, 50 * P, 3 * P));
+    assert_eq!(missing(&mut server, image, 0, u64::MAX), (0, 3 * P));
+    server.ask(slot::VFS, vm::ImageClose { image }.message()).result().expect("held");
+    assert_eq!(server.memory.frames.free(), free);
+    invariants::check(&server);
+}

@@ -150,7 +150,10 @@ fn bent_programs_are_refused_or_loaded_but_harm_nobody() {
             server.store(p, stack_end - 1, 1).expect("a stack");
         }
         server.ask(slot::VFS, vm::ImageClose { image }.message()).result().expect("held");
-        server.ask(slot::VFS, vm::ImageForget { device: 1, inode: 100 + round }.message()).result().expect("known");
+        server
+            .ask(slot::VFS, vm::ImageForget { device: 1, inode: 100 + round, gone: false }.message())
+            .result()
+            .expect("known");
     }
     invariants::check(&server);
     exit(&mut server, p).expect("known");
