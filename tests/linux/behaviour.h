@@ -303,6 +303,12 @@ static void prepare(void) {
         open("/dev/null", O_RDWR);
 }
 
+#ifdef DEATHS
+static void before_behaviour(void);
+#else
+static void before_behaviour(void) {}
+#endif
+
 /* Runs one behaviour in the directory `at`, and returns how its process ended, or -1 when it took too long. */
 static int run(const struct behaviour *behaviour, const char *at) {
     struct timespec limit = {LIMIT_SECONDS, 0};
@@ -315,6 +321,7 @@ static int run(const struct behaviour *behaviour, const char *at) {
         setpgid(0, 0);
         prepare();
         must(chdir(at));
+        before_behaviour();
         behaviour->run();
         _exit(0);
     }
@@ -331,23 +338,36 @@ static int run(const struct behaviour *behaviour, const char *at) {
     return status;
 }
 
-int main(int count, char **words) {
+/* Runs one behaviour, and leaves what it has shown in `shown`. */
+static void try_once(const struct behaviour *behaviour) {
     char at[64];
+    snprintf(at, sizeof at, "/tmp/behaviour.%d", (int)getpid());
+    memset(shown, 0, sizeof *shown);
+    int status = run(behaviour, at);
+    if (status == -1)
+        note("(took too long)");
+    else if (status != 0)
+        show_status(status);
+}
+
+static void begin(void) {
     sigset_t child_ended = set_of(SIGCHLD);
     sigprocmask(SIG_BLOCK, &child_ended, NULL);
     shown = mmap(NULL, sizeof *shown, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    snprintf(at, sizeof at, "/tmp/behaviour.%d", (int)getpid());
+}
+
+#ifdef DEATHS
+#include "deaths.h"
+#else
+int main(int count, char **words) {
+    begin();
     for (const struct behaviour *each = __start_behaviours; each < __stop_behaviours; each++) {
         if (count > 1 && strstr(each->name, words[1]) == NULL)
             continue;
-        memset(shown, 0, sizeof *shown);
-        int status = run(each, at);
-        if (status == -1)
-            note("(took too long)");
-        else if (status != 0)
-            show_status(status);
+        try_once(each);
         printf("%s ->%s\n", each->name, shown->text);
         fflush(stdout);
     }
     return 0;
 }
+#endif

@@ -1,0 +1,70 @@
+/* The behaviours while services die: what a program is when it is compiled with -DDEATHS, for Skink alone.
+ *
+ * usage: PROGRAM SERVICE MOST STEP EVERY [WORD]
+ *
+ * Each behaviour runs undisturbed first, and then while the service is killed after its k-th message since the behaviour began, for k = 1, 2
+ * and so on until the service lives to see the end, at most MOST. Each time it must show what it showed undisturbed: a line is printed
+ * for each that does not, and one with the counts. STEP and EVERY make a sample: of every EVERY-th behaviour each STEP-th k. WORD: only
+ * behaviours with that word in their name.
+ */
+#include "rs.h"
+
+static const char *service;
+/* The message of the service that is its last; 0: it lives. */
+static unsigned last_message;
+
+static int arm(unsigned after) {
+    struct skink_injection injection = {SKINK_CALL_INJECT_KILL_AFTER_MESSAGES, after, 0, 0};
+    return service_call(SKINK_RS_SERVICE_CALL_INJECT, service, &injection, sizeof injection) >= 0;
+}
+
+static void before_behaviour(void) {
+    if (last_message != 0 && !arm(last_message))
+        note("(injection failed)");
+}
+
+static unsigned restarts(void) {
+    struct skink_service_record now;
+    while (!service_status(service, &now))
+        sleep_ms(1);
+    return now.restarts;
+}
+
+/* Tries a behaviour with one k. Whether the service died of it. */
+static int dies(const struct behaviour *behaviour, unsigned k, const char *expected, int *differ) {
+    unsigned before = restarts();
+    last_message = k;
+    try_once(behaviour);
+    last_message = 0;
+    arm(0);
+    if (strcmp(shown->text, expected) != 0) {
+        printf("%s: %s killed at %u:%s instead of%s\n", behaviour->name, service, k, shown->text, expected);
+        fflush(stdout);
+        ++*differ;
+    }
+    return restarts() != before;
+}
+
+int main(int count, char **words) {
+    if (count < 5) {
+        fprintf(stderr, "usage: %s SERVICE MOST STEP EVERY [WORD]\n", words[0]);
+        return 2;
+    }
+    service = words[1];
+    unsigned most = atoi(words[2]), step = atoi(words[3]), every = atoi(words[4]), tried = 0;
+    int deaths = 0, differ = 0;
+    begin();
+    for (const struct behaviour *each = __start_behaviours; each < __stop_behaviours; each++) {
+        unsigned index = each - __start_behaviours;
+        if (index % every != 0 || (count > 5 && strstr(each->name, words[5]) == NULL))
+            continue;
+        try_once(each);
+        char *expected = strdup(shown->text);
+        tried++;
+        for (unsigned k = 1 + index % step; k <= most && dies(each, k, expected, &differ); k += step)
+            deaths++;
+        free(expected);
+    }
+    fprintf(stderr, "%s: %u behaviours, %d deaths of %s, %d differ\n", words[0], tried, deaths, service, differ);
+    return differ != 0;
+}

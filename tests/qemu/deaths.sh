@@ -1,0 +1,20 @@
+# vfs, tty or pm is killed at the k-th message of a behaviour of Linux (tests/linux), and the behaviour is the same: epolls, eventfds, signalfds,
+# inotify, pidfds, timerfds; sockets with descriptors in flight; pipes; terminals; System V's objects; locks and leases; signals for input and output; traced processes.
+# Here a sample; the full form goes through every k up to 200 of every behaviour.
+#: system deaths
+#: timeout 900
+most=200 step=17 every=9
+[ -z "${SKINK_DEEP:-}" ] || step=1 every=1
+die() {
+    service=$1
+    shift
+    for name; do
+        word=
+        # Of the others the names say how long something takes, which a death changes.
+        [ $name != time ] || word=timerfd
+        deaths_$name "$service" $most $step $every $word && echo "$name: the same while $service dies"
+    done
+}
+die vfs asynchronous descriptors events ipc kcmp pipes ptrace shm sockets terminals time
+die pm asynchronous descriptors events ipc kcmp pipes ptrace shm sockets terminals time
+die tty asynchronous terminals
