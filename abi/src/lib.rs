@@ -42,6 +42,7 @@ pub mod trace;
 
 pub mod block;
 pub mod chardev;
+pub mod console;
 pub mod display;
 pub mod ds;
 pub mod fs;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fb.h>
+#include <linux/kd.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -28,7 +29,16 @@ static int store(volatile unsigned char *at, unsigned char value) {
 
 static const char *of(long result) { return result == -1 ? strerror(errno) : "ok"; }
 
+/* The console does not draw meanwhile. */
+static void graphics(void) {
+    int terminal = open("/dev/tty0", O_RDWR | O_NOCTTY), mode = KD_TEXT;
+    if (ioctl(terminal, KDSETMODE, KD_GRAPHICS) != 0 || ioctl(terminal, KDGETMODE, &mode) != 0 || mode != KD_GRAPHICS)
+        printf("graphics: %s\n", strerror(errno));
+    close(terminal);
+}
+
 static int screen(void) {
+    graphics();
     int fb = open("/dev/fb0", O_RDWR);
     if (fb < 0) {
         printf("open: %s\n", strerror(errno));

@@ -4,7 +4,7 @@
 //! checked; one outside the region is a bug of the driver and panics.
 
 use abi::layout::map;
-use abi::vm::{AllocateDma, MapPhysical};
+use abi::vm::{AllocateDma, MapOffered, MapPhysical};
 use abi::{Endpoint, Errno, GrantId};
 use core::sync::atomic::{Ordering, compiler_fence};
 use sys::{Result, Start, copy, ipc};
@@ -73,6 +73,16 @@ impl Region {
     /// As [`Region::dma`].
     pub fn tables(bytes: usize) -> Result<Region> {
         Self::allocate(bytes, map::UNCACHED)
+    }
+
+    /// Maps the memory that a driver offers to this service (`vm::OfferMemory`). Its physical addresses count from 0: they are the driver's.
+    ///
+    /// # Errors
+    /// `ENOENT`: it offers none; `EPERM`: it has no right to it; `ENOMEM`.
+    pub fn offered(driver: Endpoint) -> Result<Region> {
+        let reply = ipc::call(Endpoint::VM, &MapOffered { driver: driver.slot() as u64 }.message())?;
+        let (address, bytes) = MapOffered::results(&reply)?;
+        Ok(Region { start: address as usize, bytes: bytes as usize, physical: 0 })
     }
 
     fn allocate(bytes: usize, flags: u64) -> Result<Region> {

@@ -196,6 +196,16 @@ impl Terminal {
         Ok(0)
     }
 
+    /// Takes the size of the screen, and which terminal that shows.
+    pub fn set_screen(&mut self, world: &mut impl World, rows: u16, columns: u16, shown: u64) {
+        let window = [rows, columns, 0, 0];
+        if window[..2] != self.window[..2] && self.group != 0 {
+            world.signal(signal::SIGWINCH, self.group);
+        }
+        (self.window, self.shown) = (window, shown);
+        self.settle(world);
+    }
+
     fn set_modem(
         &mut self,
         world: &mut impl World,

@@ -4,9 +4,11 @@ use crate::control::request::TIOCSCTTY;
 use crate::devpts::node_of;
 use crate::ledger::Outcome;
 use crate::pty::Pty;
-use crate::serial::TERMINALS;
+use crate::screen;
+use crate::serial::SERIAL_LINES;
 use crate::state::{Outside, Tty};
 use crate::terminal::Caller;
+use abi::console::{self, MINOR_SHOWN, MINOR_TERMINAL};
 use abi::tty::{MAX_PTYS, MINOR_MASTER, MINOR_SLAVE, PTMX};
 use abi::{Errno, GrantId, Message, chardev, fs::Use};
 use alloc::rc::Rc;
@@ -25,7 +27,7 @@ const TELLS: u64 = 1 << 31;
 /// What a minor number means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
-    /// The terminal of a serial line.
+    /// The terminal of a serial line, or behind those one on the screen.
     Line(usize),
     Master(usize),
     Slave(usize),
@@ -40,11 +42,13 @@ impl Side {
             return Some(Side::Line(0));
         }
         let pty = beyond(MINOR_SLAVE, MAX_PTYS).map(Side::Slave).or(beyond(MINOR_MASTER, MAX_PTYS).map(Side::Master));
-        pty.or_else(|| beyond(MINOR_SERIAL, TERMINALS).map(Side::Line))
+        let screen = || beyond(MINOR_TERMINAL, console::TERMINALS).map(|number| Side::Line(SERIAL_LINES + number));
+        pty.or_else(screen).or_else(|| beyond(MINOR_SERIAL, SERIAL_LINES).map(Side::Line))
     }
 
     fn minor(self) -> u64 {
         let (first, number) = match self {
+            Side::Line(index) if index >= SERIAL_LINES => (MINOR_TERMINAL, index - SERIAL_LINES),
             Side::Line(index) => (MINOR_SERIAL, index),
             Side::Master(number) => (MINOR_MASTER, number),
             Side::Slave(number) => (MINOR_SLAVE, number),
@@ -112,6 +116,11 @@ impl Tty {
     fn line_request(self: &Rc<Self>, message: &Message, request: chardev::Request, index: usize, done: usize) {
         use chardev::Request;
         self.lines()[index].terminal.borrow_mut().forget_stale(message);
+        if let Request::Control(control) = &request
+            && screen::ioctl(self, message, control, index)
+        {
+            return;
+        }
         self.with(index, |terminal, world| match request {
             Request::Read(read) => terminal.read(world, message, read),
             Request::Write(write) => terminal.write(world, message, write, done),
@@ -130,6 +139,7 @@ impl Tty {
                 let number = self.make_pty(user, uid)?;
                 return Ok(Side::Master(number).minor() << chardev::OPENED_MINOR_SHIFT);
             }
+            MINOR_SHOWN => Side::Line(self.shown()),
             MINOR_CONTROLLING => self.controlled_by(caller.session).ok_or(Errno::ENXIO)?,
             minor => Side::of(minor).ok_or(Errno::ENXIO)?,
         };

@@ -1,4 +1,5 @@
-//! A terminal's connection with its serial line: one task reads from uart, one writes to it, one sends it commands.
+//! A terminal's connection with its serial line: one task reads from uart, one writes to it, one sends it commands. To the terminals on the
+//! screen console is what uart is to the others.
 //!
 //! uart replies to a read when there are bytes, and to a write when it has taken at least one byte; the rest is sent again. Reads and
 //! writes carry their position in the stream (`chardev::serial`), so a request that is repeated, because uart or a predecessor of this
@@ -60,17 +61,17 @@ async fn drain_line(tty: &Tty, index: usize) {
     while is_sending() {
         tty.runtime.sleep_ns(POLL_NS).await;
     }
-    let minor = index as u64;
+    let (lower, minor) = tty.lower(index);
     let control =
         chardev::Control { minor, request: serial::DRAIN, argument: 0, grant: GrantId::NONE, caller: 0, session: 0 };
     // A line that does not exist has nothing to send, and one whose driver does not reply has lost it.
-    let _ = tty.uart().request(control.message(), Repeat::Yes).await;
+    let _ = lower.request(control.message(), Repeat::Yes).await;
 }
 
 #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "from the heap's reserve")]
 async fn receive(tty: Rc<Tty>, index: usize) {
-    let uart = tty.uart();
-    wait_for_uart(&tty, uart).await;
+    let (uart, minor) = tty.lower(index);
+    wait_for_lower(uart, minor).await;
     let line = &tty.lines()[index];
     loop {
         let position = match &*line.terminal.borrow() {
@@ -82,7 +83,7 @@ async fn receive(tty: Rc<Tty>, index: usize) {
             continue;
         };
         let buffer = grant(uart, vec![0; CHUNK], Access::Write);
-        let read = chardev::Read { minor: index as u64, grant: buffer.id(), bytes: CHUNK as u64, flags: 0, caller };
+        let read = chardev::Read { minor, grant: buffer.id(), bytes: CHUNK as u64, flags: 0, caller };
         let result = uart.request(read.message(), Repeat::Yes).await.and_then(|reply| reply.result());
         let bytes = buffer.take();
         match result {
@@ -98,8 +99,8 @@ async fn receive(tty: Rc<Tty>, index: usize) {
 
 #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "from the heap's reserve")]
 async fn send(tty: Rc<Tty>, index: usize) {
-    let uart = tty.uart();
-    wait_for_uart(&tty, uart).await;
+    let (uart, minor) = tty.lower(index);
+    wait_for_lower(uart, minor).await;
     let line = &tty.lines()[index];
     loop {
         let mut chunk = vec![0; CHUNK];
@@ -111,7 +112,7 @@ async fn send(tty: Rc<Tty>, index: usize) {
         chunk.truncate(count);
         let bytes = count as u64;
         let buffer = grant(uart, chunk, Access::Read);
-        let write = chardev::Write { minor: index as u64, grant: buffer.id(), bytes, flags: 0, caller };
+        let write = chardev::Write { minor, grant: buffer.id(), bytes, flags: 0, caller };
         let sent = match uart.request(write.message(), Repeat::Yes).await.and_then(|reply| reply.result()) {
             Ok(taken) => taken.min(bytes),
             Err(error) if pause(&tty, index, error).await => 0,
@@ -124,8 +125,8 @@ async fn send(tty: Rc<Tty>, index: usize) {
 }
 
 async fn send_commands(tty: Rc<Tty>, index: usize) {
-    let uart = tty.uart();
-    wait_for_uart(&tty, uart).await;
+    let (uart, minor) = tty.lower(index);
+    wait_for_lower(uart, minor).await;
     let line = &tty.lines()[index];
     loop {
         let next = line.terminal.borrow_mut().commands.next();
@@ -133,7 +134,7 @@ async fn send_commands(tty: Rc<Tty>, index: usize) {
             line.changed.wait().await;
             continue;
         };
-        let result = match command.message(index as u64) {
+        let result = match command.message(minor) {
             Some(control) => uart.request(control.message(), Repeat::Yes).await.and_then(|reply| reply.result()),
             None => Ok(0),
         };
@@ -149,15 +150,17 @@ async fn send_commands(tty: Rc<Tty>, index: usize) {
     }
 }
 
-/// Waits until uart has been up once: a grant needs its endpoint.
-async fn wait_for_uart(tty: &Tty, uart: &Peer) {
-    while uart.endpoint() == Endpoint::NONE {
-        tty.runtime.sleep_ns(POLL_NS).await;
+/// Waits until what is below has been up once: a grant needs its endpoint.
+async fn wait_for_lower(lower: &Peer, minor: u64) {
+    if lower.endpoint() == Endpoint::NONE {
+        let open = chardev::Open { minor, flags: 0, caller: 0, session: 0, ids: 0, node: 0 };
+        // Whatever the answer: it came from there.
+        let _ = lower.request(open.message(), Repeat::Yes).await;
     }
 }
 
 /// Logs an error of the line and waits. Returns whether another try makes sense.
-async fn pause(tty: &Tty, index: usize, error: Errno) -> bool {
+pub async fn pause(tty: &Tty, index: usize, error: Errno) -> bool {
     if error == Errno::ENXIO {
         return false;
     }
@@ -167,7 +170,7 @@ async fn pause(tty: &Tty, index: usize, error: Errno) -> bool {
 }
 
 /// Grants a buffer to uart, whichever incarnation.
-fn grant(uart: &Peer, buffer: alloc::vec::Vec<u8>, access: Access) -> GrantedBuffer {
+pub fn grant(uart: &Peer, buffer: alloc::vec::Vec<u8>, access: Access) -> GrantedBuffer {
     let uart = Endpoint::current(uart.endpoint().slot());
     GrantedBuffer::new(buffer, uart, access).expect("tty has too many grants, or none are permitted")
 }

@@ -30,6 +30,7 @@ mod pm;
 mod pty;
 mod ptys;
 mod saved;
+mod screen;
 mod serial;
 mod signals;
 mod state;
@@ -51,17 +52,20 @@ use state::Tty;
 
 sys::program!(main);
 
-/// Requests that uart may hold: a read and a write of each terminal.
-const UART_WINDOW: usize = 2 * TERMINALS;
+/// Requests that uart and console may hold: a read and a write of each terminal, and its size.
+const WINDOW: usize = 3 * TERMINALS;
 
 fn main(_: sys::Start) {
     let runtime = Runtime::new();
-    let name = Name::new("uart").expect("a short name");
-    let uart = Peer::connect(&runtime, name, UART_WINDOW).expect("the system file has no uart");
-    let tty = Rc::new(Tty::new(runtime.clone(), uart, saved::open()));
+    let [uart, console] = ["uart", "console"].map(|name| {
+        let name = Name::new(name).expect("a short name");
+        Peer::connect(&runtime, name, WINDOW).expect("the system file has no uart or no console")
+    });
+    let tty = Rc::new(Tty::new(runtime.clone(), uart, console, saved::open()));
     for index in 0..TERMINALS {
         line::start(&tty, index);
     }
+    screen::start(&tty);
     tty.tell_pm();
     // Every mount shows the same directory, which is there already.
     let mount: Mount = |_, _| Err(Errno::ENODEV);

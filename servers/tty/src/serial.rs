@@ -11,7 +11,9 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// Serial lines with a terminal: COM1 to COM3.
-pub const TERMINALS: usize = 3;
+pub const SERIAL_LINES: usize = 3;
+/// Terminals with a line: those of serial lines, and behind them those on the screen.
+pub const TERMINALS: usize = SERIAL_LINES + abi::console::TERMINALS;
 
 /// A command to uart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use crate::ledger::{Ledger, Outcome};
 use crate::pty::Pty;
 use crate::ptys::Ptys;
 use crate::saved::{Dirty, QUEUES, SETTINGS, SHARED};
-use crate::serial::TERMINALS;
+use crate::serial::{SERIAL_LINES, TERMINALS};
 use crate::signals::{Signal, Signals};
 use crate::terminal::{Lower, Terminal, World};
+use abi::console::MINOR_TERMINAL;
 use abi::{Endpoint, Errno, GrantId, Message, chardev};
 use alloc::{rc::Rc, vec::Vec};
 use core::cell::{Cell, Ref, RefCell};
@@ -34,6 +35,9 @@ impl Line {
 pub struct Tty {
     pub runtime: Runtime,
     uart: Peer,
+    console: Peer,
+    /// The terminal that the screen shows.
+    shown: Cell<usize>,
     lines: Vec<Line>,
     ptys: RefCell<Ptys>,
     signals: RefCell<Signals>,
@@ -45,7 +49,7 @@ pub struct Tty {
 
 impl Tty {
     #[expect(clippy::disallowed_methods, reason = "at the start")]
-    pub fn new(runtime: Runtime, uart: Peer, snapshots: Snapshots) -> Self {
+    pub fn new(runtime: Runtime, uart: Peer, console: Peer, snapshots: Snapshots) -> Self {
         let serial = |reader: &mut Reader| Terminal::load(reader, Lower::Serial);
         let terminal = |index| snapshots.load(index, serial).unwrap_or_else(Terminal::new);
         let lines = (0..TERMINALS).map(|index| Line::new(terminal(index))).collect();
@@ -58,6 +62,8 @@ impl Tty {
         Tty {
             runtime,
             uart,
+            console,
+            shown: Cell::new(SERIAL_LINES),
             lines,
             ptys: RefCell::new(Ptys::restore(pty, next_serial)),
             signals: RefCell::new(signals),
@@ -72,9 +78,22 @@ impl Tty {
         &self.lines
     }
 
-    /// The driver of serial lines.
-    pub fn uart(&self) -> &Peer {
-        &self.uart
+    /// What is behind the terminal `index`, and its minor there: a serial line of uart, or a terminal of console.
+    pub fn lower(&self, index: usize) -> (&Peer, u64) {
+        match index.checked_sub(SERIAL_LINES) {
+            None => (&self.uart, index as u64),
+            Some(number) => (&self.console, MINOR_TERMINAL + number as u64),
+        }
+    }
+
+    /// The index of the terminal that the screen shows.
+    pub fn shown(&self) -> usize {
+        self.shown.get()
+    }
+
+    /// Takes note of another one.
+    pub fn set_shown(&self, index: usize) {
+        self.shown.set(index);
     }
 
     /// The pseudo-terminals.

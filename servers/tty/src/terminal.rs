@@ -53,6 +53,8 @@ pub struct Terminal {
     pub(crate) modem: u64,
     /// Bytes received from uart since boot.
     pub(crate) received: u64,
+    /// Of a terminal on the screen: the number of the one that is shown, from 1; 0: not known.
+    pub(crate) shown: u64,
     /// XOFF has been sent, and no XON since.
     holds_back: bool,
     /// Commands for uart.
@@ -84,6 +86,7 @@ impl Terminal {
             opened: false,
             modem: MODEM_DTR | MODEM_RTS,
             received: 0,
+            shown: 0,
             holds_back: false,
             commands: Commands::default(),
         }
@@ -391,6 +394,7 @@ impl Terminal {
                 }
                 None
             }
+            Need::Shown(number) => (self.shown == *number).then_some(Ok(0)),
             Need::Line(_) | Need::Foreground => None,
         }
     }

@@ -25,6 +25,8 @@ pub(crate) enum Need {
     Line(AfterLine),
     /// Until the process is in the foreground: only a signal ends this wait.
     Foreground,
+    /// Until the terminal of this number is shown on the screen.
+    Shown(u64),
 }
 
 /// What follows when uart has all output.

@@ -1,5 +1,6 @@
 //! The devices of this system, as its file declares them: which service drives a device node.
 
+use abi::console::MINOR_SHOWN;
 use abi::{
     Errno,
     device::{Device, Kind},
@@ -17,6 +18,10 @@ pub struct Devices {
     /// Sizes of disks of drivers, by their places in the table, as far as they are known.
     bytes: Vec<Cell<u64>>,
 }
+
+/// Major number of terminals, and the minor of the first serial line among them (Linux's).
+const TERMINAL_MAJOR: u8 = 4;
+const FIRST_SERIAL: u8 = 64;
 
 impl Devices {
     /// The table among the arguments of this service.
@@ -40,7 +45,10 @@ impl Devices {
             return self.terminals().map(|service| (service, MINOR_SLAVE + slave));
         }
         let device = self.numbered(Kind::Char, number)?;
-        Ok((device.service, device.minor.into()))
+        // tty drives two majors: the low minors of one are terminals on the screen.
+        let is_screen = device.major == TERMINAL_MAJOR && device.minor < FIRST_SERIAL;
+        let minor = if is_screen { MINOR_SHOWN + u64::from(device.minor) } else { device.minor.into() };
+        Ok((device.service, minor))
     }
 
     /// The service that makes pseudo-terminals. `ENXIO`: none does.

@@ -770,6 +770,50 @@ struct skink_chardev_write_at {
     uint64_t position;
 };
 
+/* The protocol between tty and console, beside chardev::serial: the terminals that are shown on a screen. Bytes go as over a serial line,
+ * each exactly once. */
+
+/* Terminals on the screen. */
+#define SKINK_CONSOLE_TERMINALS 6u
+
+/* chardev, tty to console: the minor of terminal 1. */
+#define SKINK_CONSOLE_MINOR_TERMINAL 0x8000ull
+
+/* chardev, vfs to tty: the minor of the terminal that is shown when it is opened (/dev/tty0). Those of terminals follow. */
+#define SKINK_CONSOLE_MINOR_SHOWN 0x7fffull
+
+/* Control: returns the state of the screen as soon as it is not argument: rows in the low 16 bits, columns in the next, then the number of
+ * the terminal that is shown, from 1. */
+#define SKINK_CONSOLE_WAIT_FOR_CHANGE 256ull
+
+/* ioctls of consoles. */
+#define SKINK_CONSOLE_IOCTL_KDGETLED 0x4b31ull
+#define SKINK_CONSOLE_IOCTL_KDSETLED 0x4b32ull
+#define SKINK_CONSOLE_IOCTL_KDGKBTYPE 0x4b33ull
+#define SKINK_CONSOLE_IOCTL_KDSETMODE 0x4b3aull
+#define SKINK_CONSOLE_IOCTL_KDGETMODE 0x4b3bull
+#define SKINK_CONSOLE_IOCTL_KDGKBMODE 0x4b44ull
+#define SKINK_CONSOLE_IOCTL_KDSKBMODE 0x4b45ull
+#define SKINK_CONSOLE_IOCTL_KDGKBENT 0x4b46ull
+#define SKINK_CONSOLE_IOCTL_KDSKBENT 0x4b47ull
+#define SKINK_CONSOLE_IOCTL_KDGKBMETA 0x4b62ull
+#define SKINK_CONSOLE_IOCTL_KDSKBMETA 0x4b63ull
+#define SKINK_CONSOLE_IOCTL_KDGKBLED 0x4b64ull
+#define SKINK_CONSOLE_IOCTL_KDSKBLED 0x4b65ull
+#define SKINK_CONSOLE_IOCTL_VT_OPENQRY 0x5600ull
+#define SKINK_CONSOLE_IOCTL_VT_GETMODE 0x5601ull
+#define SKINK_CONSOLE_IOCTL_VT_SETMODE 0x5602ull
+#define SKINK_CONSOLE_IOCTL_VT_GETSTATE 0x5603ull
+#define SKINK_CONSOLE_IOCTL_VT_RELDISP 0x5605ull
+#define SKINK_CONSOLE_IOCTL_VT_ACTIVATE 0x5606ull
+#define SKINK_CONSOLE_IOCTL_VT_WAITACTIVE 0x5607ull
+#define SKINK_CONSOLE_IOCTL_VT_DISALLOCATE 0x5608ull
+#define SKINK_CONSOLE_IOCTL_VT_LOCKSWITCH 0x560bull
+#define SKINK_CONSOLE_IOCTL_VT_UNLOCKSWITCH 0x560cull
+
+/* Bytes of the largest argument. */
+#define SKINK_CONSOLE_MAX_ARGUMENT_BYTES 8u
+
 /* Containers: which of them each part of a process's world belongs to. */
 
 /* Containers that exist at a time, the system itself among them. */

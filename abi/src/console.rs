@@ -1,0 +1,63 @@
+//! The protocol between tty and console, beside `chardev::serial`: the terminals that are shown on a screen. Bytes go as over a serial line, each
+//! exactly once.
+//!
+//! ioctls of Linux's consoles (ioctl_console(2)) pass through tty as they are; the memory at their argument is copied both ways in a grant of
+//! tty's own, as [`argument`] says.
+
+/// Terminals on the screen.
+pub const TERMINALS: usize = 6;
+/// `chardev`, tty to console: the minor of terminal 1.
+pub const MINOR_TERMINAL: u64 = 0x8000;
+/// `chardev`, vfs to tty: the minor of the terminal that is shown when it is opened (/dev/tty0). Those of terminals follow.
+pub const MINOR_SHOWN: u64 = MINOR_TERMINAL - 1;
+/// `Control`: returns the state of the screen as soon as it is not `argument`: rows in the low 16 bits, columns in the next, then the number of
+/// the terminal that is shown, from 1.
+pub const WAIT_FOR_CHANGE: u64 = 0x100;
+
+/// ioctls of consoles.
+pub mod ioctl {
+    #![allow(missing_docs)]
+    pub const KDGETLED: u64 = 0x4b31;
+    pub const KDSETLED: u64 = 0x4b32;
+    pub const KDGKBTYPE: u64 = 0x4b33;
+    pub const KDSETMODE: u64 = 0x4b3a;
+    pub const KDGETMODE: u64 = 0x4b3b;
+    pub const KDGKBMODE: u64 = 0x4b44;
+    pub const KDSKBMODE: u64 = 0x4b45;
+    pub const KDGKBENT: u64 = 0x4b46;
+    pub const KDSKBENT: u64 = 0x4b47;
+    pub const KDGKBMETA: u64 = 0x4b62;
+    pub const KDSKBMETA: u64 = 0x4b63;
+    pub const KDGKBLED: u64 = 0x4b64;
+    pub const KDSKBLED: u64 = 0x4b65;
+    pub const VT_OPENQRY: u64 = 0x5600;
+    pub const VT_GETMODE: u64 = 0x5601;
+    pub const VT_SETMODE: u64 = 0x5602;
+    pub const VT_GETSTATE: u64 = 0x5603;
+    pub const VT_RELDISP: u64 = 0x5605;
+    pub const VT_ACTIVATE: u64 = 0x5606;
+    pub const VT_WAITACTIVE: u64 = 0x5607;
+    pub const VT_DISALLOCATE: u64 = 0x5608;
+    pub const VT_LOCKSWITCH: u64 = 0x560b;
+    pub const VT_UNLOCKSWITCH: u64 = 0x560c;
+}
+
+/// Bytes of the largest argument.
+pub const MAX_ARGUMENT_BYTES: usize = 8;
+
+/// How many bytes of the memory at its argument an ioctl reads and how many it writes. `None`: it is none of consoles.
+pub const fn argument(request: u64) -> Option<(usize, usize)> {
+    use ioctl::*;
+    match request {
+        KDGETLED | KDGKBTYPE | KDGKBLED => Some((0, 1)),
+        KDGETMODE | KDGKBMODE | KDGKBMETA | VT_OPENQRY => Some((0, 4)),
+        VT_GETMODE => Some((0, 8)),
+        VT_GETSTATE => Some((0, 6)),
+        KDSKBENT => Some((4, 0)),
+        VT_SETMODE => Some((8, 0)),
+        KDGKBENT => Some((4, 4)),
+        KDSETLED | KDSETMODE | KDSKBMODE | KDSKBMETA | KDSKBLED | VT_RELDISP | VT_ACTIVATE | VT_WAITACTIVE
+        | VT_DISALLOCATE | VT_LOCKSWITCH | VT_UNLOCKSWITCH => Some((0, 0)),
+        _ => None,
+    }
+}

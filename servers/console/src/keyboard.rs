@@ -1,0 +1,321 @@
+//! Keys into bytes: modifiers, locks, and what Linux's console sends for each key.
+
+use crate::keymap::{Keymap, Symbol, kind, modifier, special};
+use recover::snapshot::{Reader, Writer};
+use sys::Errno;
+
+/// Lights, which are locks too: bits by number of Linux's LEDs.
+pub mod light {
+    /// Num Lock.
+    pub const NUM: u8 = 1;
+    /// Caps Lock.
+    pub const CAPS: u8 = 2;
+    /// Scroll Lock.
+    pub const SCROLL: u8 = 4;
+}
+
+/// Most bytes that a key sends.
+const MOST: usize = 8;
+/// Modifiers that are counted: both keys of one may be down.
+const MODIFIERS: usize = 4;
+
+/// Modes of the terminal that keys depend on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// Arrows send `ESC O`.
+    pub cursor_keys: bool,
+    /// The keypad sends sequences.
+    pub keypad: bool,
+    /// Enter sends a line feed too.
+    pub new_line: bool,
+}
+
+/// What a key does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    Nothing,
+    /// These bytes go to the program.
+    Bytes([u8; MOST], usize),
+    /// Another terminal is shown: its number, from 1.
+    Show(usize),
+    /// The next terminal, or the one before.
+    ShowNext,
+    ShowPrevious,
+    /// The lights have changed.
+    Lights(u8),
+}
+
+/// See the head of the file.
+pub struct Keyboard {
+    pub keymap: Keymap,
+    /// How many keys of each modifier are down.
+    down: [u8; MODIFIERS],
+    /// `light::*`.
+    lights: u8,
+}
+
+impl Keyboard {
+    /// A US keyboard of which nothing is pressed.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub fn new() -> Result<Keyboard, Errno> {
+        Ok(Keyboard { keymap: Keymap::us()?, down: [0; MODIFIERS], lights: 0 })
+    }
+
+    /// Its lights.
+    pub fn lights(&self) -> u8 {
+        self.lights
+    }
+
+    /// Sets the lights (KDSETLED).
+    pub fn set_lights(&mut self, lights: u8) {
+        self.lights = lights & 7;
+    }
+
+    /// A key is pressed or released while keys are not text: only modifiers are followed. Returns whether it is one.
+    pub fn follow(&mut self, code: u16, value: i32) -> bool {
+        // A modifier is what it is without others, so that its release is known whatever else was pressed meanwhile.
+        let plain = self.keymap.symbol(0, code.into()).filter(|symbol| symbol.kind() == kind::SHIFT);
+        plain.into_iter().for_each(|plain| self.shift(plain.value().into(), value));
+        plain.is_some()
+    }
+
+    /// A key is pressed (1), repeated (2) or released (0).
+    pub fn key(&mut self, code: u16, value: i32, modes: Modes) -> Effect {
+        if self.follow(code, value) || value == 0 {
+            return Effect::Nothing;
+        }
+        let code = usize::from(code);
+        let Some(mut symbol) = self.keymap.symbol(self.table(), code) else { return Effect::Nothing };
+        if symbol.kind() == kind::LETTER {
+            let table = self.table() ^ if self.lights & light::CAPS != 0 { modifier::SHIFT } else { 0 };
+            symbol = self.keymap.symbol(table, code).unwrap_or(symbol);
+        }
+        self.press(symbol, value, modes)
+    }
+
+    /// Saves it into a snapshot.
+    pub fn save(&self, writer: &mut Writer) {
+        writer.number(u64::from(u32::from_le_bytes(self.down)) | u64::from(self.lights) << 32);
+        writer.number(self.keymap.is_changed().into());
+        if self.keymap.is_changed() {
+            self.keymap.words().for_each(|word| writer.number(word));
+        }
+    }
+
+    /// Loads it from a snapshot.
+    pub fn load(reader: &mut Reader) -> Option<Keyboard> {
+        let mut keyboard = Keyboard::new().ok()?;
+        let word = reader.number()?;
+        (keyboard.down, keyboard.lights) = ((word as u32).to_le_bytes(), (word >> 32) as u8 & 7);
+        if reader.number()? != 0 {
+            keyboard.keymap.set_words(|| reader.number())?;
+        }
+        Some(keyboard)
+    }
+
+    fn table(&self) -> usize {
+        // In Linux's order the bits are Shift, AltGr, Control, Alt.
+        self.down.iter().enumerate().filter(|(_, count)| **count > 0).map(|(bit, _)| 1 << bit).sum()
+    }
+
+    fn shift(&mut self, which: usize, value: i32) {
+        if let Some(count) = self.down.get_mut(which) {
+            *count = match value {
+                0 => count.saturating_sub(1),
+                1 => count.saturating_add(1),
+                _ => *count,
+            };
+        }
+    }
+
+    fn press(&mut self, symbol: Symbol, value: i32, modes: Modes) -> Effect {
+        match (symbol.kind(), symbol.value()) {
+            (kind::LATIN | kind::LETTER, byte) => bytes(&[byte]),
+            (kind::META, byte) => bytes(&[0x1b, byte]),
+            (kind::FUNCTION, number) => bytes(function(number)),
+            (kind::CURSOR, number) => cursor(number, modes),
+            (kind::PAD, number) => self.pad(number, modes),
+            (kind::CONSOLE, number) if value == 1 => Effect::Show(usize::from(number) + 1),
+            (kind::SPECIAL, _) => self.special(symbol.0, value, modes),
+            _ => Effect::Nothing,
+        }
+    }
+
+    fn special(&mut self, symbol: u16, value: i32, modes: Modes) -> Effect {
+        let lock = match symbol {
+            special::ENTER if modes.new_line => return bytes(b"\r\n"),
+            special::ENTER => return bytes(b"\r"),
+            special::DECREMENT => return Effect::ShowPrevious,
+            special::INCREMENT => return Effect::ShowNext,
+            special::CAPS_LOCK => light::CAPS,
+            special::NUM_LOCK => light::NUM,
+            special::SCROLL_LOCK => light::SCROLL,
+            _ => return Effect::Nothing,
+        };
+        if value == 2 {
+            return Effect::Nothing;
+        }
+        self.lights ^= lock;
+        Effect::Lights(self.lights)
+    }
+
+    /// The keypad: sequences if the program wants them, digits with Num Lock, else what the keys have below their digits.
+    fn pad(&self, number: u8, modes: Modes) -> Effect {
+        const SEQUENCES: &[u8] = b"pqrstuvwxylSRQMnn";
+        const DIGITS: &[u8] = b"0123456789+-*/\r,.";
+        let index = usize::from(number);
+        if modes.keypad
+            && self.down[0] == 0
+            && let Some(last) = SEQUENCES.get(index)
+        {
+            return bytes(&[0x1b, b'O', *last]);
+        }
+        if self.lights & light::NUM == 0 {
+            match number {
+                0 => return bytes(function(21)),
+                1 => return bytes(function(23)),
+                2 => return cursor(0, modes),
+                3 => return bytes(function(25)),
+                4 => return cursor(1, modes),
+                5 => return cursor(4, modes),
+                6 => return cursor(2, modes),
+                7 => return bytes(function(20)),
+                8 => return cursor(3, modes),
+                9 => return bytes(function(24)),
+                15 | 16 => return bytes(function(22)),
+                _ => {}
+            }
+        }
+        match DIGITS.get(index) {
+            Some(b'\r') if modes.new_line => bytes(b"\r\n"),
+            Some(digit) => bytes(&[*digit]),
+            None => Effect::Nothing,
+        }
+    }
+}
+
+fn bytes(from: &[u8]) -> Effect {
+    let mut all = [0; MOST];
+    all[..from.len()].copy_from_slice(from);
+    if from.is_empty() { Effect::Nothing } else { Effect::Bytes(all, from.len()) }
+}
+
+fn cursor(number: u8, modes: Modes) -> Effect {
+    let Some(last) = b"BDCAG".get(usize::from(number)) else { return Effect::Nothing };
+    bytes(&[0x1b, if modes.cursor_keys { b'O' } else { b'[' }, *last])
+}
+
+/// What a function key sends.
+fn function(number: u8) -> &'static [u8] {
+    const STRINGS: [&[u8]; 30] = [
+        b"\x1b[[A",
+        b"\x1b[[B",
+        b"\x1b[[C",
+        b"\x1b[[D",
+        b"\x1b[[E",
+        b"\x1b[17~",
+        b"\x1b[18~",
+        b"\x1b[19~",
+        b"\x1b[20~",
+        b"\x1b[21~",
+        b"\x1b[23~",
+        b"\x1b[24~",
+        b"\x1b[25~",
+        b"\x1b[26~",
+        b"\x1b[28~",
+        b"\x1b[29~",
+        b"\x1b[31~",
+        b"\x1b[32~",
+        b"\x1b[33~",
+        b"\x1b[34~",
+        b"\x1b[1~",
+        b"\x1b[2~",
+        b"\x1b[3~",
+        b"\x1b[4~",
+        b"\x1b[5~",
+        b"\x1b[6~",
+        b"",
+        b"",
+        b"",
+        b"\x1b[P",
+    ];
+    STRINGS.get(usize::from(number)).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(keyboard: &mut Keyboard, keys: &[(u16, i32)], modes: Modes) -> Vec<u8> {
+        let mut all = Vec::new();
+        for (code, value) in keys {
+            if let Effect::Bytes(bytes, count) = keyboard.key(*code, *value, modes) {
+                all.extend(&bytes[..count]);
+            }
+        }
+        all
+    }
+
+    fn keyboard() -> Keyboard {
+        Keyboard::new().expect("there is memory")
+    }
+
+    #[test]
+    fn modifiers_hold_while_they_are_down() {
+        let keys = [(30, 1), (30, 0), (42, 1), (30, 1), (54, 1), (42, 0), (30, 1), (54, 0), (30, 2)];
+        assert_eq!(typed(&mut keyboard(), &keys, Modes::default()), b"aAAa");
+        assert_eq!(
+            typed(&mut keyboard(), &[(29, 1), (46, 1), (29, 0), (56, 1), (48, 1)], Modes::default()),
+            b"\x03\x1bb"
+        );
+    }
+
+    #[test]
+    fn caps_lock_is_for_letters_and_shift_takes_it_back() {
+        let mut keyboard = keyboard();
+        assert_eq!(keyboard.key(58, 1, Modes::default()), Effect::Lights(light::CAPS));
+        assert_eq!(typed(&mut keyboard, &[(30, 1), (2, 1), (42, 1), (30, 1)], Modes::default()), b"A1a");
+    }
+
+    #[test]
+    fn arrows_function_keys_and_keypad_send_what_linux_sends() {
+        let application = Modes { cursor_keys: true, keypad: true, new_line: true };
+        let keys = [(103, 1), (59, 1), (66, 1), (102, 1), (71, 1), (28, 1)];
+        assert_eq!(typed(&mut keyboard(), &keys, Modes::default()), b"\x1b[A\x1b[[A\x1b[19~\x1b[1~\x1b[1~\r");
+        assert_eq!(typed(&mut keyboard(), &[(103, 1), (71, 1), (28, 1)], application), b"\x1bOA\x1bOw\r\n");
+        let mut numbers = keyboard();
+        numbers.key(69, 1, Modes::default());
+        assert_eq!(typed(&mut numbers, &[(71, 1), (83, 1)], Modes::default()), b"7.");
+    }
+
+    #[test]
+    fn alt_and_a_function_key_show_another_terminal() {
+        let mut keyboard = keyboard();
+        keyboard.key(56, 1, Modes::default());
+        assert_eq!(keyboard.key(60, 1, Modes::default()), Effect::Show(2));
+        assert_eq!(keyboard.key(60, 2, Modes::default()), Effect::Nothing);
+        assert_eq!(keyboard.key(106, 1, Modes::default()), Effect::ShowNext);
+    }
+
+    #[test]
+    fn a_successor_knows_what_is_held_down() {
+        let mut first = keyboard();
+        typed(&mut first, &[(42, 1), (58, 1)], Modes::default());
+        let mut writer = Writer::default();
+        first.save(&mut writer);
+        let mut second = Keyboard::load(&mut Reader::new(writer.bytes())).expect("was saved");
+        assert_eq!(typed(&mut second, &[(30, 1), (42, 0), (30, 1)], Modes::default()), b"aA");
+    }
+
+    #[test]
+    fn any_events_harm_nobody() {
+        let mut keyboard = keyboard();
+        let mut random = 3_u64;
+        for _ in 0..1_000_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            keyboard.key((random >> 40) as u16 % 300, (random >> 60) as i32 % 3, Modes::default());
+        }
+    }
+}

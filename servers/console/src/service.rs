@@ -1,0 +1,83 @@
+//! The service: the terminals, what is preserved of them, and what they need from outside.
+
+use crate::display::Display;
+use crate::state::State;
+use crate::world::World;
+use abi::input::{MINOR_KEYS, SET_LEDS};
+use abi::{Errno, GrantId, Message, chardev, info};
+use core::cell::RefCell;
+use recover::snapshot::Snapshots;
+use server::{Peer, Runtime};
+
+/// The service.
+pub struct Console {
+    pub runtime: Runtime,
+    pub input: Peer,
+    display: Display,
+    state: RefCell<State>,
+    snapshots: RefCell<Snapshots>,
+}
+
+impl Console {
+    /// The terminals as a predecessor has left them in `snapshots`.
+    pub fn new(runtime: Runtime, input: Peer, display: Display, snapshots: Snapshots) -> Console {
+        let state = RefCell::new(State::restore(&snapshots));
+        Console { runtime, input, display, state, snapshots: RefCell::new(snapshots) }
+    }
+
+    /// The screen.
+    pub fn display(&self) -> &Display {
+        &self.display
+    }
+
+    /// Events received from input since boot.
+    pub fn position(&self) -> u64 {
+        self.state.borrow().position
+    }
+
+    /// Saves what the turn has changed.
+    pub fn preserve(&self) {
+        self.state.borrow_mut().preserve(&mut self.snapshots.borrow_mut());
+    }
+
+    /// Draws what differs from what is on the screen.
+    pub fn draw(&self) {
+        self.display.draw(&mut self.state.borrow_mut());
+    }
+
+    /// Does something with the state, and has drawn what it changes on the screen.
+    pub fn with(&self, act: impl FnOnce(&mut State, &mut Outside)) {
+        let mut state = self.state.borrow_mut();
+        act(&mut state, &mut Outside(self));
+        if state.take_redraw() {
+            self.display.change();
+        }
+    }
+}
+
+/// The real `World`.
+pub struct Outside<'a>(&'a Console);
+
+impl World for Outside<'_> {
+    fn copy_out(&mut self, request: &Message, grant: GrantId, data: &[u8]) -> Result<(), Errno> {
+        sys::copy::to_grant(request.source, grant, 0, data)
+    }
+
+    fn copy_in(&mut self, request: &Message, grant: GrantId, offset: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+        sys::copy::from_grant(request.source, grant, offset, buffer)
+    }
+
+    fn answer(&mut self, request: &Message, result: Result<u64, Errno>) {
+        self.0.runtime.reply(request, &request.reply(result));
+    }
+
+    fn kernel_log(&mut self, buffer: &mut [u8]) -> usize {
+        sys::info::get_bytes(info::LOG, 0, buffer).unwrap_or(0)
+    }
+
+    fn set_lights(&mut self, lights: u8) {
+        let (minor, grant, argument) = (MINOR_KEYS, GrantId::NONE, lights.into());
+        let control = chardev::Control { minor, request: SET_LEDS, argument, grant, caller: 0, session: 0 };
+        self.0.input.tell(control.message());
+    }
+}

@@ -1,0 +1,416 @@
+//! All terminals and the keyboard: whose keys they are, which requests wait, and what has changed in a turn.
+
+use crate::grid::Size;
+use crate::keyboard::{Effect, Keyboard, Modes};
+use crate::pictures::Pictures;
+use crate::terminal::{Screen, Terminal, mode};
+use crate::vcs::Kind;
+use crate::vt::{Keys, Shows, Vt};
+use crate::world::World;
+use abi::console::{self, TERMINALS};
+use abi::fs::Use;
+use abi::input::Event;
+use abi::{Endpoint, Errno, GrantId, Message, chardev};
+use alloc::vec::Vec;
+use recover::snapshot::{Reader, Snapshots, Writer};
+use sys::fallible::{self, TryVec};
+
+/// Parts of the snapshot: of each terminal the emulator and the rest; the keyboard.
+const FIRST_LOG: usize = TERMINALS;
+const KEYBOARD: usize = 2 * TERMINALS;
+/// See [`FIRST_LOG`].
+pub const PARTS: usize = KEYBOARD + 1;
+/// Those that hold emulators.
+pub const LARGE_PARTS: usize = FIRST_LOG;
+/// Bytes that are read and written at a time.
+const CHUNK: usize = 512;
+/// Requests of tty that wait: a read and a question for changes of each terminal, and those of a dead tty.
+const WAITING: usize = 4 * TERMINALS;
+const POLLIN: u64 = 1;
+/// Bytes of the kernel's log.
+const LOG_BYTES: usize = 16 << 10;
+
+/// What a request waits for.
+#[derive(Clone, Copy)]
+enum Need {
+    Input {
+        grant: GrantId,
+        bytes: usize,
+    },
+    /// Another size, or another terminal that is shown, than this.
+    Change(u64),
+}
+
+#[derive(Clone, Copy)]
+struct Waiting {
+    request: Message,
+    index: usize,
+    need: Need,
+}
+
+/// A key as `K_MEDIUMRAW` sends it: one byte, or three for codes above 127; the high bit of the first: it is released.
+struct Code([u8; 3], usize);
+
+impl Code {
+    fn of(event: &Event) -> Code {
+        let released = if event.value == 0 { 0x80 } else { 0 };
+        match event.code {
+            code @ 1..128 => Code([code as u8 | released, 0, 0], 1),
+            code => Code([released, (code >> 7) as u8 | 0x80, code as u8 | 0x80], 3),
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.0[..self.1]
+    }
+}
+
+/// See the head of the file.
+pub struct State {
+    vts: Vec<Vt>,
+    /// The terminal that is shown.
+    shown: usize,
+    pub keyboard: Keyboard,
+    pictures: Pictures,
+    /// Events received from input since boot.
+    pub position: u64,
+    waiting: Vec<Waiting>,
+    /// The first terminal has begun with the kernel's log.
+    has_log: bool,
+    pub keyboard_changed: bool,
+    /// What is to be seen has changed.
+    redraw: bool,
+    /// The screen has what was drawn last: nobody else has drawn there.
+    is_known: bool,
+}
+
+impl State {
+    /// What a predecessor has left, or empty terminals.
+    ///
+    /// # Panics
+    /// When there is no memory, at the start.
+    pub fn restore(snapshots: &Snapshots) -> State {
+        let no_memory = "console starts with memory for its terminals";
+        let vt = |index| {
+            let terminal = snapshots.load(index, Terminal::load);
+            let vt =
+                terminal.and_then(|terminal| snapshots.load(FIRST_LOG + index, |reader| Vt::load(terminal, reader)));
+            vt.unwrap_or_else(|| Vt::new(Size::USUAL).expect(no_memory))
+        };
+        let rest = |reader: &mut Reader| {
+            let (position, shown, has_log) = (reader.number()?, reader.number()? as usize, reader.number()? != 0);
+            Some((position, shown, has_log, Keyboard::load(reader)?, Pictures::load(reader)?))
+        };
+        let new = || (0, 0, false, Keyboard::new().expect(no_memory), Pictures::new());
+        let (position, shown, has_log, keyboard, pictures) = snapshots.load(KEYBOARD, rest).unwrap_or_else(new);
+        State {
+            vts: fallible::collect((0..TERMINALS).map(vt)).expect(no_memory),
+            shown: shown.min(TERMINALS - 1),
+            keyboard,
+            pictures,
+            position,
+            waiting: fallible::with_capacity(WAITING).expect(no_memory),
+            has_log,
+            keyboard_changed: false,
+            redraw: false,
+            is_known: false,
+        }
+    }
+
+    /// Saves what has changed.
+    pub fn preserve(&mut self, snapshots: &mut Snapshots) {
+        let mut dirty = [false; PARTS];
+        for (index, vt) in self.vts.iter_mut().enumerate() {
+            (dirty[index], dirty[FIRST_LOG + index]) = vt.take_changes();
+        }
+        dirty[KEYBOARD] = core::mem::take(&mut self.keyboard_changed);
+        if !dirty.contains(&true) {
+            return;
+        }
+        let parts = (0..PARTS).filter(|part| dirty[*part]);
+        snapshots.save(parts, |part, writer| self.save(part, writer));
+    }
+
+    /// Whether what is to be seen has changed since it was asked last.
+    pub fn take_redraw(&mut self) -> bool {
+        core::mem::take(&mut self.redraw)
+    }
+
+    /// What is to be drawn, and whether all else is on the screen already. `None`: a program draws.
+    pub fn picture(&mut self) -> Option<(&mut Screen, bool)> {
+        let vt = &mut self.vts[self.shown];
+        let is_known = core::mem::replace(&mut self.is_known, vt.shows() == Shows::Text);
+        (vt.shows() == Shows::Text).then_some((vt.terminal_mut().screen_mut(), is_known))
+    }
+
+    /// The screen has been found, or has changed: all terminals get its size. The first one begins with what the kernel has said so far.
+    pub fn attached(&mut self, world: &mut impl World, size: Size) {
+        for vt in &mut self.vts {
+            if let Err(error) = vt.resize(size) {
+                sys::log!("a terminal keeps its size: {error}");
+            }
+        }
+        if !self.has_log {
+            (self.has_log, self.keyboard_changed) = (true, true);
+            self.show_log(world);
+        }
+        (self.redraw, self.is_known) = (true, false);
+        self.settle(world);
+    }
+
+    fn show_log(&mut self, world: &mut impl World) {
+        let Ok(mut log) = fallible::filled(0, LOG_BYTES) else { return };
+        let count = world.kernel_log(&mut log);
+        for line in log[..count].split_inclusive(|byte| *byte == b'\n') {
+            let text = line.strip_suffix(b"\n");
+            self.vts[0].insert(text.unwrap_or(line));
+            text.into_iter().for_each(|_| self.vts[0].insert(b"\r\n"));
+        }
+    }
+
+    /// A terminal.
+    pub fn vt(&self, index: usize) -> &Vt {
+        &self.vts[index]
+    }
+
+    /// A terminal, for a change.
+    pub fn vt_mut(&mut self, index: usize) -> &mut Vt {
+        &mut self.vts[index]
+    }
+
+    /// The terminal that is shown.
+    pub fn shown(&self) -> usize {
+        self.shown
+    }
+
+    /// Has the shown terminal drawn anew: a program has ended to draw.
+    pub fn draw_all(&mut self) {
+        (self.redraw, self.is_known) = (true, false);
+    }
+
+    /// input has sent keys.
+    pub fn keys(&mut self, world: &mut impl World, events: &[Event]) {
+        for event in events {
+            let vt = &mut self.vts[self.shown];
+            match vt.keys() {
+                Keys::Text => {}
+                keys => {
+                    self.keyboard.follow(event.code, event.value);
+                    if keys == Keys::Codes {
+                        vt.type_in(Code::of(event).bytes());
+                    }
+                    continue;
+                }
+            }
+            let screen = self.vts[self.shown].terminal().screen();
+            let modes = Modes {
+                cursor_keys: screen.has(mode::CURSOR_KEYS),
+                keypad: screen.has(mode::KEYPAD),
+                new_line: screen.has(mode::NEW_LINE),
+            };
+            match self.keyboard.key(event.code, event.value, modes) {
+                Effect::Nothing => {}
+                Effect::Bytes(bytes, count) => {
+                    self.vts[self.shown].type_in(&bytes[..count]);
+                }
+                Effect::Show(number) => self.show(number.wrapping_sub(1)),
+                Effect::ShowNext => self.show((self.shown + 1) % TERMINALS),
+                Effect::ShowPrevious => self.show((self.shown + TERMINALS - 1) % TERMINALS),
+                Effect::Lights(lights) => world.set_lights(lights),
+            }
+        }
+        self.position = self.position.wrapping_add(events.len() as u64);
+        self.keyboard_changed = true;
+        self.settle(world);
+    }
+
+    /// Carries out a request of tty or vfs.
+    pub fn request(&mut self, world: &mut impl World, message: &Message, request: chardev::Request) {
+        use chardev::Request;
+        self.forget_stale(message);
+        let result = match request {
+            Request::Open(open) => self.open(message, &open).map(Some),
+            Request::Close(close) => {
+                self.pictures.close(close.minor);
+                self.keyboard_changed = true;
+                Ok(Some(0))
+            }
+            Request::Read(read) if read.minor < console::MINOR_TERMINAL => {
+                self.read_picture(world, message, &read).map(Some)
+            }
+            Request::Read(read) => self.read(message, &read),
+            Request::Poll(poll) => Ok(Some(poll.events & POLLIN)),
+            Request::Write(write) => self.write(world, message, &write).map(Some),
+            Request::Control(control) => self.control(world, message, &control),
+            Request::SetUses(uses) => self.set_uses(world, message, uses).map(Some),
+            Request::Cancel(cancel) => return self.cancel(world, message.source, cancel.tag),
+            _ => Err(Errno::ENOSYS),
+        };
+        // Those who wait are answered first, so that whoever has shown another terminal finds that tty knows of it.
+        self.settle(world);
+        match result {
+            Ok(Some(value)) => world.answer(message, Ok(value)),
+            Ok(None) => {}
+            Err(error) => world.answer(message, Err(error)),
+        }
+    }
+
+    /// Opens the picture of a terminal, or for tty a terminal itself.
+    fn open(&mut self, message: &Message, open: &chardev::Open) -> Result<u64, Errno> {
+        if open.minor >= console::MINOR_TERMINAL {
+            return State::index(open.minor).map(|_| 0);
+        }
+        self.keyboard_changed = true;
+        let file = self.pictures.open(open.minor, (open.ids >> 32) as u32, message.tag())?;
+        Ok(file << chardev::OPENED_MINOR_SHIFT)
+    }
+
+    /// vfs has restarted: pictures that it has not open are closed.
+    fn set_uses(&mut self, world: &mut impl World, message: &Message, uses: chardev::SetUses) -> Result<u64, Errno> {
+        const USE_BYTES: usize = size_of::<Use>();
+        const MAX_USES: u64 = 1 << 12;
+        if uses.bytes > MAX_USES * USE_BYTES as u64 {
+            return Err(Errno::EINVAL);
+        }
+        let mut buffer = fallible::filled(0, uses.bytes as usize)?;
+        world.copy_in(message, uses.grant, 0, &mut buffer)?;
+        let minor =
+            |record: &[u8; USE_BYTES]| record[..8].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let records = buffer.as_chunks::<USE_BYTES>().0;
+        self.pictures.close_others(|open| records.iter().any(|record| minor(record) == open));
+        self.keyboard_changed = true;
+        Ok(0)
+    }
+
+    /// Reads the picture of a terminal.
+    fn read_picture(&mut self, world: &mut impl World, message: &Message, read: &chardev::Read) -> Result<u64, Errno> {
+        let (vts, shown) = (&self.vts, self.shown);
+        self.keyboard_changed = true;
+        self.pictures.read(read.minor, message.tag(), |minor, position| {
+            let (kind, number) = Kind::of(minor);
+            let vt = vts.get((number as usize).checked_sub(1).unwrap_or(shown)).ok_or(Errno::ENXIO)?;
+            let mut buffer = [0; CHUNK];
+            let limit = CHUNK.min(read.bytes as usize);
+            let count = kind.read(vt.terminal().screen(), position, &mut buffer[..limit]);
+            world.copy_out(message, read.grant, &buffer[..count])?;
+            Ok(count as u64)
+        })
+    }
+
+    fn save(&self, part: usize, writer: &mut Writer) {
+        match part {
+            KEYBOARD => {
+                writer.number(self.position);
+                writer.number(self.shown as u64);
+                writer.number(self.has_log.into());
+                self.keyboard.save(writer);
+                self.pictures.save(writer);
+            }
+            FIRST_LOG.. => self.vts[part - FIRST_LOG].save(writer),
+            _ => self.vts[part].save_terminal(writer),
+        }
+    }
+
+    /// Shows a terminal, if there is one of this number.
+    pub fn show(&mut self, index: usize) {
+        if index < TERMINALS && index != self.shown {
+            self.is_known &= self.vts[self.shown].shows() == Shows::Text;
+            self.shown = index;
+            self.vts[index].terminal_mut().screen_mut().grid.change_all();
+            (self.keyboard_changed, self.redraw) = (true, true);
+        }
+    }
+
+    fn index(minor: u64) -> Result<usize, Errno> {
+        let index = minor.checked_sub(console::MINOR_TERMINAL).ok_or(Errno::ENXIO)? as usize;
+        if index < TERMINALS { Ok(index) } else { Err(Errno::ENXIO) }
+    }
+
+    fn read(&mut self, message: &Message, read: &chardev::Read) -> Result<Option<u64>, Errno> {
+        let index = State::index(read.minor)?;
+        self.vts[index].acknowledge(read.caller);
+        self.wait(message, index, Need::Input { grant: read.grant, bytes: read.bytes as usize })
+    }
+
+    fn write(&mut self, world: &mut impl World, message: &Message, write: &chardev::Write) -> Result<u64, Errno> {
+        let index = State::index(write.minor)?;
+        let vt = &mut self.vts[index];
+        let before = vt.already_shown(write.caller, write.bytes);
+        let mut bytes = [0; CHUNK];
+        let count = CHUNK.min((write.bytes - before) as usize);
+        world.copy_in(message, write.grant, before, &mut bytes[..count])?;
+        vt.write(&bytes[..count]);
+        self.redraw |= index == self.shown;
+        Ok(before + count as u64)
+    }
+
+    fn control(
+        &mut self,
+        world: &mut impl World,
+        message: &Message,
+        control: &chardev::Control,
+    ) -> Result<Option<u64>, Errno> {
+        let index = State::index(control.minor)?;
+        match control.request {
+            console::WAIT_FOR_CHANGE => self.wait(message, index, Need::Change(control.argument)),
+            // A screen has no line to be set, and shows at once what it gets.
+            chardev::serial::SET_LINE..=chardev::serial::SEND_NOW => Ok(Some(0)),
+            _ => self.ioctl(world, message, control, index).map(Some),
+        }
+    }
+
+    /// Has a request wait; `settle` answers it. `EAGAIN`: too many wait.
+    fn wait(&mut self, request: &Message, index: usize, need: Need) -> Result<Option<u64>, Errno> {
+        if self.waiting.len() == WAITING {
+            return Err(Errno::EAGAIN);
+        }
+        self.waiting.push_reserved(Waiting { request: *request, index, need });
+        Ok(None)
+    }
+
+    fn forget_stale(&mut self, request: &Message) {
+        self.waiting.retain(|Waiting { request: old, .. }| {
+            let same_slot = old.source.slot() == request.source.slot();
+            !(same_slot && (old.tag() == request.tag() || old.source != request.source))
+        });
+    }
+
+    fn cancel(&mut self, world: &mut impl World, source: Endpoint, tag: u64) {
+        let is_it = |waiting: &Waiting| waiting.request.source == source && waiting.request.tag() == tag;
+        if let Some(at) = self.waiting.iter().position(is_it) {
+            let waiting = self.waiting.remove(at);
+            world.answer(&waiting.request, Err(Errno::EINTR));
+        }
+    }
+
+    fn settle(&mut self, world: &mut impl World) {
+        let mut index = 0;
+        while index < self.waiting.len() {
+            let waiting = self.waiting[index];
+            match self.attempt(world, &waiting) {
+                Some(result) => {
+                    self.waiting.remove(index);
+                    world.answer(&waiting.request, result);
+                }
+                None => index += 1,
+            }
+        }
+    }
+
+    fn attempt(&self, world: &mut impl World, waiting: &Waiting) -> Option<Result<u64, Errno>> {
+        let vt = &self.vts[waiting.index];
+        match waiting.need {
+            Need::Input { grant, bytes } => {
+                let mut buffer = [0; CHUNK];
+                let count = vt.peek(&mut buffer[..bytes.min(CHUNK)]);
+                let copied = || world.copy_out(&waiting.request, grant, &buffer[..count]).map(|()| count as u64);
+                (count > 0).then(copied)
+            }
+            Need::Change(known) => {
+                let Size { rows, columns } = vt.terminal().screen().size();
+                let state = rows as u64 | (columns as u64) << 16 | (self.shown as u64 + 1) << 32;
+                (state != known).then_some(Ok(state))
+            }
+        }
+    }
+}
