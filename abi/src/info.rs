@@ -9,6 +9,9 @@ pub const COMMAND_LINE: u64 = 0;
 pub const FREE_MEMORY: u64 = 1;
 /// `ThreadInfo` of the slot `index`; `ESRCH` when it is free.
 pub const THREAD: u64 = 2;
+/// What the thread with the endpoint `index` waits for, in the call's result: `ThreadInfo::state`, and `ThreadInfo::blocked_on` in the upper
+/// half. Nothing is written. `EDEADSRCDST` when it has ended.
+pub const WAIT: u64 = 9;
 /// `KernelInfo`.
 pub const KERNEL: u64 = 3;
 /// The kernel's log, text, newest 16 KiB.

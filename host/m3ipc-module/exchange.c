@@ -568,7 +568,20 @@ int notify_hardware(int vmid, int endpoint)
     return error;
 }
 
-/* `wakeup`. */
+/* Whether the caller is in a container. */
+static bool is_in(const struct container *container)
+{
+    struct member *me;
+    bool is_in;
+
+    rcu_read_lock();
+    me = own_member();
+    is_in = me && me->container == container;
+    rcu_read_unlock();
+    return is_in;
+}
+
+/* `wakeup`. Who is not in the container must be an administrator. */
 int wake_member(int vmid, int endpoint)
 {
     struct container *container = get_container(vmid);
@@ -578,6 +591,10 @@ int wake_member(int vmid, int endpoint)
 
     if (IS_ERR(container))
         return PTR_ERR(container);
+    if (!is_in(container) && !is_admin()) {
+        put_container(container);
+        return EMOLPERM;
+    }
     rcu_read_lock();
     error = slot_of_endpoint(container, endpoint, &slot);
     if (!error) {

@@ -102,12 +102,7 @@ impl Broker {
             Call::NotifyAs => self.notify_as(caller, int(first)?, endpoint(second)?),
             Call::NotifyHardware => self.notify_hardware(first, endpoint(second)?),
             Call::Copy => self.copy(caller, request.arguments),
-            Call::WakeUp => {
-                let container = self.container(first)?;
-                let (number, _) = container.board().locate(endpoint(second)?)?;
-                container.wake_up(number)?;
-                ended(0)
-            }
+            Call::WakeUp => self.wake_up(caller, first, endpoint(second)?),
             Call::NodeUp => {
                 self.known_node(first)?;
                 Err(Error::NoProxy)
@@ -262,6 +257,18 @@ impl Broker {
         let source = container.slot(source.into())?;
         container.board().occupant(source).ok_or(Error::BadProcess)?;
         self.post(container, source, to)
+    }
+
+    /// Ends a wait for anybody. Who is not in the container must be an administrator.
+    fn wake_up(&self, caller: &Caller, vm: i64, endpoint: Endpoint) -> Result<Turn, Error> {
+        let is_member = self.own_container(caller).is_ok_and(|own| i64::from(own) == vm);
+        if !is_member && !self.is_admin(caller) {
+            return Err(Error::NotPermitted);
+        }
+        let container = self.container(vm)?;
+        let (number, _) = container.board().locate(endpoint)?;
+        container.wake_up(number)?;
+        ended(0)
     }
 
     fn notify_hardware(&self, vm: i64, to: Endpoint) -> Result<Turn, Error> {

@@ -27,9 +27,8 @@ impl Kernel {
         for slot in 0..SLOTS {
             self.node.threads[slot].privileges = if slot < SERVICE_SLOTS { slot } else { APPLICATIONS_BIT } as u8;
         }
-        for row in FIRST_CONTAINER..SERVICE_SLOTS {
-            self.node.privileges[row].destinations[row / 64] = 1 << (row % 64);
-        }
+        let rows = self.node.privileges.iter_mut().enumerate().skip(FIRST_CONTAINER);
+        rows.for_each(|(row, privileges)| privileges.destinations[row / 64] = 1 << (row % 64));
         port_ways::start_system_task(&mut self.node);
         self.node.inheritance.start();
     }
@@ -106,10 +105,11 @@ impl Kernel {
         fast_path::linux_call(&mut self.node, m, number)
     }
 
-    /// The same for `VirCopy`. True: the current thread goes on at once, with its result, and nothing of what the CPU has loaded has to
-    /// change.
-    pub fn try_copy<M: Machine>(&mut self, m: &mut M) -> bool {
-        copy::copy_at_once(&mut self.node, m)
+    /// The same for `VirCopy`, `SafeCopyFrom` and `SafeCopyTo`. True: the current thread goes on at once, with its result, and nothing of
+    /// what the CPU has loaded has to change.
+    #[inline(always)]
+    pub fn try_copy<M: Machine>(&mut self, m: &mut M, call: call::KernelCall) -> bool {
+        copy::copy_at_once(&mut self.node, m, call)
     }
 
     /// The current thread executed `syscall` with a number of `abi::rt::call`. True: it goes on at once, and nothing of what the

@@ -4,7 +4,7 @@
 
 use abi::Errno;
 
-use crate::machine::Fault;
+use crate::{Machine, machine::Fault};
 
 /// Why a kernel call does not return a value now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,4 +25,9 @@ impl From<Errno> for Stop {
     fn from(error: Errno) -> Stop {
         Stop::Error(error)
     }
+}
+
+/// A preemption point of a long call, which is to keep its progress: `Preempted` when interrupts wait to be taken.
+pub fn preemption_point<M: Machine>(m: &mut M) -> Result<(), Stop> {
+    if m.interrupt_pending() { Err(Stop::Preempted) } else { Ok(()) }
 }

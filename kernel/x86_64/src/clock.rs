@@ -6,8 +6,12 @@ use crate::{apic::Apic, cpu};
 
 /// Frequency of the PC's old timer.
 const PIT_HZ: u64 = 1_193_182;
-/// How long the calibration lasts, in PIT ticks: 2 ms.
+/// How long a calibration lasts, in PIT ticks: 2 ms.
 const CALIBRATION_TICKS: u16 = 2386;
+/// Calibrations until one is undisturbed.
+const CALIBRATIONS: u32 = 10;
+/// A calibration is disturbed when its two samples took more than this part of it: the machine paused (a host, or SMM) in one of them.
+const DISTURBED: u64 = 32;
 const PIT_CHANNEL_2: u16 = 0x42;
 const PIT_COMMAND: u16 = 0x43;
 /// Bit 0 lets channel 2 count, bit 1 is the speaker.
@@ -36,14 +40,20 @@ impl Clock {
 
     /// Measures the counter and the timer against the PIT.
     pub fn start(&mut self, apic: &Apic, entry_tsc: u64) {
-        apic.set_timer(u32::MAX);
-        let (pit_first, tsc_first, timer_first) = sample(apic, start_pit());
-        let (pit_last, tsc_last, timer_last) = sample(apic, pit_first.wrapping_sub(CALIBRATION_TICKS));
-        apic.set_timer(0);
-        let elapsed = pit_first.wrapping_sub(pit_last).max(1) as u64;
-        let hz = |ticks: u64| round(ticks * PIT_HZ / elapsed);
-        self.tsc_hz = hz(tsc_last - tsc_first).max(1);
-        let timer_hz = hz((timer_first - timer_last) as u64).max(1);
+        let mut left = CALIBRATIONS;
+        let (ticks, timer_ticks, elapsed) = loop {
+            apic.set_timer(u32::MAX);
+            let (pit_first, tsc_first, timer_first, took_first) = sample(apic, start_pit());
+            let (pit_last, tsc_last, timer_last, took_last) = sample(apic, pit_first.wrapping_sub(CALIBRATION_TICKS));
+            apic.set_timer(0);
+            left -= 1;
+            if left == 0 || (took_first + took_last) * DISTURBED < tsc_last - tsc_first {
+                break (tsc_last - tsc_first, timer_first - timer_last, pit_first.wrapping_sub(pit_last).max(1));
+            }
+        };
+        let hz = |ticks: u64| round(ticks * PIT_HZ / elapsed as u64).max(1);
+        self.tsc_hz = hz(ticks);
+        let timer_hz = hz(timer_ticks as u64);
         self.entry_tsc = entry_tsc;
         self.ns_per_tick = fixed_point(NANOSECONDS, self.tsc_hz);
         self.ticks_per_ns = fixed_point(self.tsc_hz, NANOSECONDS);
@@ -66,8 +76,7 @@ impl Clock {
     pub fn arm(&mut self, apic: &Apic, deadline: u64) {
         self.deadline = deadline;
         if deadline == u64::MAX {
-            apic.set_timer(0);
-            return;
+            return apic.set_timer(0);
         }
         let wait = scale(deadline.saturating_sub(cpu::tsc()), self.timer_per_tick).saturating_add(1);
         apic.set_timer(u32::try_from(wait).unwrap_or(u32::MAX));
@@ -112,12 +121,13 @@ fn read_pit() -> u16 {
     u16::from_le_bytes([low, cpu::in8(PIT_CHANNEL_2)])
 }
 
-/// Waits until the PIT's count has come down to `target` and reads all three counters at that edge.
-fn sample(apic: &Apic, target: u16) -> (u16, u64, u32) {
+/// Waits until the PIT's count has come down to `target`, reads all three counters at that edge, and says how many ticks that took.
+fn sample(apic: &Apic, target: u16) -> (u16, u64, u32, u64) {
     loop {
+        let begin = cpu::tsc();
         let count = read_pit();
         if count <= target {
-            return (count, cpu::tsc(), apic.timer_count());
+            return (count, cpu::tsc(), apic.timer_count(), cpu::tsc() - begin);
         }
     }
 }

@@ -53,6 +53,8 @@ pub mod vector {
 }
 
 const VIR_COPY: u64 = KernelCall::VirCopy.number();
+const SAFE_COPY_FROM: u64 = KernelCall::SafeCopyFrom.number();
+const SAFE_COPY_TO: u64 = KernelCall::SafeCopyTo.number();
 /// Distance of the stubs in `entry.s`.
 const STUB_BYTES: u64 = 16;
 /// Flags that `syscall` clears: TF, IF, DF, IOPL, NT, RF, AC.
@@ -180,7 +182,9 @@ extern "C" fn syscall_from_user(number: u64) -> ! {
         REPLYREC => answer(),
         ..NATIVE => linux_call(number),
         rt::call::FIRST..rt::call::END => real_time_call(number),
-        VIR_COPY => copy(),
+        VIR_COPY => copy::<false>(KernelCall::VirCopy),
+        SAFE_COPY_FROM => copy::<true>(KernelCall::SafeCopyFrom),
+        SAFE_COPY_TO => copy::<true>(KernelCall::SafeCopyTo),
         _ => other_syscall(number),
     }
 }
@@ -220,18 +224,16 @@ fn by_fast_path(number: u64, load: Load, attempt: impl FnOnce(&mut Kernel, &mut 
 fn real_time_call(number: u64) -> ! {
     // SAFETY: as in `by_fast_path`.
     let (kernel, hardware) = unsafe { node_state() };
-    if !kernel.real_time_call(hardware, number) {
-        dispatch(kernel, hardware);
-    }
-    go_on(kernel)
+    if kernel.real_time_call(hardware, number) { go_on(kernel) } else { dispatch(kernel, hardware) }
 }
 
-/// `VirCopy`, likewise if it is short.
+/// A copy, likewise if it is short. `VirCopy` has code of its own.
 #[inline(never)]
-fn copy() -> ! {
+fn copy<const BY_GRANT: bool>(call: KernelCall) -> ! {
+    let call = if BY_GRANT { call } else { KernelCall::VirCopy };
     // SAFETY: as in `by_fast_path`.
     let (kernel, hardware) = unsafe { node_state() };
-    if kernel.try_copy(hardware) { go_on(kernel) } else { other_syscall(VIR_COPY) }
+    if kernel.try_copy(hardware, call) { go_on(kernel) } else { other_syscall(call.number()) }
 }
 
 /// Leaves the kernel for the thread that has entered it.

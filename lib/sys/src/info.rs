@@ -1,6 +1,7 @@
 //! Information of the kernel about itself and its threads (`abi::info`).
 
 use crate::{Result, raw};
+use abi::Endpoint;
 use abi::call::KernelCall;
 use abi::info::{self, KernelInfo, ThreadInfo};
 use zerocopy::{FromBytes, IntoBytes};
@@ -39,6 +40,15 @@ pub fn get_slice<T: FromBytes + IntoBytes>(what: u64, index: u64, into: &mut [T]
 /// `ESRCH`: the slot is free.
 pub fn thread(slot: usize) -> Result<ThreadInfo> {
     get(info::THREAD, slot as u64)
+}
+
+/// Returns the state of a thread (`abi::info::state`), and whom it is blocked on. In a third less time than [`thread`].
+///
+/// # Errors
+/// `EDEADSRCDST`: it has ended.
+pub fn wait(thread: Endpoint) -> Result<(u32, Endpoint)> {
+    let told = raw::kernel(KernelCall::GetInfo, [info::WAIT, thread.0.into(), 0, 0, 0, 0])?.0;
+    Ok((told as u32, Endpoint((told >> 32) as u32)))
 }
 
 /// Returns the kernel's counters.

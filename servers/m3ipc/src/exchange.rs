@@ -1,7 +1,7 @@
 //! The calls that move messages through m3ipc, and what ends them from outside.
 
 use crate::container::Member;
-use crate::server::{Caller, Handled, M3ipc, Step};
+use crate::server::{Caller, Handled, M3ipc, Step, identify};
 use crate::system::{Native, System};
 use crate::threads::{Doing, Place, Wait};
 use abi::Endpoint;
@@ -170,8 +170,8 @@ impl<S: System> M3ipc<S> {
     pub fn copy(&mut self, caller: &Caller, from: (i32, u64), to: (i32, u64), bytes: i32) -> Handled {
         let place = caller.bound()?;
         let (source, target) = (Name::from_raw(from.0), Name::from_raw(to.0));
-        let M3ipc { system, containers, node, .. } = self;
-        let container = containers.iter().find(|one| one.number == place.container).ok_or(Error::NotBound)?;
+        let M3ipc { system, threads, containers, node, .. } = self;
+        let container = containers.iter_mut().find(|one| one.number == place.container).ok_or(Error::NotBound)?;
         let waits = |number| {
             let thread = container.members.get(number).filter(|member| member.is_direct).map(|member| member.thread);
             thread
@@ -186,18 +186,21 @@ impl<S: System> M3ipc<S> {
         let thread = |number| container.members.get(number).map(|member: &Member| member.thread).ok_or(Error::NotBound);
         let (source, target) = (thread(from_slot)?, thread(to_slot)?);
         if place.number != from_slot && place.number != to_slot {
-            self.identity(caller.thread)?.check_root()?;
+            identify(system, threads, caller.thread)?.check_root()?;
         }
         if bytes > 0 {
-            self.system.copy((source, from.1), (target, to.1), bytes as u64).map_err(|_| Error::AddressNotAvailable)?;
+            system.copy((source, from.1), (target, to.1), bytes as u64).map_err(|_| Error::AddressNotAvailable)?;
         }
-        self.member(place)?.copies += 1;
+        container.members.get_mut(place.number).ok_or(Error::NotBound)?.copies += 1;
         Ok(Step::Done(bytes.into()))
     }
 
-    /// `wakeup`.
+    /// `wakeup`. Who is not in the container must be root's.
     pub fn wake_up(&mut self, caller: &Caller, container: i32, name: i32) -> Handled {
-        self.identity(caller.thread)?;
+        let asking = self.identity(caller.thread)?;
+        if caller.place.is_none_or(|place| i32::from(place.container) != container) {
+            asking.check_root()?;
+        }
         let name = Name::from_raw(name);
         let container = self.container(container)?;
         let (number, slot, row) = (container.number, container.machine.locate(name)?, container.row());

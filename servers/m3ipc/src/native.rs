@@ -44,9 +44,8 @@ impl System for Native {
     }
 
     fn state(&mut self, thread: Endpoint) -> Option<State> {
-        let info = info::thread(thread.slot()).ok().filter(|info| info.endpoint == thread)?;
-        let peer = info.blocked_on;
-        Some(match info.state {
+        let (state, peer) = info::wait(thread).ok()?;
+        Some(match state {
             _ if !(peer.is_application() || peer == Endpoint::ANY) => State::Elsewhere,
             state::SENDING => State::Sending(peer),
             state::RECEIVING => State::Receiving(peer),

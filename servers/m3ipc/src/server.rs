@@ -210,14 +210,7 @@ impl<S: System> M3ipc<S> {
     /// # Errors
     /// `BadPid`: it has ended.
     pub fn identity(&mut self, thread: Endpoint) -> Result<Identity, Error> {
-        if let Some(process) = self.threads.get(thread).and_then(|known| known.process) {
-            return Ok(process);
-        }
-        let process = self.system.enroll(thread, 0)?;
-        if let Some(known) = self.threads.get_mut(thread) {
-            known.process = Some(process);
-        }
-        Ok(process)
+        identify(&mut self.system, &mut self.threads, thread)
     }
 
     /// The container with this number.
@@ -315,4 +308,16 @@ impl<S: System> M3ipc<S> {
         let number = Number::new(number)?;
         if self.container(container)?.has(number) { Ok(number) } else { Err(Error::Range) }
     }
+}
+
+/// Which process a thread belongs to, as [`M3ipc::identity`].
+pub fn identify(system: &mut impl System, threads: &mut Threads, thread: Endpoint) -> Result<Identity, Error> {
+    if let Some(process) = threads.get(thread).and_then(|known| known.process) {
+        return Ok(process);
+    }
+    let process = system.enroll(thread, 0)?;
+    if let Some(known) = threads.get_mut(thread) {
+        known.process = Some(process);
+    }
+    Ok(process)
 }

@@ -197,12 +197,13 @@ impl<S: System> Pm<S> {
         self.handle_notification(Endpoint::CLOCK);
     }
 
-    /// The outcome of a message that pm's predecessor had received; `None`: it is handled as any other.
-    pub fn repeated(&mut self, message: &Message) -> Option<Step> {
+    /// The outcome of a message of this program, or of a service, that pm's predecessor had received; `None`: it is handled as any other.
+    #[inline]
+    pub fn repeated(&mut self, message: &Message, program: Option<ThreadIndex>) -> Option<Step> {
         if self.in_progress.recall(message) == Recall::Refused {
             return Some(self.refuse(message));
         }
-        let t = self.programs.table.find(message.source)?;
+        let t = program?;
         let entry = &self.programs.table[t];
         if message.label >= LINUX_LABELS || entry.serial != message.words[6] & !REPEATED {
             return None;
@@ -218,6 +219,7 @@ impl<S: System> Pm<S> {
     }
 
     /// Refuses a message over which pm has died twice.
+    #[cold]
     fn refuse(&mut self, message: &Message) -> Step {
         self.programs.system.log(format_args!("refused a message over which it has died twice"));
         if message.label < LINUX_LABELS || !message.source.is_application() {

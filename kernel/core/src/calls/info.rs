@@ -3,32 +3,27 @@
 //! Neighbours: `machine` (answers what core does not know).
 
 use crate::{
-    Machine, Node, Thread, life, memory::copy, priority::FIRST_SHARED, stop::Stop, thread::MessageSource,
-    thread::state::BlockedOn, thread::state::Hold, time::alarm,
+    Machine, Node, Thread, life, memory::copy, priority::FIRST_SHARED, stop::Stop, stop::preemption_point,
+    thread::MessageSource, thread::state::BlockedOn, thread::state::Hold, time::alarm,
 };
 
-use abi::{Errno, Name, call::REAL_TIME, endpoint::slot, info, info::KernelInfo, info::ThreadInfo, info::state};
+use abi::{Endpoint, Errno, Name, call::REAL_TIME, endpoint::slot, info, info::KernelInfo, info::ThreadInfo};
 use zerocopy::IntoBytes;
 
 /// Bytes of a machine's answer moved at a time.
 const TOLD_AT_ONCE: usize = 512;
 
-/// `GetInfo (what, index, own address, bytes)` → bytes written; a reply longer than `bytes` is truncated.
+/// `GetInfo (what, index, own address, bytes)` → bytes written; a reply longer than `bytes` is truncated. `WAIT` writes nothing.
 pub fn get_info<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Result<u64, Stop> {
     let [what, index, address, bytes] = words;
+    let to = (address, bytes);
     match what {
-        info::THREAD => {
-            let info = thread_info(node, m, index)?;
-            give(node, m, info.as_bytes(), address, bytes)
-        }
-        info::KERNEL => {
-            let info = kernel_info(node, m);
-            give(node, m, info.as_bytes(), address, bytes)
-        }
+        info::THREAD => give(thread_info(node, m, index)?.as_bytes(), node, m, to),
+        info::WAIT => Ok(wait_of(node, node.threads.find(Endpoint(index as u32))?)),
+        info::KERNEL => give(kernel_info(node, m).as_bytes(), node, m, to),
         info::PRIVILEGES if node.caller() != slot::RS && node.caller() as u64 != index => Err(Errno::EPERM.into()),
         info::PRIVILEGES => {
-            let privileges = *node.privileges.get(index as usize).ok_or(Errno::EINVAL)?;
-            give(node, m, privileges.as_bytes(), address, bytes)
+            give(node.privileges.get(index as usize).copied().ok_or(Errno::EINVAL)?.as_bytes(), node, m, to)
         }
         info::FREE_MEMORY if node.caller() != slot::VM => Err(Errno::EPERM.into()),
         _ => machine_info(node, m, what, address, bytes),
@@ -36,7 +31,7 @@ pub fn get_info<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Resu
 }
 
 /// Writes an answer of core.
-fn give<M: Machine>(node: &mut Node, m: &mut M, answer: &[u8], address: u64, bytes: u64) -> Result<u64, Stop> {
+fn give<M: Machine>(answer: &[u8], node: &mut Node, m: &mut M, (address, bytes): (u64, u64)) -> Result<u64, Stop> {
     let length = (answer.len() as u64).min(bytes);
     copy::write_own(node, m, address, &answer[..length as usize])?;
     Ok(length)
@@ -57,9 +52,7 @@ fn machine_info<M: Machine>(node: &mut Node, m: &mut M, what: u64, address: u64,
             return Ok(done);
         }
         node.threads[caller].progress = done + length as u64;
-        if m.interrupt_pending() {
-            return Err(Stop::Preempted);
-        }
+        preemption_point(m)?;
     }
 }
 
@@ -87,6 +80,11 @@ fn thread_info<M: Machine>(node: &mut Node, m: &mut M, index: u64) -> Result<Thr
     })
 }
 
+/// What a thread waits for: its state, and in the upper half whom it is blocked on.
+fn wait_of(node: &Node, slot: usize) -> u64 {
+    state_of(&node.threads[slot]) as u64 | (life::blocked_on(node, slot).0 as u64) << 32
+}
+
 fn kernel_info<M: Machine>(node: &mut Node, m: &mut M) -> KernelInfo {
     node.threads.charge(m.ticks());
     let mut info = KernelInfo {
@@ -105,12 +103,12 @@ fn kernel_info<M: Machine>(node: &mut Node, m: &mut M) -> KernelInfo {
 fn state_of(thread: &Thread) -> u32 {
     let Thread { state, form, .. } = thread;
     match state.blocked_on() {
-        _ if state.is_held(Hold::Stopped) || state.is_held(Hold::NoSpace) => state::STOPPED,
-        Some(_) if state.peer().is_some() && *form == MessageSource::Kernel => state::FAULTING,
-        Some(BlockedOn::Send(..)) => state::SENDING,
-        Some(BlockedOn::Answer(_)) => state::ANSWERING,
-        None => state::READY,
-        Some(_) => state::RECEIVING,
+        _ if state.is_held(Hold::Stopped) || state.is_held(Hold::NoSpace) => info::state::STOPPED,
+        Some(_) if state.peer().is_some() && *form == MessageSource::Kernel => info::state::FAULTING,
+        Some(BlockedOn::Send(..)) => info::state::SENDING,
+        Some(BlockedOn::Answer(_)) => info::state::ANSWERING,
+        None => info::state::READY,
+        Some(_) => info::state::RECEIVING,
     }
 }
 

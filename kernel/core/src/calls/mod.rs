@@ -16,7 +16,6 @@ use crate::{
 
 use abi::{
     Endpoint, Errno, call::KernelCall, call::REAL_TIME, call::UNRESTRICTED, endpoint::SERVICE_SLOTS, endpoint::slot,
-    grant::READ, grant::WRITE,
 };
 
 /// A kernel call (or a number that is none) by the current thread.
@@ -53,7 +52,7 @@ fn may_call(node: &Node, call: KernelCall) -> bool {
 fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Result<u64, Stop> {
     let node = &mut kernel.node;
     let caller = node.caller();
-    let [w0, w1, w2, w3, w4, w5, _] = node.threads.running().frame.words();
+    let words @ [w0, w1, w2, w3, w4, w5, _] = node.threads.running().frame.words();
     let e0 = Endpoint(w0 as u32);
     let value = match call {
         KernelCall::Exit => {
@@ -111,9 +110,8 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
         KernelCall::Reclaim => m.reclaim()?,
         KernelCall::FrameCopy => copy::copy_frame(node, m, w0, w1)?,
         KernelCall::FrameFill => copy::fill_frames(node, m, [w0, w1, w2, w3, w4, w5])?,
-        KernelCall::VirCopy => copy::copy_between(node, m, &request([w0, w1, w2, w3, w4]))?,
-        KernelCall::SafeCopyFrom => copy::copy_by_grant(node, m, READ, [w0, w1, w2, w3, w4])?,
-        KernelCall::SafeCopyTo => copy::copy_by_grant(node, m, WRITE, [w0, w1, w2, w3, w4])?,
+        KernelCall::VirCopy => copy::copy_between(node, m, &request(words))?,
+        KernelCall::SafeCopyFrom | KernelCall::SafeCopyTo => copy::copy_by_grant(node, m, call, words)?,
         KernelCall::SetGrants => grants::set_grants(node, w0, w1)?,
         KernelCall::Umap => copy::translate(node, m, w0)?,
         KernelCall::DevIo | KernelCall::SDevIo | KernelCall::VDevIo => {
@@ -140,7 +138,7 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
         KernelCall::Route => route::set_route(node, w0, w1)?,
         KernelCall::WhoIs => who_is(node, w0)?,
         KernelCall::PrivCheck => privileges::check_privilege(node, node.find_or_self(e0)?, w1, w2, w3)?,
-        KernelCall::PhysCopy => copy::copy_physical(node, m, &request([w0, w1, w2, w3, w4]))?,
+        KernelCall::PhysCopy => copy::copy_physical(node, m, &request(words))?,
         KernelCall::VirVCopy => copy::copy_vector(node, m, (w0, w1), copy::copy_between)?,
         KernelCall::PhysVCopy => copy::copy_vector(node, m, (w0, w1), copy::copy_physical)?,
         KernelCall::GetTsc => time_stamp(node, m),

@@ -9,7 +9,7 @@
 use crate::{
     Machine, Node, boost::donate, boost::effects, futex, futex::ALL_BITS, inheritance::Flags, inheritance::NOTHING,
     inheritance::Refusal, inheritance::Semaphore, memory::copy, node::futexes::FIRST, node::futexes::Key,
-    node::futexes::MUTEXES, stop::Stop, thread::attention, thread::state::BlockedOn,
+    node::futexes::MUTEXES, stop::Stop, stop::preemption_point, thread::attention, thread::state::BlockedOn,
 };
 
 use abi::{Errno, endpoint::SERVICE_SLOTS, endpoint::SLOTS, linux::nr};
@@ -140,9 +140,7 @@ fn drop_unused_pi(node: &mut Node, id: u16) {
 /// preempt it after each futex.
 pub fn bequeath<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Result<(), Stop> {
     while bequeath_one(node, slot) {
-        if m.interrupt_pending() {
-            return Err(Stop::Preempted);
-        }
+        preemption_point(m)?;
     }
     Ok(())
 }

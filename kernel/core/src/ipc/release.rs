@@ -6,7 +6,7 @@
 
 use crate::{
     Machine, Node, ipc::message, ipc::notify, node::release::Fate, priority::SYSTEM_QUEUE, stop::Stop,
-    thread::MessageSource, thread::state::BlockedOn, thread::state::Continuation,
+    stop::preemption_point, thread::MessageSource, thread::state::BlockedOn, thread::state::Continuation,
 };
 
 use abi::{Endpoint, endpoint::FIRST_CONTAINER, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, endpoint::SLOTS};
@@ -32,9 +32,7 @@ pub fn begin<M: Machine>(node: &mut Node, m: &mut M, slot: usize, fate: Fate) {
 /// Releases all that are left, for a call that depends on it.
 pub fn finish<M: Machine>(node: &mut Node, m: &mut M) -> Result<(), Stop> {
     while release_some(node, m) {
-        if m.interrupt_pending() {
-            return Err(Stop::Preempted);
-        }
+        preemption_point(m)?;
     }
     Ok(())
 }

@@ -160,12 +160,11 @@ pub fn start(node: &mut Node, slot: usize, tid: u64) -> u64 {
 /// `Interrupt`: marks the thread; a futex wait ends. Returns the endpoint it is blocked on, or `NONE`.
 pub fn interrupt_thread(node: &mut Node, slot: usize) -> u64 {
     node.threads[slot].attention |= attention::INTERRUPT;
-    if node.threads[slot].state.blocked_on() == Some(BlockedOn::Futex) {
-        if futex::waits_to_be_requeued(node, slot) || node.inheritance.waits(slot as u16) != Wait::No {
-            inheriting::interrupt_pi_wait(node, slot)
-        } else {
-            futex::end_futex_wait(node, slot, Err(Errno::ERESTARTSYS))
-        }
+    let inherits = futex::waits_to_be_requeued(node, slot) || node.inheritance.waits(slot as u16) != Wait::No;
+    match node.threads[slot].state.blocked_on() {
+        Some(BlockedOn::Futex) if inherits => inheriting::interrupt_pi_wait(node, slot),
+        Some(BlockedOn::Futex) => futex::end_futex_wait(node, slot, Err(Errno::ERESTARTSYS)),
+        _ => {}
     }
     blocked_on(node, slot).0 as u64
 }

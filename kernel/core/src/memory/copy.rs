@@ -6,12 +6,12 @@
 
 use crate::{
     Machine, Node, Space, machine::Copied, machine::Fault, machine::Memory, machine::Side, machine::check_range,
-    memory::grants, memory::place::Place, rights::allows_memory, stop::Stop,
+    memory::grants, memory::place::Place, rights::allows_memory, stop::Stop, stop::preemption_point,
 };
 
 use abi::{
-    Endpoint, Errno, call::CopyRequest, call::KernelCall, call::MAX_VECTOR, grant::READ, layout::MAX_COPY,
-    layout::MAX_DIAG, layout::PAGE_BYTES, privilege::COPY_APPLICATIONS_ONLY,
+    Endpoint, Errno, call::CopyRequest, call::KernelCall, call::MAX_VECTOR, call::UNRESTRICTED, grant::READ,
+    grant::WRITE, layout::MAX_COPY, layout::MAX_DIAG, layout::PAGE_BYTES, privilege::COPY_APPLICATIONS_ONLY,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -57,37 +57,38 @@ pub fn write_own<M: Machine>(node: &mut Node, m: &mut M, address: u64, bytes: &[
 
 /// `VirCopy`.
 pub fn copy_between<M: Machine>(node: &mut Node, m: &mut M, request: &CopyRequest) -> Result<u64, Stop> {
-    let (from, to) = owners(node, request)?;
-    let from = Place { owner: from, address: request.from_address };
-    let to = Place { owner: to, address: request.to_address };
+    let (from, to) = named(node, request)?;
     copy(node, m, from, to, request.bytes)
 }
 
-/// The owners of the memory that a `VirCopy` by the caller is about. `EPERM`: against the caller's flags.
+/// The places that a `VirCopy` by the caller names. `EPERM`: against the caller's flags.
 #[inline(always)]
-fn owners(node: &Node, request: &CopyRequest) -> Result<(usize, usize), Errno> {
+fn named(node: &Node, request: &CopyRequest) -> Result<(Place, Place), Errno> {
     let (from, to) = (node.find_or_self(request.from)?, node.find_or_self(request.to)?);
     let restricted = node.privileges(node.caller()).flags & COPY_APPLICATIONS_ONLY != 0;
     let foreign = |slot: usize| slot != node.caller() && node.threads[slot].endpoint.is_service();
-    if restricted && (foreign(from) || foreign(to)) { Err(Errno::EPERM) } else { Ok((from, to)) }
+    let places =
+        (Place { owner: from, address: request.from_address }, Place { owner: to, address: request.to_address });
+    if restricted && (foreign(from) || foreign(to)) { Err(Errno::EPERM) } else { Ok(places) }
 }
 
-/// The fast path of `VirCopy` by the current thread: few bytes between pages that are mapped, as the arguments and results of Linux calls mostly
-/// are. Returns false when nothing has been done: then the call takes its general way, with the same rights, which asks vm for pages or
-/// says what is wrong.
+/// The fast path of `VirCopy`, `SafeCopyFrom` and `SafeCopyTo` by the current thread: few bytes between pages that are mapped, as the arguments
+/// and results of Linux calls mostly are. Returns false when nothing has been done: then the call takes its general way, with the same
+/// rights, which asks vm for pages or says what is wrong.
 #[inline(always)]
-pub fn copy_at_once<M: Machine>(node: &mut Node, m: &mut M) -> bool {
-    let [w0, w1, w2, w3, w4, ..] = node.threads.running().frame.words();
-    let request = request([w0, w1, w2, w3, w4]);
-    let may_copy = node.privileges(node.current()).kernel_calls & KernelCall::VirCopy.bit() != 0;
+pub fn copy_at_once<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> bool {
+    let words = node.threads.running().frame.words();
+    let may_copy = (node.privileges(node.current()).kernel_calls | UNRESTRICTED) & call.bit() != 0;
     if !may_copy || node.threads.is_observed() {
         return false;
     }
-    let Ok((from, to)) = owners(node, &request) else { return false };
-    let (Some(from), Some(to)) = (node.threads[from].space(), node.threads[to].space()) else { return false };
-    let done = m.copy_within_pages((from, request.from_address), (to, request.to_address), request.bytes);
+    let by_grant = call != KernelCall::VirCopy;
+    let sides = if by_grant { granted(node, m, call, words).ok() } else { named(node, &request(words)).ok() };
+    let Some((from, to)) = sides else { return false };
+    let (Ok(from_space), Ok(to_space)) = (space_of(node, from.owner), space_of(node, to.owner)) else { return false };
+    let done = m.copy_within_pages((from_space, from.address), (to_space, to.address), words[4]);
     if done {
-        node.threads.running_mut().frame.rax = request.bytes;
+        node.threads.running_mut().frame.rax = words[4];
     }
     done
 }
@@ -161,9 +162,7 @@ pub fn copy_vector<M: Machine>(
             Err(Stop::Error(_)) if done > 0 => return Ok(done),
             Err(stop) => return Err(stop),
         }
-        if m.interrupt_pending() {
-            return Err(Stop::Preempted);
-        }
+        preemption_point(m)?;
     }
 }
 
@@ -192,14 +191,19 @@ fn in_chunks<M: Machine>(
     Ok(bytes)
 }
 
-/// `SafeCopyFrom`, with the right `READ`, or `SafeCopyTo`, with `WRITE` `(granter, grant, offset, own address, bytes)`.
+/// `SafeCopyFrom`, `SafeCopyTo` `(granter, grant, offset, own address, bytes)`.
+pub fn copy_by_grant<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall, words: [u64; 7]) -> Result<u64, Stop> {
+    let (from, to) = granted(node, m, call, words)?;
+    copy(node, m, from, to, words[4])
+}
+
+/// The places that such a call is about.
 #[inline(always)]
-pub fn copy_by_grant<M: Machine>(node: &mut Node, m: &mut M, right: u32, words: [u64; 5]) -> Result<u64, Stop> {
-    let [granter, grant, offset, address, bytes] = words;
-    let granted = grants::granted(node, m, granter, grant, offset, bytes, right)?;
+fn granted<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall, words: [u64; 7]) -> Result<(Place, Place), Stop> {
+    let [granter, grant, offset, address, bytes, ..] = words;
     let own = Place { owner: node.caller(), address };
-    let (from, to) = if right == READ { (granted, own) } else { (own, granted) };
-    copy(node, m, from, to, bytes)
+    let mut granted = |right| grants::granted(node, m, granter, grant, offset, bytes, right);
+    if call == KernelCall::SafeCopyFrom { Ok((granted(READ)?, own)) } else { Ok((own, granted(WRITE)?)) }
 }
 
 /// `FrameFill (frame, offset in frame, granter, grant, offset in grant, bytes)`.
@@ -247,14 +251,12 @@ pub fn print<M: Machine>(node: &mut Node, m: &mut M, address: u64, bytes: u64) -
         if node.threads[caller].progress == bytes {
             return Ok(bytes);
         }
-        if m.interrupt_pending() {
-            return Err(Stop::Preempted);
-        }
+        preemption_point(m)?;
     }
 }
 
 /// The arguments of `VirCopy` and `PhysCopy` as a record.
-pub fn request([from, from_address, to, to_address, bytes]: [u64; 5]) -> CopyRequest {
+pub fn request([from, from_address, to, to_address, bytes, ..]: [u64; 7]) -> CopyRequest {
     CopyRequest { from: Endpoint(from as u32), to: Endpoint(to as u32), from_address, to_address, bytes }
 }
 

@@ -3,7 +3,7 @@
 //! Core keeps count; the page tables are the machine's. Long work goes in chunks of `PAGES_AT_ONCE` with preemption
 //! points. Neighbours: `life` (threads leave their space when they die), `call`.
 
-use crate::{Machine, Node, Space, machine::Mapped, memory::copy::CHUNK_BYTES, stop::Stop};
+use crate::{Machine, Node, Space, machine::Mapped, memory::copy::CHUNK_BYTES, stop::Stop, stop::preemption_point};
 
 use abi::{Errno, layout::PAGE_BYTES, layout::SPACES, layout::USER_END, layout::map};
 
@@ -51,9 +51,7 @@ pub fn destroy_space<M: Machine>(node: &mut Node, m: &mut M, space: u64) -> Resu
     }
     while let Some(next) = m.space_destroy(space, node.threads.running().progress) {
         node.threads.running_mut().progress = next;
-        if m.interrupt_pending() {
-            return Err(Stop::Preempted);
-        }
+        preemption_point(m)?;
     }
     node.spaces[space.0 as usize] = 0;
     Ok(0)

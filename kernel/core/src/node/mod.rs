@@ -14,7 +14,7 @@ use crate::{
     Machine, inheritance::RealTime, node::deferred::Deferred, node::futexes::Futexes, node::futexes::MUTEXES,
     node::lines::Lines, node::release::Release, node::throttle::Throttle, node::watch::Watch,
     probes::injection::Injection, probes::tracing, probes::tracing::Tracing, sched::Threads, stop::Stop,
-    time::alarm::Alarms, time::timer::Timer,
+    stop::preemption_point, time::alarm::Alarms, time::timer::Timer,
 };
 
 use abi::{
@@ -100,8 +100,8 @@ impl Node {
                 return Ok(Some(index));
             }
             self.threads[caller].progress += 1;
-            if done % SEARCHED_AT_ONCE == SEARCHED_AT_ONCE - 1 && m.interrupt_pending() {
-                return Err(Stop::Preempted);
+            if done % SEARCHED_AT_ONCE == SEARCHED_AT_ONCE - 1 {
+                preemption_point(m)?;
             }
         }
         Ok(None)

@@ -204,6 +204,56 @@ fn a_short_copy_by_the_fast_path_is_the_same_as_by_the_general_one() {
     }
 }
 
+/// A copy of `bytes` by B between its buffer and what A has granted, in a world of its own: its result, both buffers then, and whether it took
+/// the fast path.
+fn copied_by_grant(
+    is_ordinary: bool,
+    call: KernelCall,
+    prepare: fn(&mut World),
+    [offset, own, bytes]: [u64; 3],
+) -> (Next, Result<u64, Errno>, [Vec<u8>; 2], bool) {
+    let mut w = World::with_services();
+    w.is_ordinary = is_ordinary;
+    let spaces = [w.space(A), w.space(B)];
+    w.m.poke(spaces[0], BUFFER + 32, b"granted to B, 16");
+    w.m.poke(spaces[1], BUFFER, b"of B, which gives as it takes");
+    granted_to_b(&mut w, USED | READ | WRITE);
+    prepare(&mut w);
+    let granter = w.endpoint(A).0 as u64;
+    let next = w.begin_kernel_call(B, call, &[granter, ID.0 as u64, offset, own, bytes]);
+    (next, w.result(B), spaces.map(|space| w.m.peek(space, BUFFER, 64)), w.fast_copies > 0)
+}
+
+#[test]
+fn a_short_copy_by_grant_is_the_same_by_the_fast_path() {
+    let nothing = |_: &mut World| {};
+    let traced = |w: &mut World| w.node.set_tracing(true);
+    let revoked = |w: &mut World| granted_to_b(w, READ | WRITE);
+    let neither = |w: &mut World| granted_to_b(w, USED);
+    let of_the_dead = |w: &mut World| {
+        let a = w.endpoint(A).0 as u64;
+        w.kernel_call(RS, KernelCall::Destroy, &[a, 0]).expect("destroyed");
+    };
+    let cases: [(fn(&mut World), [u64; 3], bool); 9] = [
+        (nothing, [0, BUFFER, 16], true),
+        (nothing, [5, BUFFER + 3, 8], true),
+        (nothing, [9, BUFFER, 8], false),
+        (nothing, [0, BUFFER + PAGE - 4, 8], false),
+        (nothing, [0, USER_END, 8], false),
+        (traced, [0, BUFFER, 8], false),
+        (revoked, [0, BUFFER, 8], false),
+        (neither, [0, BUFFER, 8], false),
+        (of_the_dead, [0, BUFFER, 8], false),
+    ];
+    for call in [KernelCall::SafeCopyFrom, KernelCall::SafeCopyTo] {
+        for (index, (prepare, arguments, is_fast)) in cases.into_iter().enumerate() {
+            let [fast, general] = [false, true].map(|ordinary| copied_by_grant(ordinary, call, prepare, arguments));
+            assert_eq!((&fast.0, &fast.1, &fast.2), (&general.0, &general.1, &general.2), "{call:?} {index}");
+            assert_eq!((fast.3, general.3), (is_fast, false), "{call:?} {index}");
+        }
+    }
+}
+
 #[test]
 fn a_long_copy_makes_way_for_interrupts_and_goes_on() {
     let mut w = World::with_services();

@@ -62,6 +62,18 @@ fn kernel(w: &mut World) -> [u64; 11] {
 }
 
 #[test]
+fn what_a_thread_waits_for_is_told_without_a_write() {
+    let mut w = World::with_services();
+    let [a, b] = [A, B].map(|slot| w.endpoint(slot));
+    let wait = |w: &mut World, of: Endpoint| w.kernel_call(C, KernelCall::GetInfo, &[info::WAIT, of.0 as u64, 1, 8]);
+    assert_eq!(wait(&mut w, a), Ok(u64::from(state::READY) | u64::from(Endpoint::NONE.0) << 32));
+    w.receive(A, b);
+    assert_eq!(wait(&mut w, a), Ok(u64::from(state::RECEIVING) | u64::from(b.0) << 32));
+    w.kernel_call(RS, KernelCall::Destroy, &[a.0 as u64, 0]).expect("destroyed");
+    assert_eq!(wait(&mut w, a), Err(Errno::EDEADSRCDST));
+}
+
+#[test]
 fn a_thread_is_told_with_all_that_is_known_of_it() {
     let mut w = World::with_services();
     let a = w.endpoint(A);

@@ -165,8 +165,9 @@ impl World {
             self.node.real_time_call(&mut self.m, number);
             return self.next();
         }
-        let is_copy = self.node.frame_mut(current).rax == KernelCall::VirCopy.number();
-        if is_copy && !self.is_ordinary && self.node.try_copy(&mut self.m) {
+        let copies = [KernelCall::VirCopy, KernelCall::SafeCopyFrom, KernelCall::SafeCopyTo];
+        let copy = copies.into_iter().find(|call| call.number() == self.node.frame_mut(current).rax);
+        if copy.is_some_and(|call| !self.is_ordinary && self.node.try_copy(&mut self.m, call)) {
             self.fast_copies += 1;
             return self.next();
         }

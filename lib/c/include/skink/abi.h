@@ -1391,6 +1391,10 @@ _Static_assert(offsetof(struct skink_grant_entry, bytes) == 24, "skink_grant_ent
 /* ThreadInfo of the slot index; ESRCH when it is free. */
 #define SKINK_INFO_THREAD 2ull
 
+/* What the thread with the endpoint index waits for, in the call's result: ThreadInfo::state, and ThreadInfo::blocked_on in the upper half.
+ * Nothing is written. EDEADSRCDST when it has ended. */
+#define SKINK_INFO_WAIT 9ull
+
 /* KernelInfo. */
 #define SKINK_INFO_KERNEL 3ull
 

@@ -6,6 +6,7 @@ mod linux;
 mod services;
 
 use crate::pm::{Pm, Step};
+use crate::state::index::ThreadIndex;
 use crate::system::System;
 use abi::message::{LINUX_LABELS, REPEATED};
 use abi::{Errno, Message, kernel};
@@ -49,7 +50,7 @@ impl<S: System> Pm<S> {
         if self.programs.is_dumped(thread) {
             return SyncStep::Later;
         }
-        let step = match self.answer_to_repetition(message) {
+        let step = match self.answer_to_repetition(message, thread) {
             Some(step) => step,
             None => {
                 let entry = &mut self.programs.table[thread];
@@ -73,36 +74,34 @@ impl<S: System> Pm<S> {
 
     /// The reply to a call that a predecessor had received; `None`: it is handled as any other.
     #[inline]
-    fn answer_to_repetition(&mut self, message: &Message) -> Option<Step> {
-        if message.words[6] & REPEATED == 0 { None } else { self.repeated(message) }
+    fn answer_to_repetition(&mut self, message: &Message, thread: ThreadIndex) -> Option<Step> {
+        if message.words[6] & REPEATED == 0 { None } else { self.repeated(message, Some(thread)) }
     }
 
     fn system_message(&mut self, message: &Message) -> SyncStep<Message> {
-        if self.programs.table.find(message.source).is_some_and(|thread| self.programs.is_dumped(thread)) {
+        let program = self.programs.table.find(message.source);
+        if program.is_some_and(|thread| self.programs.is_dumped(thread)) {
             return SyncStep::Later;
         }
-        if let Some(step) = self.repeated(message) {
+        if let Some(step) = self.repeated(message, program) {
             return step.map(|result| message.reply(result));
         }
-        match message.label {
-            kernel::Interrupted::LABEL => match self.programs.table.find(message.source) {
-                Some(thread) => self.resume_interrupted(thread),
-                None => return SyncStep::Done(message.reply(Err(Errno::ESRCH))),
-            },
-            kernel::Exception::LABEL => match self.programs.table.find(message.source) {
-                Some(thread) => self.exception(thread, &kernel::Exception::from_message(message)),
-                None => return SyncStep::Done(message.reply(Err(Errno::ESRCH))),
-            },
-            kernel::LinuxCall::LABEL => match self.programs.table.find(message.source) {
-                Some(thread) => self.call_reported(thread, kernel::LinuxCall::from_message(message).number),
-                None => return SyncStep::Done(message.reply(Err(Errno::ESRCH))),
-            },
-            kernel::Exited::LABEL => {
-                if let Some(thread) = self.programs.table.find(message.source) {
-                    let status = kernel::Exited::from_message(message).status;
-                    self.exit_group(self.programs.table.process_of(thread), status);
-                }
+        match (message.label, program) {
+            (kernel::Interrupted::LABEL, Some(thread)) => self.resume_interrupted(thread),
+            (kernel::Exception::LABEL, Some(thread)) => {
+                self.exception(thread, &kernel::Exception::from_message(message));
             }
+            (kernel::LinuxCall::LABEL, Some(thread)) => {
+                self.call_reported(thread, kernel::LinuxCall::from_message(message).number);
+            }
+            (kernel::Interrupted::LABEL | kernel::Exception::LABEL | kernel::LinuxCall::LABEL, None) => {
+                return SyncStep::Done(message.reply(Err(Errno::ESRCH)));
+            }
+            (kernel::Exited::LABEL, Some(thread)) => {
+                let status = kernel::Exited::from_message(message).status;
+                self.exit_group(self.programs.table.process_of(thread), status);
+            }
+            (kernel::Exited::LABEL, None) => {}
             _ => return SyncStep::Done(self.service_request(message)),
         }
         SyncStep::Later

@@ -153,6 +153,7 @@ impl<S: System> Pm<S> {
     }
 
     /// SIGCONT continues whatever its action is, and drops pending stops; a stop drops pending SIGCONTs.
+    #[inline]
     fn cancel_opposites(&mut self, p: ProcessIndex, signal: Signal) {
         if signal == Signal::CONT {
             self.programs.table.discard_signals(p, Set::STOPS);

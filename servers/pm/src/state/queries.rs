@@ -120,11 +120,15 @@ impl Table {
     }
 
     /// The result of a call of a thread as its container shows it.
+    #[inline]
     pub fn result_shown(&self, t: ThreadIndex, result: Result<u64, Errno>) -> Result<u64, Errno> {
         let p = self.process_of(t);
-        if self[p].credentials.parts.of(Part::Processes) == 0 {
-            return result;
-        }
+        if self[p].credentials.parts.of(Part::Processes) == 0 { result } else { self.result_shown_in(p, t, result) }
+    }
+
+    /// The same for a process in a container.
+    #[cold]
+    fn result_shown_in(&self, p: ProcessIndex, t: ThreadIndex, result: Result<u64, Errno>) -> Result<u64, Errno> {
         match self[t].call {
             nr::FORK
             | nr::VFORK

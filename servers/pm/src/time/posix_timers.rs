@@ -220,6 +220,7 @@ impl<S: System> Pm<S> {
     }
 
     /// A signal has been taken: the timer that sent it starts again. Returns the siginfo, which tells of the expiries until then.
+    #[inline]
     pub fn signal_taken(&mut self, p: ProcessIndex, taken: Taken) -> SigInfo {
         if taken.info.signal == Signal::ALRM {
             self.restart_real_interval(p);

@@ -7,7 +7,7 @@
 use crate::{
     Machine, Node, machine::check_range, memory::copy, rights::allows_machine_port, rights::find_ports,
     rights::port_operation, rooms::port_ways::denial, rooms::port_ways::denial::Path, rooms::port_ways::devices,
-    stop::Stop,
+    stop::Stop, stop::preemption_point,
 };
 
 use abi::{Errno, call::KernelCall, call::MAX_VECTOR, privilege::PortRequest, privilege::device, privilege::io};
@@ -123,8 +123,8 @@ pub fn port_string<M: Machine>(
         transfer_string(node, m, Transfer { target, writes, address: address + done, bytes: chunk, downwards: false })?;
         done += chunk;
         node.threads[caller].progress = done;
-        if done < bytes && m.interrupt_pending() {
-            return Err(Stop::Preempted);
+        if done < bytes {
+            preemption_point(m)?;
         }
     }
     Ok(count)
