@@ -23,6 +23,12 @@ m3=$made/m3
 "$m3" run 3 7 sleep 60 &
 sleeper=$!
 while ! "$m3" ps 3 | grep -q ' 7 .*sleep.*running'; do sleep 0.01; done
+"$m3" trace 3 >traced &
+tracer=$!
+while ! grep -q ' 7 sleep  *running$' traced; do sleep 0.01; done
+! "$m3" trace 4 2>error || exit 1
+grep -q 'EMOLVMNOTRUN.*m3 containers' error
+"$m3" trace 3 --for 0
 ! "$m3" run 3 7 true 2>error || exit 1
 grep -q 'EMOLSLOTUSED.*m3 ps' error
 ! "$m3" ps 4 2>error || exit 1
@@ -33,6 +39,7 @@ grep -q 'PID is missing' error
 grep -q "no command 'frob'" error
 "$m3" end 3
 ! wait "$sleeper" || exit 1
+wait "$tracer"
 ! "$m3" ps 3 2>error || exit 1
 "$m3" end
 ! "$m3" end 2>error || exit 1

@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+mod trace;
+
 use lexopt::prelude::{Long, Short, Value, ValueExt};
 use m3core::backend::{self, ask};
 use m3core::wire;
@@ -12,6 +14,7 @@ use m3ipc::error::Error;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 use zerocopy::{FromBytes, IntoBytes};
 
 const HELP: &str = "\
@@ -23,6 +26,7 @@ usage: m3 COMMAND
   end [VM]                              ends a container and its processes; without VM all, and the node
   containers                            lists the containers
   ps [VM]                               lists who is bound, and what they wait for
+  trace VM [--for SECONDS]              prints what they do, a line for each change, until the container ends
   run VM NR COMMAND [ARGUMENT]...       runs a command bound to slot NR (-35 to 220)
   bind VM NR PID                        binds a process that runs
   unbind VM ENDPOINT                    ends the binding of a process
@@ -95,6 +99,7 @@ fn run(mut parser: lexopt::Parser) -> Result<(), Problem> {
         Some("end") => end(parser),
         Some("containers") => no_more(parser).and_then(|()| show_containers()),
         Some("ps") => show_processes(parser),
+        Some("trace") => trace(parser),
         Some("run") => run_bound(parser),
         Some("bind") => bind(parser),
         Some("unbind") => unbind(parser),
@@ -197,16 +202,22 @@ fn show_processes(mut parser: lexopt::Parser) -> Result<(), Problem> {
         "VM", "NR", "ENDPOINT", "PID", "NODE", "NAME", "SENT", "COPIES"
     );
     for info in all.iter().filter(|info| only.is_none_or(|vm| vm == info.number)) {
-        for slot in -info.tasks..info.processes {
-            let asked = ask(Call::ProcessInfo, &[info.number.into(), slot.into()], &[]);
-            let (_, bytes) = asked.map_err(failed("list of processes"))?;
-            match ProcessInfo::read_from_bytes(&bytes) {
-                Ok(process) if process.state & rts::SLOT_FREE == 0 => show_process(&process),
-                _ => {}
-            }
-        }
+        let members = trace::members(info).map_err(failed("list of processes"))?;
+        members.values().for_each(show_process);
     }
     Ok(())
+}
+
+fn trace(mut parser: lexopt::Parser) -> Result<(), Problem> {
+    let vm = number(&mut parser, "VM")?;
+    let mut limit = None;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("for") => limit = Some(Duration::from_secs(parser.value()?.parse()?)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    trace::follow(vm, limit)
 }
 
 fn show_process(process: &ProcessInfo) {
