@@ -16,11 +16,12 @@ i2cdump -y 0 0x50 b
 i2cdump -y -r 0-15 0 0x50 w
 i2cget -y 0 0x51 0x80 s
 echo "-- refused"
-i2cget -y 0 0x10 2
-i2cget -y 0 0x78 2
-i2cget -y 1 0x50 2
-i2ctransfer -y 0 w1@0x50 2 r1
-su nobody -s /bin/sh -c 'i2cget -y 0 0x50 2'
+refused() { "$@" 2>&1 | head -n 1; }
+refused i2cget -y 0 0x10 2
+refused i2cget -y 0 0x78 2
+refused i2cget -y 1 0x50 2
+refused i2ctransfer -y 0 w1@0x50 2 r1
+refused su nobody -s /bin/sh -c 'i2cget -y 0 0x50 2'
 echo "-- functions"
 i2cdetect -F 0 | grep -w yes
 echo "-- deaths"
