@@ -46,6 +46,13 @@ sort /tmp/typed | uniq -c | awk '{ $1 = ""; print }'
 sed 's/.\{160\}/&\n/g' /dev/vcs2 | sed 's/ *$//' | grep . | sort -u
 [ "$(wc -l </tmp/typed)" = $rounds ] && echo "each once"
 service list | grep -E '^(console|framebuffer|input|ps2|tty) ' | awk '{ print $1, ($3 > 0) ? "was restarted" : "was never killed" }'
+# A program that is killed gives screen and keyboard back when its shell is in the foreground again.
+setsid -c sh -c 'set -m; graphics; graphics modes >/tmp/after; exec sleep 1000' </dev/tty3 >/dev/tty3 2>/dev/null &
+until graphics modes </dev/tty3 | grep -q 'screen 1, keyboard 4'; do sleep 0.05; done
+service kill tty
+killall -9 graphics
+until grep -q . /tmp/after; do sleep 0.05; done
+until graphics modes </dev/tty3 | grep 'screen 0, keyboard 3'; do sleep 0.05; done
 # The other terminal has another picture, and the first one that of the beginning.
 chvt 2
 settled /tmp/second

@@ -7,8 +7,10 @@ use crate::font::Font;
 use crate::grid::Size;
 use crate::terminal::{Screen, mode};
 use alloc::vec::Vec;
+use core::ops::Range;
 use sys::Errno;
 use sys::fallible;
+use zerocopy::{FromBytes, IntoBytes};
 
 /// What is drawn on.
 pub trait Canvas {
@@ -47,7 +49,7 @@ const BACKGROUND: u8 = 0;
 const DIM: u8 = 8;
 /// No cell is this: what is on the screen is not known.
 const UNKNOWN: Cell = Cell(u64::MAX);
-/// The bit of a drawn cell under the cursor.
+/// The bit of a drawn cell that is the other way round under the cursor.
 const CURSOR: u64 = 1 << 63;
 
 /// See the head of the file.
@@ -60,8 +62,9 @@ pub struct Renderer {
     drawn: Vec<u64>,
     /// The row that has the cursor drawn in it.
     cursor_row: Option<usize>,
-    /// A cell in pixels, and the same turned.
-    glyph: Vec<u32>,
+    /// Cells side by side in pixels, two in each word: as many as a row has.
+    run: Vec<u64>,
+    /// A cell turned.
     turned: Vec<u32>,
 }
 
@@ -69,16 +72,19 @@ impl Renderer {
     /// For a screen of this size, of which nothing is known.
     ///
     /// # Errors
-    /// `ENOMEM`.
+    /// `EINVAL`: glyphs have an odd width; `ENOMEM`.
     pub fn new(font: Font, canvas: &impl Canvas, rotation: Rotation) -> Result<Renderer, Errno> {
         let (width, height) = canvas.size();
         let upright = matches!(rotation, Rotation::None | Rotation::Half);
         let pixels = if upright { (width, height) } else { (height, width) };
         let size = Size { rows: pixels.1 / font.height, columns: pixels.0 / font.width }.limited();
         let cell = font.width * font.height;
+        if !font.width.is_multiple_of(2) {
+            return Err(Errno::EINVAL);
+        }
         Ok(Renderer {
             drawn: fallible::filled(UNKNOWN.0, size.cells())?,
-            glyph: fallible::filled(0, cell)?,
+            run: fallible::filled(0, cell.div_ceil(2) * size.columns)?,
             turned: fallible::filled(0, cell)?,
             cursor_row: None,
             font,
@@ -110,43 +116,62 @@ impl Renderer {
             if !screen.grid.has_changed(row) && !moved.contains(&Some(row)) {
                 continue;
             }
-            for column in 0..size.columns.min(self.size.columns) {
-                let cell = screen.grid.row(row)[column];
-                let mark = if cursor == Some((row, column)) { CURSOR } else { 0 };
-                let wanted = shown(cell, reversed).0 ^ mark;
-                let place = &mut self.drawn[row * self.size.columns + column];
-                if *place != wanted {
-                    *place = wanted;
-                    self.draw_cell(row, column, shown(cell, reversed), mark != 0, canvas);
-                }
-            }
+            let cells = &screen.grid.row(row)[..size.columns.min(self.size.columns)];
+            let column = cursor.filter(|(cursor_row, _)| *cursor_row == row).map(|(_, column)| column);
+            self.draw_row(row, cells, reversed, column, canvas);
         }
         screen.grid.drawn();
     }
 
-    fn draw_cell(&mut self, row: usize, column: usize, cell: Cell, cursor: bool, canvas: &mut impl Canvas) {
-        let (width, height) = (self.font.width, self.font.height);
-        let (foreground, background) = colours(cell.pen());
-        let row_bytes = width.div_ceil(8);
-        let hidden = cell.pen().attributes & attribute::HIDDEN != 0;
-        let glyph = self.font.glyph(if hidden { ' ' } else { cell.character() });
-        for (y, line) in self.glyph.chunks_mut(width).enumerate() {
-            let underlined = y + 2 == height && cell.pen().attributes & attribute::UNDERLINE != 0;
-            let in_cursor = cursor && y + 2 >= height;
-            for (x, pixel) in line.iter_mut().enumerate() {
-                let is_set = match glyph {
-                    Some(glyph) => glyph[y * row_bytes + x / 8] & 0x80 >> (x % 8) != 0,
-                    // A frame for what the font does not have.
-                    None => x == 0 || y == 1 || x + 2 == width || y + 2 == height,
-                };
-                *pixel = if is_set ^ in_cursor || underlined { foreground } else { background };
+    /// Draws what has changed of a row, run by run.
+    fn draw_row(
+        &mut self,
+        row: usize,
+        cells: &[Cell],
+        reversed: bool,
+        cursor: Option<usize>,
+        canvas: &mut impl Canvas,
+    ) {
+        let mut first = None;
+        for (column, cell) in cells.iter().enumerate() {
+            let mark = if cursor == Some(column) { CURSOR } else { 0 };
+            let wanted = shown(*cell, reversed).0 ^ mark;
+            let place = &mut self.drawn[row * self.size.columns + column];
+            if core::mem::replace(place, wanted) != wanted {
+                first.get_or_insert(column);
+            } else if let Some(first) = first.take() {
+                self.draw_run(row, first..column, cursor, canvas);
             }
         }
-        self.put(column * width, row * height, canvas);
+        if let Some(first) = first {
+            self.draw_run(row, first..cells.len(), cursor, canvas);
+        }
     }
 
-    /// Puts the cell whose corner is there on the picture that is not turned.
-    fn put(&mut self, x: usize, y: usize, canvas: &mut impl Canvas) {
+    /// Draws cells of a row as they are in `drawn`.
+    fn draw_run(&mut self, row: usize, columns: Range<usize>, cursor: Option<usize>, canvas: &mut impl Canvas) {
+        let (width, height) = (self.font.width, self.font.height);
+        let per_run = if self.rotation == Rotation::None { columns.len() } else { 1 };
+        for first in columns.clone().step_by(per_run) {
+            let words = per_run * width / 2;
+            for (index, column) in (first..first + per_run).enumerate() {
+                let drawn = self.drawn[row * self.size.columns + column];
+                let is_cursor = cursor == Some(column);
+                let cell = Cell(if is_cursor { drawn ^ CURSOR } else { drawn });
+                paint(&self.font, cell, is_cursor, &mut self.run, index * width / 2, words);
+            }
+            let (x, y) = (first * width, row * height);
+            if self.rotation == Rotation::None {
+                let lines = self.run.chunks(words).take(height);
+                lines.zip(y..).for_each(|(line, y)| canvas.put(x, y, pixels_of(line)));
+            } else {
+                self.put_turned(x, y, canvas);
+            }
+        }
+    }
+
+    /// Puts the first cell of `run` on the screen, turned. Its corner is there on the picture that is not turned.
+    fn put_turned(&mut self, x: usize, y: usize, canvas: &mut impl Canvas) {
         let (width, height) = (self.font.width, self.font.height);
         let (across, down) = self.pixels;
         let (left, top, turned_width) = match self.rotation {
@@ -155,7 +180,7 @@ impl Renderer {
             Rotation::Half => (across - x - width, down - y - height, width),
             Rotation::ThreeQuarters => (y, across - x - width, height),
         };
-        for (index, pixel) in self.glyph.iter().enumerate() {
+        for (index, pixel) in pixels_of(&self.run)[..width * height].iter().enumerate() {
             let (x, y) = (index % width, index / width);
             let at = match self.rotation {
                 Rotation::None => index,
@@ -166,6 +191,51 @@ impl Renderer {
             self.turned[at] = *pixel;
         }
         self.turned.chunks(turned_width).zip(top..).for_each(|(line, y)| canvas.put(left, y, line));
+    }
+}
+
+/// The pixels of words: the first is the lower half.
+fn pixels_of(words: &[u64]) -> &[u32] {
+    <[u32]>::ref_from_bytes(words.as_bytes()).expect("a word is two pixels")
+}
+
+/// Paints a cell into words of two pixels each, from `at` on; one line of it is `stride` words behind the one above.
+fn paint(font: &Font, cell: Cell, cursor: bool, words: &mut [u64], at: usize, stride: usize) {
+    let (foreground, background) = colours(cell.pen());
+    let (foreground, background) = (u64::from(foreground), u64::from(background));
+    // Two bits of a glyph, the left one first, as two pixels.
+    let pairs = [
+        background | background << 32,
+        background | foreground << 32,
+        foreground | background << 32,
+        foreground | foreground << 32,
+    ];
+    let has = |attribute: u8| cell.pen().attributes & attribute != 0;
+    let (width, height) = (font.width, font.height);
+    let (row_bytes, row_words) = (width.div_ceil(8), width / 2);
+    let glyph = font.glyph(if has(attribute::HIDDEN) { ' ' } else { cell.character() });
+    for y in 0..height {
+        let line = &mut words[at + y * stride..][..row_words];
+        let flip = if cursor && y + 2 >= height { 3 } else { 0 };
+        match glyph {
+            _ if has(attribute::UNDERLINE) && y + 2 == height => line.fill(pairs[3]),
+            Some(glyph) => {
+                let bits = &glyph[y * row_bytes..][..row_bytes];
+                for (four, byte) in line.chunks_mut(4).zip(bits) {
+                    let byte = usize::from(*byte);
+                    for (index, word) in four.iter_mut().enumerate() {
+                        *word = pairs[byte >> (6 - 2 * index) & 3 ^ flip];
+                    }
+                }
+            }
+            // A frame for what the font does not have.
+            None if y == 1 || y + 2 == height => line.fill(pairs[3 ^ flip]),
+            None => {
+                line.fill(pairs[flip]);
+                line[0] = pairs[2 ^ flip];
+                line[row_words - 1] = pairs[2 ^ flip];
+            }
+        }
     }
 }
 
@@ -259,7 +329,7 @@ mod tests {
         picture.puts = 0;
         terminal.write(b"a");
         renderer.draw(terminal.screen_mut(), &mut picture);
-        assert_eq!(picture.puts, 2 * 16, "the letter, and the cursor behind it");
+        assert_eq!(picture.puts, 16, "the letter, and the cursor behind it, line by line");
         picture.puts = 0;
         renderer.draw(terminal.screen_mut(), &mut picture);
         assert_eq!(picture.puts, 0);

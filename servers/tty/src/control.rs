@@ -238,6 +238,9 @@ impl Terminal {
         if group <= 0 {
             return Err(Errno::EINVAL);
         }
+        if group as u32 != self.group && self.group == self.drawer {
+            self.take_screen_back();
+        }
         self.group = group as u32;
         Ok(0)
     }

@@ -2,9 +2,9 @@
 //! to console.
 
 use crate::line::{grant, pause};
-use crate::serial::SERIAL_LINES;
+use crate::serial::{K_UNICODE, KD_TEXT, SERIAL_LINES};
 use crate::state::Tty;
-use crate::terminal::World;
+use crate::terminal::{Caller, World};
 use crate::waiting::Need;
 use abi::chardev::Control;
 use abi::console::{self, MAX_ARGUMENT_BYTES, TERMINALS, ioctl};
@@ -57,11 +57,31 @@ pub fn ioctl(tty: &Rc<Tty>, message: &Message, control: &Control, index: usize) 
     true
 }
 
+/// An argument of KDSKBMODE: characters, as `K_UNICODE` for us.
+const K_XLATE: u64 = 1;
 const TERMINAL_COUNT: u64 = TERMINALS as u64;
 
 async fn pass_on(tty: Rc<Tty>, message: Message, control: Control, index: usize) {
     let result = ask_console(&tty, &message, &control, index).await;
+    if result.is_ok() {
+        note_drawer(&tty, &control, index);
+    }
     tty.answer(&message, result);
+}
+
+/// Remembers which program's screen or keyboard this is, so that both are taken back when it has died.
+fn note_drawer(tty: &Rc<Tty>, control: &Control, index: usize) {
+    let is_text = match control.request {
+        ioctl::KDSETMODE => control.argument == KD_TEXT,
+        ioctl::KDSKBMODE => matches!(control.argument, K_XLATE | K_UNICODE),
+        _ => return,
+    };
+    let group = Caller::from_word(control.caller).group;
+    tty.with(index, |terminal, _| match (is_text, control.request) {
+        (false, _) => terminal.drawer = group,
+        (true, ioctl::KDSETMODE) => terminal.drawer = 0,
+        (true, _) => {}
+    });
 }
 
 #[expect(

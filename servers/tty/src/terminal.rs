@@ -55,6 +55,8 @@ pub struct Terminal {
     pub(crate) received: u64,
     /// Of a terminal on the screen: the number of the one that is shown, from 1; 0: not known.
     pub(crate) shown: u64,
+    /// The group of the program that draws on the screen itself, or reads keys as they are; 0: none does.
+    pub(crate) drawer: u32,
     /// XOFF has been sent, and no XON since.
     holds_back: bool,
     /// Commands for uart.
@@ -87,6 +89,7 @@ impl Terminal {
             modem: MODEM_DTR | MODEM_RTS,
             received: 0,
             shown: 0,
+            drawer: 0,
             holds_back: false,
             commands: Commands::default(),
         }
@@ -109,7 +112,7 @@ impl Terminal {
         writer.run((&self.termios.to_bytes(), &[]));
         let [rows, columns, width, height] = self.window.map(u64::from);
         writer.numbers([rows, columns, width, height, self.session.into(), self.group.into()]);
-        writer.numbers([self.opened.into(), self.modem, self.received, self.holds_back.into()]);
+        writer.numbers([self.opened.into(), self.modem, self.received, self.holds_back.into(), self.drawer.into()]);
     }
 
     /// Loads the state from a snapshot. uart gets the line's settings again.
@@ -139,6 +142,7 @@ impl Terminal {
         (terminal.session, terminal.group) = (reader.number()? as u32, reader.number()? as u32);
         (terminal.opened, terminal.modem) = (reader.number()? != 0, reader.number()?);
         (terminal.received, terminal.holds_back) = (reader.number()?, reader.number()? != 0);
+        terminal.drawer = reader.number()? as u32;
         if lower == Lower::Serial {
             terminal.commands.add(Command::Settings(serial::line_settings(&terminal.termios)));
             terminal.commands.add(Command::Modem(terminal.modem));
@@ -170,8 +174,17 @@ impl Terminal {
         }
         world.signal(signal::SIGHUP, self.group);
         world.signal(signal::SIGCONT, self.group);
+        self.take_screen_back();
         self.session = 0;
         self.group = 0;
+    }
+
+    /// The program that draws is no longer in the foreground: it has ended or was stopped, or its session has ended.
+    pub(crate) fn take_screen_back(&mut self) {
+        if core::mem::take(&mut self.drawer) != 0 {
+            self.commands.add(Command::ShowText);
+            self.commands.add(Command::TypeText);
+        }
     }
 
     /// A read.

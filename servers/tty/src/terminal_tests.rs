@@ -218,6 +218,18 @@ fn the_end_of_the_session_hangs_the_foreground_up() {
 }
 
 #[test]
+fn a_screen_is_taken_back_from_a_program_that_leaves_the_foreground() {
+    let (mut terminal, mut world) = opened();
+    terminal.commands.take();
+    terminal.drawer = 10;
+    terminal.session_end(&mut world, 10);
+    assert_eq!(terminal.commands.take(), [Command::ShowText, Command::TypeText]);
+    assert_eq!(reborn(&terminal).drawer, 0);
+    terminal.session_end(&mut world, 10);
+    assert_eq!(terminal.commands.take(), []);
+}
+
+#[test]
 fn vtime_ends_a_read_that_gets_nothing() {
     let (mut terminal, mut world) = opened();
     terminal.termios.local &= !lflag::ICANON;
