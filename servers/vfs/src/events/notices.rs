@@ -88,7 +88,8 @@ impl Notices {
         let reply = match next {
             None => request.reply(Err(Errno::ENOENT)),
             Some(event) => {
-                self.last.set(Some((pm, event)));
+                // Its record is released with the first reply.
+                self.last.set(Some((pm, Notice { saved: None, ..event })));
                 vfs::NextEvent::reply(request, 0, event.kind, event.process, event.a, event.b, event.c, event.d)
             }
         };

@@ -1,7 +1,7 @@
 //! Signals for input and output: `O_ASYNC`, `F_SETOWN`, `F_SETSIG`.
 
 use super::*;
-use abi::{Endpoint, Errno, linux::nr, vfs};
+use abi::{Endpoint, Errno, endpoint::slot, linux::nr, vfs};
 use std::vec::Vec;
 
 const F_SETFL: u64 = 4;
@@ -115,4 +115,20 @@ fn packets_outlive_vfs_and_stay_apart() {
         assert_eq!(world.read(world.root, reads, 100).unwrap(), packet);
     }
     assert_eq!(world.read(world.root, reads, 100), Err(Errno::EAGAIN));
+}
+
+#[test]
+fn a_new_pm_gets_the_last_signal_once_more_whose_record_is_released_once() {
+    let world = World::new();
+    let (reads, writes) = world.pipe(world.root, 0);
+    tell(&world, reads);
+    world.write(world.root, writes, b"x").unwrap();
+    let event = world.next_event().expect("the owner is told");
+    let successor = Endpoint::new(slot::PM, 2);
+    world.machine.play(successor);
+    let next =
+        || world.machine.ask(successor, Endpoint::VFS, &vfs::NextEvent {}.message()).expect("vfs replies at once");
+    let (kind, process, a, b, c, d) = vfs::NextEvent::results(&next()).expect("nobody knows what became of it");
+    assert_eq!((kind, process, [a, b, c, d]), event);
+    assert_eq!(next().result(), Err(Errno::ENOENT));
 }
