@@ -158,6 +158,8 @@ pub struct ProcessRecord {
     pub capabilities_ambient: u64,
     /// Its containers (`Parts`).
     pub parts: u64,
+    /// How often the thread has waited for a server.
+    pub waits: u64,
     /// Name, first 15 bytes of the file name.
     pub name: [u8; 16],
     /// Id of the process, in a thread's record too.

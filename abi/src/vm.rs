@@ -17,8 +17,8 @@ protocol! {
     /// pm: gives `child` a copy-on-write copy of `parent`'s memory, or (`share`) the same memory (vfork, threads). `pid`: id of the
     /// process that the child is or belongs to.
     Fork = 2 { parent: Endpoint, child: Endpoint, share: bool, pid: u64 }
-    /// pm, rs: the process has ended; frees its memory unless another process shares it.
-    Exit = 3 { process: Endpoint }
+    /// pm, rs: the process has ended; frees its memory unless another process shares it. Returns what `MemoryUse` would have.
+    Exit = 3 { process: Endpoint } -> { faults: u64, peak_bytes: u64 }
     /// pm: replaces the memory of `process` by the image (and interpreter image, 0 = none) and a fresh stack of at most `stack_bytes`.
     /// On failure nothing has changed. `ENOEXEC`, `ENOMEM`. `phdr`: address of the program headers in memory;
     /// `interpreter_base`: 0 without interpreter; `start`: where to jump to (the interpreter's entry if there is one). `seed`: a random
@@ -52,7 +52,7 @@ protocol! {
     /// Any service: returns the bytes that are total, free, cached (images) and used by vm itself.
     MemoryInfo = 14 { } -> { total: u64, free: u64, cached: u64, own: u64 }
     /// Services with `inspects_memory`: returns size and resident bytes of a process.
-    ProcessMemory = 15 { process: Endpoint } -> { virtual_bytes: u64, resident_bytes: u64, data_bytes: u64, stack_bytes: u64 }
+    ProcessMemory = 15 { process: Endpoint } -> { virtual_bytes: u64, resident_bytes: u64, data_bytes: u64, stack_bytes: u64, faults: u64, peak_bytes: u64 }
     /// Services with `inspects_memory`: copies `MapRecord`s of a process into the grant, starting with region `first`. Word 0 of the reply: bytes copied.
     Maps = 16 { process: Endpoint, first: u64, grant: GrantId, bytes: u64 }
     /// rs: as `Spawn`, but `process` inherits the memory of its predecessor in the slot; only the read-only segments, the arguments and
@@ -124,6 +124,8 @@ protocol! {
     /// unmapped, with the private copies that programs have of it; what is new in images of the old size reads as zeros; `old_bytes`
     /// `UNKNOWN_BYTES`: in all shorter ones. None is used for later mappings. Returns whether images of it are in use.
     ImageResize = 41 { device: u64, inode: u64, old_bytes: u64, bytes: u64 } -> { in_use: bool }
+    /// pm: returns how many page faults a process has had, over its execs, and the most memory that it had resident.
+    MemoryUse = 42 { process: Endpoint } -> { faults: u64, peak_bytes: u64 }
 }
 
 /// `ImageForget`: every file of the device.

@@ -314,6 +314,65 @@ BEHAVIOUR("getrusage: faults and the most memory") {
     getrusage(RUSAGE_SELF, &usage);
     note("%d %d", usage.ru_maxrss >= 8192, usage.ru_minflt > 0);
 }
+/* Touches memory and sleeps a few times. */
+static void use(long bytes, int sleeps) {
+    volatile char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (long at = 0; at < bytes; at += 4096)
+        memory[at] = 1;
+    munmap((void *)memory, bytes);
+    while (sleeps-- > 0)
+        sleep_ms(1);
+}
+BEHAVIOUR("wait4 and RUSAGE_CHILDREN: faults, the most memory and switches of a child") {
+    struct rusage before, one, all;
+    getrusage(RUSAGE_CHILDREN, &before);
+    note("%ld %ld %ld", before.ru_maxrss, before.ru_minflt, before.ru_nvcsw);
+    for (int mib = 16; mib > 0; mib -= 12) {
+        pid_t child = fork();
+        if (child == 0) {
+            use(mib << 20, 5);
+            _exit(0);
+        }
+        must(wait4(child, NULL, 0, &one));
+        getrusage(RUSAGE_CHILDREN, &all);
+        note("%d %d %d %d", one.ru_maxrss >= mib << 10, one.ru_maxrss < (mib + 8) << 10, one.ru_minflt > 16, one.ru_nvcsw >= 5);
+        note("%d %d %d", all.ru_maxrss >= 16 << 10, all.ru_minflt >= one.ru_minflt, all.ru_nvcsw >= one.ru_nvcsw);
+    }
+    struct rusage own;
+    getrusage(RUSAGE_SELF, &own);
+    note("%d", own.ru_maxrss < 16 << 10);
+}
+BEHAVIOUR("getrusage: the most memory stays when memory goes, and over an exec") {
+    struct rusage first, then;
+    use(16 << 20, 0);
+    getrusage(RUSAGE_SELF, &first);
+    use(4096, 0);
+    getrusage(RUSAGE_SELF, &then);
+    note("%d %d", first.ru_maxrss >= 16 << 10, then.ru_maxrss >= first.ru_maxrss);
+    pid_t child = fork();
+    if (child == 0) {
+        use(24 << 20, 0);
+        execl("/bin/true", "true", NULL);
+        _exit(1);
+    }
+    must(wait4(child, NULL, 0, &then));
+    note("%d", then.ru_maxrss >= 24 << 10);
+}
+BEHAVIOUR("getrusage: sleeps are voluntary switches, of the thread too; /proc/PID/status counts them") {
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    use(4096, 10);
+    getrusage(RUSAGE_SELF, &after);
+    note("%d", after.ru_nvcsw - before.ru_nvcsw >= 10);
+    getrusage(RUSAGE_THREAD, &after);
+    note("%d", after.ru_nvcsw >= 10);
+    char line[256];
+    long counted = -1;
+    FILE *status = fopen("/proc/self/status", "re");
+    while (fgets(line, sizeof line, status))
+        sscanf(line, "voluntary_ctxt_switches: %ld", &counted);
+    note("%d", counted >= 10);
+}
 BEHAVIOUR("times with bad memory, without memory") {
     struct tms times_of;
     note("%d", times(&times_of) > 0);

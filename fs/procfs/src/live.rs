@@ -75,9 +75,9 @@ impl Source for Live {
 
     fn process_memory(&mut self, process: Endpoint) -> ProcessMemory {
         let reply = ipc::call(Endpoint::VM, &vm::ProcessMemory { process }.message());
-        let (size, resident, data, stack) =
+        let (size, resident, data, stack, faults, peak) =
             reply.and_then(|reply| vm::ProcessMemory::results(&reply)).unwrap_or_default();
-        ProcessMemory { size, resident, data, stack }
+        ProcessMemory { size, resident, data, stack, faults, peak }
     }
 
     fn maps(&mut self, process: Endpoint, first: u64, records: &mut [MapRecord]) -> Result<usize, Errno> {

@@ -41,7 +41,7 @@ pub fn stat(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text) -
     let memory = source.process_memory(process.endpoint);
     write!(
         text,
-        "{} ({}) {} {} {} {} {} -1 0 0 0 0 0",
+        "{} ({}) {} {} {} {} {} -1 0 {} 0 0 0",
         process.pid,
         name(process),
         state_letter(process),
@@ -49,6 +49,7 @@ pub fn stat(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text) -
         process.group,
         process.session,
         process.terminal,
+        memory.faults,
     )?;
     let fields: [u64; 21] = [
         process.user_ns / CLOCK_TICK_NS,
@@ -221,7 +222,8 @@ pub fn status(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text)
         writeln!(text, "{label}:\t{signals:016x}")?;
     }
     writeln!(text, "NoNewPrivs:\t{}\nSeccomp:\t0\nSeccomp_filters:\t0", process.no_new_privileges)?;
-    text.write_str("Cpus_allowed:\t1\nCpus_allowed_list:\t0\nMems_allowed:\t1\nMems_allowed_list:\t0\n")
+    text.write_str("Cpus_allowed:\t1\nCpus_allowed_list:\t0\nMems_allowed:\t1\nMems_allowed_list:\t0\n")?;
+    writeln!(text, "voluntary_ctxt_switches:\t{}", process.waits)
 }
 
 /// The lines of status about memory: nothing is swapped, and nothing locked, since nothing ever leaves memory.
@@ -231,6 +233,7 @@ fn memory_status(source: &mut dyn Source, process: &ProcessRecord, text: &mut Te
         ("VmSize", memory.size),
         ("VmLck", 0),
         ("VmPin", 0),
+        ("VmHWM", memory.peak),
         ("VmRSS", memory.resident),
         ("VmData", memory.data),
         ("VmStk", memory.stack),

@@ -65,6 +65,10 @@ pub struct ProcessMemory {
     pub data: u64,
     /// Stack.
     pub stack: u64,
+    /// Page faults: a number.
+    pub faults: u64,
+    /// The most that was resident.
+    pub peak: u64,
 }
 
 /// How full vfs's tables are (`vfs::Usage`).

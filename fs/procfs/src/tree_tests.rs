@@ -110,7 +110,7 @@ impl Source for Figures {
         if address < 0x400000 { Err(Errno::EIO) } else { Ok(()) }
     }
     fn process_memory(&mut self, _: Endpoint) -> ProcessMemory {
-        ProcessMemory { size: 8192, resident: 4096, data: 4096, stack: 0 }
+        ProcessMemory { size: 8192, resident: 4096, data: 4096, stack: 0, faults: 7, peak: 12288 }
     }
     fn maps(&mut self, _: Endpoint, first: u64, records: &mut [MapRecord]) -> Result<usize, Errno> {
         let regions = [

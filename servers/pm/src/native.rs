@@ -3,8 +3,8 @@
 //! A request over which a server has died is sent again: its successor knows nothing of the first try.
 
 use crate::system::{
-    End, FileEvent, FileIds, FileLimits, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName, Requester,
-    SegmentUse, System, ThreadUse,
+    End, FileEvent, FileIds, FileLimits, Footprint, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName,
+    Requester, SegmentUse, System, ThreadUse,
 };
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Message, Parts, tty, vfs, vm};
@@ -107,7 +107,9 @@ impl System for Native {
     fn thread_use(&mut self, thread: Endpoint) -> ThreadUse {
         match info::thread(thread.slot()) {
             Ok(known) if known.endpoint == thread => {
-                ThreadUse { run_ns: known.run_ns, state: known.state, queue: known.queue }
+                // A message there and one back.
+                let waits = known.messages / 2;
+                ThreadUse { run_ns: known.run_ns, state: known.state, queue: known.queue, waits }
             }
             _ => ThreadUse::default(),
         }
@@ -152,8 +154,15 @@ impl System for Native {
         ask(Endpoint::VM, &vm::Fork { parent, child, share, pid: pid.into() }.message()).map(drop)
     }
 
-    fn vm_exit(&mut self, process: Endpoint) {
-        tell(Endpoint::VM, &vm::Exit { process }.message());
+    fn vm_exit(&mut self, process: Endpoint) -> Option<Footprint> {
+        let (faults, peak_bytes) = vm::Exit::results(&ask(Endpoint::VM, &vm::Exit { process }.message()).ok()?).ok()?;
+        Some(Footprint { faults, peak_bytes })
+    }
+
+    fn vm_use(&mut self, process: Endpoint) -> Footprint {
+        let reply = ask(Endpoint::VM, &vm::MemoryUse { process }.message());
+        let (faults, peak_bytes) = reply.and_then(|reply| vm::MemoryUse::results(&reply)).unwrap_or_default();
+        Footprint { faults, peak_bytes }
     }
 
     fn vm_exec(&mut self, request: vm::Exec) -> Result<NewMemory> {

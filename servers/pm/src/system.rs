@@ -135,6 +135,17 @@ pub struct ThreadUse {
     pub state: u32,
     /// Its queue, inheritance included.
     pub queue: u32,
+    /// How often it has waited for a server: a voluntary context switch each time.
+    pub waits: u64,
+}
+
+/// What a process has used of memory (`vm::MemoryUse`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Page faults.
+    pub faults: u64,
+    /// The most bytes that were resident.
+    pub peak_bytes: u64,
 }
 
 /// Who uses a System V segment.
@@ -223,8 +234,10 @@ pub trait System {
 
     /// `vm::Fork`.
     fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool, pid: u32) -> Result<(), Errno>;
-    /// `vm::Exit`.
-    fn vm_exit(&mut self, thread: Endpoint);
+    /// `vm::Exit`; `None`: vm did not know the thread.
+    fn vm_exit(&mut self, thread: Endpoint) -> Option<Footprint>;
+    /// `vm::MemoryUse`.
+    fn vm_use(&mut self, thread: Endpoint) -> Footprint;
     /// `vm::Exec`.
     fn vm_exec(&mut self, request: vm::Exec) -> Result<NewMemory, Errno>;
     /// `vm::SegmentAttach`.

@@ -15,16 +15,16 @@ impl<S: System> Programs<S> {
     fn child_info(&self, p: ProcessIndex, event: Event) -> SigInfo {
         let (code, status) = event.code_and_status();
         let child = &self.table[p];
-        let ticks = child.ended_run_ns / CLOCK_TICK_NS;
+        let ticks = child.ended.run_ns / CLOCK_TICK_NS;
         let pid = child.parent().map_or(child.pid(), |parent| self.table.pid_shown(parent, child.pid()));
         SigInfo::child(code, pid, child.credentials.user.real, status, ticks)
     }
 
-    /// Frees a zombie; adds its times to those of its parent.
+    /// Frees a zombie; adds what it has used to its parent's children.
     pub fn reap(&mut self, p: ProcessIndex) {
-        let used = self.table[p].ended_run_ns + self.table[p].children_run_ns;
+        let used = self.table[p].ended.plus(self.table[p].of_children);
         if let Some(parent) = self.table[p].parent() {
-            self.table[parent].children_run_ns += used;
+            self.table[parent].of_children = self.table[parent].of_children.plus(used);
         }
         self.table.release(p);
     }
@@ -117,8 +117,11 @@ impl<S: System> Pm<S> {
         self.forget_timer(t);
         self.programs.release_robust_futexes(t);
         self.programs.system.vfs_exit(endpoint);
-        self.programs.system.vm_exit(endpoint);
-        self.programs.table[p].ended_run_ns += self.programs.system.thread_use(endpoint).run_ns;
+        if let Some(memory) = self.programs.system.vm_exit(endpoint) {
+            self.programs.table[p].ended.memory = memory;
+        }
+        let used = self.programs.system.thread_use(endpoint);
+        self.programs.table[p].ended.add_thread(&used);
         self.programs.system.destroy(endpoint);
         if self.programs.table[p].enrolled {
             self.programs.tell_m3ipc();

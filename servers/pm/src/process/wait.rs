@@ -7,6 +7,7 @@ use crate::state::signal::SigInfo;
 use crate::state::signal::info::code;
 use crate::state::thread::{Doing, WaitCall};
 use crate::state::trace::Found;
+use crate::state::usage::Usage;
 use crate::state::wait::{self, Event, Selector, Wait};
 use crate::system::System;
 use abi::Errno;
@@ -99,54 +100,59 @@ impl<S: System> Programs<S> {
     fn report(&mut self, t: ThreadIndex, call: &WaitCall, child: ProcessIndex, event: Event) -> Result<u64, Errno> {
         let entry = &self.table[child];
         let (pid, uid) = (entry.pid(), entry.credentials.user.real);
-        let run_ns = self.run_ns(child) + self.table[child].children_run_ns;
+        let usage = self.usage_for(call, child);
         if call.wait.options & wait::NO_WAIT == 0 {
             self.consume(child, event);
         }
         let (code, status) = event.code_and_status();
-        let seen = Seen { id: pid, user: uid, status: event.status(), code, value: status, run_ns };
+        let seen = Seen { id: pid, user: uid, status: event.status(), code, value: status, usage };
         self.write_report(t, call, &seen)
+    }
+
+    /// What a child and its children have used, if the caller wants to know.
+    fn usage_for(&mut self, call: &WaitCall, child: ProcessIndex) -> Usage {
+        if call.usage == 0 { Usage::default() } else { self.usage(child).plus(self.table[child].of_children) }
     }
 
     /// Reports something of those whom the caller traces.
     fn report_traced(&mut self, t: ThreadIndex, call: &WaitCall, found: Found) -> Result<u64, Errno> {
         let takes = call.wait.options & wait::NO_WAIT == 0;
-        let of_end = |id, user, ending, run_ns| {
+        let of_end = |id, user, ending, usage| {
             let event = Event::Ended(ending);
             let (code, value) = event.code_and_status();
-            Seen { id, user, status: event.status(), code, value, run_ns }
+            Seen { id, user, status: event.status(), code, value, usage }
         };
         let seen = match found {
             Found::Stopped(tracee) => {
                 let p = self.table.process_of(tracee);
                 let (id, user) = (self.table[tracee].tid(), self.table[p].credentials.user.real);
-                let run_ns = self.run_ns(p);
+                let usage = self.usage_for(call, p);
                 let trace = self.table[tracee].trace.as_mut().ok_or(Errno::ECHILD)?;
                 trace.unreported &= !takes;
                 let value = trace.code().unwrap_or(0);
-                Seen { id, user, status: value << 8 | 0x7f, code: code::CHILD_TRAPPED, value: value as i32, run_ns }
+                Seen { id, user, status: value << 8 | 0x7f, code: code::CHILD_TRAPPED, value: value as i32, usage }
             }
             Found::Thread(ended) => {
                 if takes {
                     self.table.drop_ended(ended.tid);
                 }
-                of_end(ended.tid, ended.user, ended.ending, 0)
+                of_end(ended.tid, ended.user, ended.ending, Usage::default())
             }
             Found::Process(p, ending) => {
-                let run_ns = self.run_ns(p);
+                let usage = self.usage_for(call, p);
                 if takes {
                     self.table.released = Some(p);
                 }
-                of_end(self.table[p].pid(), self.table[p].credentials.user.real, ending, run_ns)
+                of_end(self.table[p].pid(), self.table[p].credentials.user.real, ending, usage)
             }
         };
         self.write_report(t, call, &seen)
     }
 
     fn write_report(&mut self, t: ThreadIndex, call: &WaitCall, seen: &Seen) -> Result<u64, Errno> {
-        let Seen { id, user, status, code, value, run_ns } = *seen;
+        let Seen { id, user, status, code, value, usage } = *seen;
         if call.usage != 0 {
-            self.write_usage(t, call.usage, run_ns)?;
+            self.write_words(t, call.usage, usage.to_words())?;
         }
         match (call.status, call.is_waitid) {
             (0, _) => {}
@@ -186,7 +192,7 @@ struct Seen {
     /// `si_code` and `si_status`.
     code: i32,
     value: i32,
-    run_ns: u64,
+    usage: Usage,
 }
 
 impl<S: System> Pm<S> {

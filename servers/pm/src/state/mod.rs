@@ -33,4 +33,5 @@ pub mod thread;
 pub mod time;
 pub mod timers;
 pub mod trace;
+pub mod usage;
 pub mod wait;

@@ -7,6 +7,7 @@ use super::index::{ProcessIndex, ThreadIndex};
 use super::intervals::Intervals;
 use super::limits::Limits;
 use super::signal::{Action, Pending, Signal, action::Actions};
+use super::usage::Usage;
 use super::wait::{Child, Ending};
 use crate::system::{Identity, MemoryLimits};
 use abi::Endpoint;
@@ -111,10 +112,10 @@ pub struct Process {
     pub auxiliary: Range<u64>,
     /// When it started, monotonic.
     pub(super) started_ns: u64,
-    /// Processor time of threads that have ended.
-    pub ended_run_ns: u64,
-    /// Processor time of children that have been waited for.
-    pub children_run_ns: u64,
+    /// What threads that have ended have used, and memory once all have.
+    pub ended: Usage,
+    /// What children that have been waited for have used.
+    pub of_children: Usage,
     /// Its interval timers.
     pub intervals: Intervals,
     /// Number of its POSIX timers.
@@ -172,8 +173,8 @@ impl Process {
             environment: 0..0,
             auxiliary: 0..0,
             started_ns: 0,
-            ended_run_ns: 0,
-            children_run_ns: 0,
+            ended: Usage::default(),
+            of_children: Usage::default(),
             intervals: Intervals::default(),
             timers: 0,
             core_dump: CoreDump::None,
@@ -275,8 +276,8 @@ impl Process {
         self.core_dump = CoreDump::None;
         self.watched = false;
         self.children = None;
-        self.ended_run_ns = 0;
-        self.children_run_ns = 0;
+        self.ended = Usage::default();
+        self.of_children = Usage::default();
     }
 
     /// A wait of its parent may have something to report of it.

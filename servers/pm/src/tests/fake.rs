@@ -2,8 +2,8 @@
 //! asked for. `world` drives pm on top of it. The file is long because `System` has a method for all that pm asks of others.
 
 use crate::system::{
-    End, FileEvent, FileIds, FileLimits, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName, Requester,
-    SegmentUse, System, ThreadUse,
+    End, FileEvent, FileIds, FileLimits, Footprint, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName,
+    Requester, SegmentUse, System, ThreadUse,
 };
 use abi::info::state;
 use abi::registers::Registers;
@@ -39,6 +39,8 @@ pub struct FakeThread {
     pub blocked_on: Endpoint,
     pub state: u32,
     pub run_ns: u64,
+    pub waited: u64,
+    pub footprint: Footprint,
     pub queue: u32,
     /// It waits in a call of pm.
     pub waits: bool,
@@ -228,6 +230,8 @@ impl System for Fake {
             blocked_on: Endpoint::NONE,
             state: state::READY,
             run_ns: 0,
+            waited: 0,
+            footprint: Footprint::default(),
             queue: 8,
             waits: false,
             resumed: 0,
@@ -316,6 +320,7 @@ impl System for Fake {
             run_ns: t.run_ns,
             state: t.state,
             queue: t.queue,
+            waits: t.waited,
         })
     }
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize {
@@ -358,10 +363,15 @@ impl System for Fake {
         }
         Ok(())
     }
-    fn vm_exit(&mut self, thread: Endpoint) {
+    fn vm_exit(&mut self, thread: Endpoint) -> Option<Footprint> {
         self.enter();
         self.detach(thread);
         self.tell(Told::MemoryEnded(thread));
+        self.threads.get(&thread.0).map(|known| known.footprint)
+    }
+    fn vm_use(&mut self, thread: Endpoint) -> Footprint {
+        self.enter();
+        self.threads.get(&thread.0).map_or(Footprint::default(), |known| known.footprint)
     }
     fn vm_exec(&mut self, request: vm::Exec) -> Result<NewMemory> {
         self.enter();

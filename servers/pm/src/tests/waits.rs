@@ -1,6 +1,7 @@
 //! What `wait4` and `waitid` tell of children that end, stop and continue, and the SIGCHLD that goes with it.
 
 use super::{Answer, DONE, MEMORY, SECOND, World, failed};
+use crate::system::Footprint;
 use abi::linux::nr;
 use abi::{Endpoint, Errno};
 
@@ -291,6 +292,34 @@ fn the_usage_of_a_child_counts_its_threads_and_the_children_it_waited_for() {
     assert_eq!(f.world.words(parent, USAGE), [0, 0, 12300, 0]);
     assert_eq!(f.world.call(parent, nr::GETRUSAGE, &[-1i64 as u64, USAGE]), DONE);
     assert_eq!(f.world.words(parent, USAGE), [123, 7]);
+}
+
+#[test]
+fn the_usage_of_a_child_has_the_largest_memory_and_all_faults_and_waits() {
+    let mut f = family();
+    let (parent, pid, child) = (f.parent, f.pid, f.child);
+    let footprint = |faults, kib: u64| Footprint { faults, peak_bytes: kib << 10 };
+    let (_, grandchild) = f.world.fork(child);
+    f.world.thread(grandchild).footprint = footprint(30, 900);
+    f.world.thread(grandchild).waited = 5;
+    f.world.call(grandchild, nr::EXIT_GROUP, &[0]);
+    f.world.call(child, nr::WAIT4, &[ANY, 0, 0, 0]).unwrap().unwrap();
+    f.world.thread(child).footprint = footprint(7, 400);
+    f.world.thread(child).waited = 2;
+    assert_eq!(f.world.call(child, nr::GETRUSAGE, &[0, USAGE]), DONE);
+    let figures = |world: &mut World, who| {
+        let words: [u64; 18] = world.words(who, USAGE);
+        [words[4], words[8], words[16]]
+    };
+    assert_eq!(figures(&mut f.world, child), [400, 7, 2]);
+    f.exit(0);
+    assert_eq!(f.world.call(parent, nr::WAIT4, &[pid, 0, 0, USAGE]), Some(Ok(pid)));
+    assert_eq!(figures(&mut f.world, parent), [900, 37, 7]);
+    f.world.thread(parent).footprint = footprint(1, 100);
+    for (who, figure) in [(0i64, [100, 1, 0]), (1, [100, 1, 0]), (-1, [900, 37, 7])] {
+        assert_eq!(f.world.call(parent, nr::GETRUSAGE, &[who as u64, USAGE]), DONE);
+        assert_eq!(figures(&mut f.world, parent), figure, "{who}");
+    }
 }
 
 /// The siginfo that the handler of a thread was given: signal, code, pid, user, status, ticks.

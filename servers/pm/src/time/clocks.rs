@@ -7,6 +7,7 @@ use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::thread::{Doing, Sleep};
 use crate::state::time::{CLOCK_TICK_NS, SECOND_NS, from_timespec, from_timeval, to_timespec, to_timeval};
 use crate::state::timers::Key;
+use crate::state::usage::Usage;
 use crate::system::System;
 use abi::{Capability, Errno};
 
@@ -15,8 +16,6 @@ type Result<T> = core::result::Result<T, Errno>;
 const TIMER_ABSTIME: u64 = 1;
 /// Latest time that the clock may be set to: 30 years before it overflows.
 const MAX_REAL_NS: u64 = i64::MAX as u64 - 30 * 365 * 86_400 * SECOND_NS;
-/// Words of `struct rusage`.
-const USAGE_WORDS: usize = 18;
 
 /// The clocks of clock_gettime(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,13 +43,26 @@ impl Clock {
 impl<S: System> Programs<S> {
     /// Processor time of a process so far.
     pub fn run_ns(&mut self, p: ProcessIndex) -> u64 {
-        let mut sum = self.table[p].ended_run_ns;
+        self.used_by_threads(p).run_ns
+    }
+
+    fn used_by_threads(&mut self, p: ProcessIndex) -> Usage {
+        let mut sum = self.table[p].ended;
         let mut next = self.table[p].main();
         while let Some(t) = next {
             next = self.table[t].next();
-            sum += self.system.thread_use(self.table[t].endpoint()).run_ns;
+            sum.add_thread(&self.system.thread_use(self.table[t].endpoint()));
         }
         sum
+    }
+
+    /// What a process has used so far.
+    pub fn usage(&mut self, p: ProcessIndex) -> Usage {
+        let mut usage = self.used_by_threads(p);
+        if let Some(main) = self.table[p].main() {
+            usage.memory = self.system.vm_use(self.table[main].endpoint());
+        }
+        usage
     }
 
     fn read_clock(&mut self, t: ThreadIndex, clock: Clock) -> u64 {
@@ -133,7 +145,7 @@ impl<S: System> Programs<S> {
         let p = self.table.process_of(t);
         if address != 0 {
             let own = self.run_ns(p) / CLOCK_TICK_NS;
-            let children = self.table[p].children_run_ns / CLOCK_TICK_NS;
+            let children = self.table[p].of_children.run_ns / CLOCK_TICK_NS;
             self.write_words(t, address, [own, 0, children, 0])?;
         }
         Ok(self.system.time_ns().0 / CLOCK_TICK_NS)
@@ -142,21 +154,19 @@ impl<S: System> Programs<S> {
     /// `getrusage(who, rusage)`.
     pub fn getrusage(&mut self, t: ThreadIndex, who: i32, address: u64) -> Result<u64> {
         let p = self.table.process_of(t);
-        let run_ns = match who {
-            0 => self.run_ns(p),
-            -1 => self.table[p].children_run_ns,
-            1 => self.system.thread_use(self.table[t].endpoint()).run_ns,
+        let usage = match who {
+            0 => self.usage(p),
+            -1 => self.table[p].of_children,
+            1 => {
+                // Of memory vm knows about processes only.
+                let mut usage = Usage { memory: self.usage(p).memory, ..Usage::default() };
+                usage.add_thread(&self.system.thread_use(self.table[t].endpoint()));
+                usage
+            }
             _ => return Err(Errno::EINVAL),
         };
-        self.write_usage(t, address, run_ns)?;
+        self.write_words(t, address, usage.to_words())?;
         Ok(0)
-    }
-
-    /// A `struct rusage` with this processor time; the rest, which nobody counts, is zero.
-    pub fn write_usage(&mut self, t: ThreadIndex, address: u64, run_ns: u64) -> Result<()> {
-        let mut words = [0; USAGE_WORDS];
-        words[..2].copy_from_slice(&to_timeval(run_ns));
-        self.write_words(t, address, words)
     }
 
     /// The `timespec` at `address` as nanoseconds.

@@ -117,6 +117,7 @@ impl<K: Kernel> Server<K> {
 
     fn fault(&mut self, thread: Endpoint, address: u64, access: Access) -> Result<u64, Errno> {
         let space = self.processes.space(thread).map_err(|_| Errno::EFAULT)?;
+        space.used.faults += 1;
         let growth_bytes = if space.pages.must_grow() { space.pages.growth_bytes() } else { 0 };
         let has_heap = self.memory.ensure_heap(growth_bytes);
         if !space.is_service {

@@ -7,7 +7,7 @@ use crate::memory::object::{FileId, ObjectId};
 use crate::operations::spawn::{self, Recipe};
 use crate::operations::{devices, exec};
 use crate::server::Server;
-use crate::space::Limits;
+use crate::space::{Limits, MemoryUse};
 use abi::{
     Endpoint, Errno, Message, Word,
     endpoint::slot,
@@ -41,7 +41,7 @@ impl<K: Kernel> Server<K> {
             Request::Fork(fork) => only(message, &[slot::PM]).and_then(|()| self.fork(message, &fork)),
             Request::Exit(exit) => only(message, &[slot::PM, slot::RS])
                 .and_then(|()| self.exit(exit.process))
-                .map(|()| message.reply(Ok(0))),
+                .map(|(faults, peak_bytes)| vm::Exit::reply(message, 0, faults, peak_bytes)),
             Request::Exec(exec) => only(message, &[slot::PM]).and_then(|()| self.exec(message, &exec)),
             Request::SetRights(rights) => only(message, &[slot::RS]).map(|()| {
                 self.set_rights(&rights);
@@ -88,6 +88,11 @@ impl<K: Kernel> Server<K> {
                 let source = Source { granter: message.source, grant: poke.grant, offset: 0 };
                 self.with_space(poke.process, |space, memory| space.poke(memory, poke.address, source, poke.bytes))?;
                 Ok(message.reply(Ok(0)))
+            }
+            Request::MemoryUse(ask) => {
+                only(message, &[slot::PM])?;
+                let (faults, peak_bytes) = self.memory_use(ask.process)?;
+                Ok(vm::MemoryUse::reply(message, 0, faults, peak_bytes))
             }
             Request::SetLimits(limits) => {
                 only(message, &[slot::PM])?;
@@ -277,10 +282,18 @@ impl<K: Kernel> Server<K> {
         self.processes.enter(&mut self.memory, child, space)
     }
 
-    fn exit(&mut self, process: Endpoint) -> Result<(), Errno> {
+    fn exit(&mut self, process: Endpoint) -> Result<(u64, u64), Errno> {
         self.file_maps.forget(process);
         self.syncs.forget(process);
-        self.processes.remove(&mut self.memory, process)
+        let used = self.memory_use(process).unwrap_or_default();
+        self.processes.remove(&mut self.memory, process)?;
+        Ok(used)
+    }
+
+    /// `MemoryUse`.
+    fn memory_use(&mut self, process: Endpoint) -> Result<(u64, u64), Errno> {
+        let space = self.processes.space(process)?;
+        Ok((space.used.faults, space.peak_pages() * PAGE_BYTES))
     }
 
     fn exec(&mut self, message: &Message, request: &vm::Exec) -> Result<Message, Errno> {
@@ -290,10 +303,15 @@ impl<K: Kernel> Server<K> {
         self.memory.ensure_heap(0)?;
         let image = ObjectId(request.image);
         // The first program has no memory yet.
-        let limits = self.processes.space(request.process).map_or(Limits::NONE, |space| space.limits);
+        let (limits, used) = match self.processes.space(request.process) {
+            // After vfork it is the parent's.
+            Ok(space) if space.users > 1 => (space.limits, MemoryUse::default()),
+            Ok(space) => (space.limits, MemoryUse { peak_pages: space.peak_pages(), ..space.used }),
+            Err(_) => (Limits::NONE, MemoryUse::default()),
+        };
         let (mut space, started) =
             exec::exec(&mut self.memory, image, optional(request.interpreter), request.stack_bytes, request.seed)?;
-        space.limits = limits;
+        (space.limits, space.used) = (limits, used);
         self.processes.enter(&mut self.memory, request.process, space)?;
         Ok(vm::Exec::reply(
             message,
@@ -365,8 +383,10 @@ impl<K: Kernel> Server<K> {
     }
 
     fn process_memory(&mut self, message: &Message, process: Endpoint) -> Result<Message, Errno> {
+        let (faults, peak) = self.memory_use(process)?;
         let sizes = self.processes.space(process)?.sizes();
-        Ok(vm::ProcessMemory::reply(message, 0, sizes.all, sizes.resident, sizes.data, sizes.stack))
+        let (resident, data, stack) = (sizes.resident, sizes.data, sizes.stack);
+        Ok(vm::ProcessMemory::reply(message, 0, sizes.all, resident, data, stack, faults, peak))
     }
 
     fn maps(&mut self, request: &vm::Maps, granter: Endpoint) -> Result<u64, Errno> {

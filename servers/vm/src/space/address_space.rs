@@ -69,6 +69,8 @@ pub struct AddressSpace {
     pub table_frames: u64,
     /// The page a fault is expected at next, and how often that was right in a row.
     pub expected: (u64, u32),
+    /// What it has used so far.
+    pub used: MemoryUse,
     /// The process that runs in it, 0: a service, or nobody yet.
     pub process: u32,
     /// It belongs to a service.
@@ -77,7 +79,21 @@ pub struct AddressSpace {
     pub is_resident: bool,
 }
 
+/// What the program in a space has used, over its execs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Page faults.
+    pub faults: u64,
+    /// Most pages that were present, as of the last time that some went.
+    pub peak_pages: u64,
+}
+
 impl AddressSpace {
+    /// Most pages that have been present at a time.
+    pub fn peak_pages(&self) -> u64 {
+        self.used.peak_pages.max(self.pages.count())
+    }
+
     /// An empty space for one thread.
     pub fn new<K: Kernel>(memory: &mut Memory<K>) -> Result<AddressSpace, Errno> {
         Ok(AddressSpace {
@@ -93,6 +109,7 @@ impl AddressSpace {
             has_locked: false,
             table_frames: 0,
             expected: (0, 0),
+            used: MemoryUse::default(),
             process: 0,
             is_service: false,
             is_resident: false,
@@ -226,6 +243,7 @@ impl AddressSpace {
 
     /// Removes the pages within a range; the regions stay, and faults fill them again.
     pub fn empty<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
+        self.used.peak_pages = self.peak_pages();
         self.hide(memory, start, end)?;
         self.pages.remove(start / PAGE_BYTES, end / PAGE_BYTES, |_, frame| memory.frames.release(frame));
         Ok(())

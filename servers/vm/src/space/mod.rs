@@ -4,4 +4,4 @@ mod address_space;
 pub mod processes;
 pub mod region;
 
-pub use address_space::{AddressSpace, Limits, STACK_GAP};
+pub use address_space::{AddressSpace, Limits, MemoryUse, STACK_GAP};

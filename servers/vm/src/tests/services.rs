@@ -294,7 +294,7 @@ fn maps_and_sizes_tell_the_truth() {
     }
     set_rights(&mut server, 0, true);
     let reply = server.ask(SLOT, sizes);
-    assert_eq!(vm::ProcessMemory::results(&reply), Ok((4 * P, P, 4 * P, 0)));
+    assert_eq!(vm::ProcessMemory::results(&reply), Ok((4 * P, P, 4 * P, 0, 1, P)));
     assert_eq!(server.ask(SLOT, maps.message()).result(), Ok(56));
     let record = &server.memory.kernel.grants[&grant.0][..56];
     let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
