@@ -79,6 +79,11 @@ protocol! {
     /// Looks for data, or for a hole, from a position of a file on. Word 0 of the reply: 1, and where it begins; or 0, and where to go on looking.
     /// The end of the file is a hole. `ENXIO`: the position is behind the end, or no data follows.
     SeekData = 29 { node: u64, position: u64, hole: bool } -> { position: u64 }
+    /// Returns what names the file on its file system as long as it exists, and no other file ever. `EOPNOTSUPP`.
+    Handle = 30 { node: u64 } -> { inode: u64, generation: u64 }
+    /// Returns the node of the file with this handle on the file system of `root`, one of its nodes. `ESTALE`: there is none;
+    /// `EOPNOTSUPP`.
+    OpenHandle = 31 { root: u64, inode: u64, generation: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
 }
 
 /// `ReadLink`: the link stands for something else than an open file or the program.

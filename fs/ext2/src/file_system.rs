@@ -63,6 +63,23 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         Ok(self.require_entry(dir, name)?.node.into())
     }
 
+    fn generation(&mut self, node: NodeId) -> Result<u32, Errno> {
+        let number = self.number(node)?;
+        Ok(self.inode(number)?.generation)
+    }
+
+    fn by_handle(&mut self, number: u64, generation: u32) -> Result<NodeId, Errno> {
+        let number = self.number(number)?;
+        // A free inode, or one that never was used, is no file, and neither is an orphan that waits to be freed.
+        let has_users = self.uses.count(number).is_some_and(|count| count > 0);
+        let is_it = match self.inode(number) {
+            Ok(inode) => inode.generation == generation && (inode.links > 0 || has_users),
+            Err(Errno::EUCLEAN) => false,
+            Err(error) => return Err(error),
+        };
+        if is_it { Ok(number.into()) } else { Err(Errno::ESTALE) }
+    }
+
     fn get(&mut self, node: NodeId) -> Result<(), Errno> {
         let number = self.number(node)?;
         self.add_user(number)

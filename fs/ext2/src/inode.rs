@@ -58,6 +58,8 @@ pub struct Inode {
     pub pointers: [u32; POINTERS],
     /// Block of extended attributes, or 0.
     pub attribute_block: u32,
+    /// Differs from that of the last file with this number.
+    pub generation: u32,
     /// There were extended attributes behind the inode when it was read.
     pub attributes_inside: bool,
     /// Whether the inode in the cached block is stale.
@@ -67,6 +69,11 @@ pub struct Inode {
     /// For a directory, the block where the search for free space begins; for a file, the block that a
     /// sequential reader needs next. Not on disk.
     pub next_block: u32,
+}
+
+/// The generation in the bytes of an inode.
+pub fn generation_of(bytes: &[u8]) -> u32 {
+    u32_at(bytes, 100)
 }
 
 impl Inode {
@@ -86,6 +93,7 @@ impl Inode {
             sectors: u32_at(bytes, 28),
             flags: u32_at(bytes, 32),
             attribute_block: u32_at(bytes, 104),
+            generation: generation_of(bytes),
             attributes_inside: attribute_area(bytes).is_some(),
             ..Inode::default()
         };
@@ -127,7 +135,7 @@ impl Inode {
     /// Initializes the bytes of a new inode: zeros except the generation, which is incremented, the size
     /// of the part beyond 128 bytes, and the time of creation.
     pub fn prepare(bytes: &mut [u8], extra_size: u16, now: Timestamp) {
-        let generation = u32_at(bytes, 100).wrapping_add(1);
+        let generation = generation_of(bytes).wrapping_add(1);
         bytes.fill(0);
         put_u32(bytes, 100, generation);
         if bytes.len() > BASE_SIZE {

@@ -11,7 +11,7 @@ use fs::order::Order;
 use crate::bitmap;
 use crate::block_free::Pauses;
 use crate::bytes::{put_u32, u32_at};
-use crate::inode::Inode;
+use crate::inode::{Inode, generation_of};
 use crate::volume::Ext2;
 use crate::xattr_list::{MAGIC, REFERENCES};
 
@@ -48,7 +48,8 @@ impl<D: BlockDevice> Ext2<D> {
         let size = self.superblock.inode_size;
         let bytes = self.cache.modify(block, offset..offset + size, Order::Link)?;
         Inode::prepare(bytes, self.superblock.extra_inode_size, now);
-        self.adopt(number, inode)?;
+        let generation = generation_of(bytes);
+        self.adopt(number, Inode { generation, ..inode })?;
         Ok(number)
     }
 

@@ -230,6 +230,16 @@ pub trait FileSystem {
     /// `ENOTDIR`, `ENOENT`, `ENAMETOOLONG`.
     fn lookup(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId, Errno>;
 
+    /// Returns the generation of a node: two files that have the same number one after the other differ in it. `EOPNOTSUPP`.
+    fn generation(&mut self, _node: NodeId) -> Result<u32, Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Returns the node with this number and generation, if there is a file that has them. `ESTALE`, `EOPNOTSUPP`.
+    fn by_handle(&mut self, _number: u64, _generation: u32) -> Result<NodeId, Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
     /// Increments the use count of the node: the node outlives its last name while it is in use.
     fn get(&mut self, _node: NodeId) -> Result<(), Errno> {
         Ok(())

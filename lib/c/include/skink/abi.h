@@ -1337,6 +1337,31 @@ struct skink_fs_seek_data_reply {
     uint64_t position;
 };
 
+/* Returns what names the file on its file system as long as it exists, and no other file ever. EOPNOTSUPP. */
+#define SKINK_FS_HANDLE 0x6001eu
+struct skink_fs_handle {
+    uint64_t node;
+};
+struct skink_fs_handle_reply {
+    uint64_t inode;
+    uint64_t generation;
+};
+
+/* Returns the node of the file with this handle on the file system of root, one of its nodes. ESTALE: there is none; EOPNOTSUPP. */
+#define SKINK_FS_OPEN_HANDLE 0x6001fu
+struct skink_fs_open_handle {
+    uint64_t root;
+    uint64_t inode;
+    uint64_t generation;
+};
+struct skink_fs_open_handle_reply {
+    uint64_t node;
+    uint64_t mode;
+    uint64_t ids;
+    uint64_t size;
+    uint64_t device;
+};
+
 /* Grants: the right to copy to or from a buffer, given by its owner to one grantee (docs/book/ideas.md, 5). */
 
 /* No grant. */
@@ -2061,6 +2086,8 @@ struct skink_process_record {
     uint64_t capabilities_ambient;
     /* Its containers (Parts). */
     uint64_t parts;
+    /* How often the thread has waited for a server. */
+    uint64_t waits;
     /* Name, first 15 bytes of the file name. */
     uint8_t name[16];
     /* Id of the process, in a thread's record too. */
@@ -2083,7 +2110,7 @@ struct skink_process_record {
     uint32_t undumpable;
     uint32_t padding;
 };
-_Static_assert(sizeof(struct skink_process_record) == 240, "size of skink_process_record");
+_Static_assert(sizeof(struct skink_process_record) == 248, "size of skink_process_record");
 _Static_assert(offsetof(struct skink_process_record, endpoint) == 0, "skink_process_record.endpoint");
 _Static_assert(offsetof(struct skink_process_record, pid) == 4, "skink_process_record.pid");
 _Static_assert(offsetof(struct skink_process_record, parent) == 8, "skink_process_record.parent");
@@ -2114,19 +2141,20 @@ _Static_assert(offsetof(struct skink_process_record, capabilities_effective) == 
 _Static_assert(offsetof(struct skink_process_record, capabilities_bounding) == 152, "skink_process_record.capabilities_bounding");
 _Static_assert(offsetof(struct skink_process_record, capabilities_ambient) == 160, "skink_process_record.capabilities_ambient");
 _Static_assert(offsetof(struct skink_process_record, parts) == 168, "skink_process_record.parts");
-_Static_assert(offsetof(struct skink_process_record, name) == 176, "skink_process_record.name");
-_Static_assert(offsetof(struct skink_process_record, process) == 192, "skink_process_record.process");
-_Static_assert(offsetof(struct skink_process_record, policy) == 196, "skink_process_record.policy");
-_Static_assert(offsetof(struct skink_process_record, priority) == 200, "skink_process_record.priority");
-_Static_assert(offsetof(struct skink_process_record, effective) == 204, "skink_process_record.effective");
-_Static_assert(offsetof(struct skink_process_record, fsuid) == 208, "skink_process_record.fsuid");
-_Static_assert(offsetof(struct skink_process_record, fsgid) == 212, "skink_process_record.fsgid");
-_Static_assert(offsetof(struct skink_process_record, no_new_privileges) == 216, "skink_process_record.no_new_privileges");
-_Static_assert(offsetof(struct skink_process_record, signals_queued) == 220, "skink_process_record.signals_queued");
-_Static_assert(offsetof(struct skink_process_record, signals_queued_max) == 224, "skink_process_record.signals_queued_max");
-_Static_assert(offsetof(struct skink_process_record, tracer) == 228, "skink_process_record.tracer");
-_Static_assert(offsetof(struct skink_process_record, undumpable) == 232, "skink_process_record.undumpable");
-_Static_assert(offsetof(struct skink_process_record, padding) == 236, "skink_process_record.padding");
+_Static_assert(offsetof(struct skink_process_record, waits) == 176, "skink_process_record.waits");
+_Static_assert(offsetof(struct skink_process_record, name) == 184, "skink_process_record.name");
+_Static_assert(offsetof(struct skink_process_record, process) == 200, "skink_process_record.process");
+_Static_assert(offsetof(struct skink_process_record, policy) == 204, "skink_process_record.policy");
+_Static_assert(offsetof(struct skink_process_record, priority) == 208, "skink_process_record.priority");
+_Static_assert(offsetof(struct skink_process_record, effective) == 212, "skink_process_record.effective");
+_Static_assert(offsetof(struct skink_process_record, fsuid) == 216, "skink_process_record.fsuid");
+_Static_assert(offsetof(struct skink_process_record, fsgid) == 220, "skink_process_record.fsgid");
+_Static_assert(offsetof(struct skink_process_record, no_new_privileges) == 224, "skink_process_record.no_new_privileges");
+_Static_assert(offsetof(struct skink_process_record, signals_queued) == 228, "skink_process_record.signals_queued");
+_Static_assert(offsetof(struct skink_process_record, signals_queued_max) == 232, "skink_process_record.signals_queued_max");
+_Static_assert(offsetof(struct skink_process_record, tracer) == 236, "skink_process_record.tracer");
+_Static_assert(offsetof(struct skink_process_record, undumpable) == 240, "skink_process_record.undumpable");
+_Static_assert(offsetof(struct skink_process_record, padding) == 244, "skink_process_record.padding");
 
 /* Processes. Kernel messages come from the threads concerned (kernel::Exception, Interrupted, Exited); callers of the others as noted. */
 
@@ -3787,10 +3815,14 @@ struct skink_vm_fork {
     uint64_t pid;
 };
 
-/* pm, rs: the process has ended; frees its memory unless another process shares it. */
+/* pm, rs: the process has ended; frees its memory unless another process shares it. Returns what MemoryUse would have. */
 #define SKINK_VM_EXIT 0x10003u
 struct skink_vm_exit {
     uint64_t process;
+};
+struct skink_vm_exit_reply {
+    uint64_t faults;
+    uint64_t peak_bytes;
 };
 
 /* pm: replaces the memory of process by the image (and interpreter image, 0 = none) and a fresh stack of at most stack_bytes. On failure
@@ -3931,6 +3963,8 @@ struct skink_vm_process_memory_reply {
     uint64_t resident_bytes;
     uint64_t data_bytes;
     uint64_t stack_bytes;
+    uint64_t faults;
+    uint64_t peak_bytes;
 };
 
 /* Services with inspects_memory: copies MapRecords of a process into the grant, starting with region first. Word 0 of the reply: bytes
@@ -4199,6 +4233,16 @@ struct skink_vm_image_resize {
 };
 struct skink_vm_image_resize_reply {
     uint64_t in_use;
+};
+
+/* pm: returns how many page faults a process has had, over its execs, and the most memory that it had resident. */
+#define SKINK_VM_MEMORY_USE 0x1002au
+struct skink_vm_memory_use {
+    uint64_t process;
+};
+struct skink_vm_memory_use_reply {
+    uint64_t faults;
+    uint64_t peak_bytes;
 };
 
 #endif

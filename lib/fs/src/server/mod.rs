@@ -20,9 +20,9 @@ use alloc::vec::Vec;
 
 use abi::endpoint::slot;
 use abi::fs::{
-    ALLOCATE_CHECK, ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, ChOwn, Create, GetDents, LINK_OTHER,
-    Link, Lookup, Mount, Put, RENAME_EXCHANGE, RENAME_WHITEOUT, Read, ReadLink, Recall, Rename, Request, SeekData,
-    SetTimes, SetUses, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    ALLOCATE_CHECK, ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, ChOwn, Create, GetDents, Handle,
+    LINK_OTHER, Link, Lookup, Mount, OpenHandle, Put, RENAME_EXCHANGE, RENAME_WHITEOUT, Read, ReadLink, Recall, Rename,
+    Request, SeekData, SetTimes, SetUses, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
 use server::{Service, SyncStep};
@@ -193,6 +193,8 @@ where
             Request::RemoveXattr(request) => self.remove_xattr(message, request),
             Request::ListXattr(request) => self.list_xattr(message, request),
             Request::SeekData(request) => self.seek_data(message, request),
+            Request::Handle(request) => self.handle(message, request),
+            Request::OpenHandle(request) => self.open_handle(message, request),
             Request::ChMod(ChMod { node, mode }) => self.simple(message, node, |f, node| f.set_mode(node, mode as u32)),
             Request::ChOwn(request) => self.change_owner(message, request),
             Request::SetTimes(request) => self.set_times(message, request),
@@ -224,6 +226,21 @@ where
         let attributes = use_node(file_system, node)?;
         let (node, mode, ids, size, device) = describe(volume_of(request.directory), &attributes);
         Ok(Lookup::reply(message, 0, node, mode, ids, size, device))
+    }
+
+    fn handle(&mut self, message: &Message, request: Handle) -> Result<Message, Errno> {
+        let (file_system, node) = self.volumes.find(request.node)?;
+        let generation = file_system.generation(node)?;
+        Ok(Handle::reply(message, 0, node, generation.into()))
+    }
+
+    fn open_handle(&mut self, message: &Message, request: OpenHandle) -> Result<Message, Errno> {
+        let (file_system, _) = self.volumes.find(request.root)?;
+        let generation = u32::try_from(request.generation).map_err(|_| Errno::ESTALE)?;
+        let node = file_system.by_handle(request.inode, generation)?;
+        let attributes = use_node(file_system, node)?;
+        let (node, mode, ids, size, device) = describe(volume_of(request.root), &attributes);
+        Ok(OpenHandle::reply(message, 0, node, mode, ids, size, device))
     }
 
     fn create(&mut self, message: &Message, request: Create) -> Result<Message, Errno> {

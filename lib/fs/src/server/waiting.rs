@@ -6,7 +6,7 @@
 //!
 //! A request that finds no room while deleted files are still being freed waits until they are freed.
 
-use abi::fs::{Create, Lookup, Mount, StatFs};
+use abi::fs::{Create, Lookup, Mount, OpenHandle, StatFs};
 use abi::{Endpoint, Errno, Message};
 use alloc::vec::Vec;
 use sys::ipc;
@@ -182,5 +182,5 @@ where
 
 /// Whether the reply to a request counts one more user of a node.
 pub(super) fn counts_user(label: u32) -> bool {
-    [Lookup::LABEL, Create::LABEL, Mount::LABEL].contains(&label)
+    [Lookup::LABEL, Create::LABEL, Mount::LABEL, OpenHandle::LABEL].contains(&label)
 }

@@ -55,7 +55,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    fn node(&self) -> Result<NodeRef, Errno> {
+    pub(super) fn node(&self) -> Result<NodeRef, Errno> {
         match self {
             Subject::Node(node, _) => Ok(node.clone()),
             Subject::File(file) => file.node().cloned().ok_or(Errno::EINVAL),

@@ -11,6 +11,7 @@ mod data;
 mod descriptors;
 mod epoll;
 mod eventfds;
+mod handles;
 mod inotify;
 mod leases;
 mod locks;
@@ -67,13 +68,14 @@ const fn change(number: u32, changes: Changes, handler: Handler) -> Entry {
     Entry { number, changes, handler }
 }
 
-const FAMILIES: [&[Entry]; 18] = [
+const FAMILIES: [&[Entry]; 19] = [
     data::CALLS,
     splice::CALLS,
     descriptors::CALLS,
     locks::CALLS,
     poll::CALLS,
     open::CALLS,
+    handles::CALLS,
     memory_file::CALLS,
     names::CALLS,
     attributes::CALLS,

@@ -34,6 +34,11 @@ pub enum LinkMeaning {
     Program,
 }
 
+/// The error of a file system that knows no handles: those without nodes of their own do not have the request.
+fn without_handles(error: Errno) -> Errno {
+    if error == Errno::ENOSYS { Errno::EOPNOTSUPP } else { error }
+}
+
 impl Files {
     /// Grants the file system of this node to read a text.
     fn lend(&self, node: &NodeRef, text: Vec<u8>) -> Result<GrantedBuffer, Errno> {
@@ -305,6 +310,23 @@ impl Files {
         let request = fs::StatFs { node: node.number(), grant: lent.id() };
         self.peers.ask(node.service(), request.message()).await?;
         Ok(lent.take())
+    }
+
+    /// What names a file on its file system: inode number and generation. `EOPNOTSUPP`.
+    pub async fn handle(&self, node: &NodeRef) -> Result<(u32, u32), Errno> {
+        let request = fs::Handle { node: node.number() };
+        let reply = self.peers.ask(node.service(), request.message()).await.map_err(without_handles)?;
+        let (inode, generation) = fs::Handle::results(&reply)?;
+        let half = |word: u64| u32::try_from(word).map_err(|_| Errno::EOPNOTSUPP);
+        Ok((half(inode)?, half(generation)?))
+    }
+
+    /// The file with such a handle on the file system that a node is on, seen through the node's mount. `ESTALE`.
+    pub async fn open_handle(&self, place: &NodeRef, (inode, generation): (u32, u32)) -> Result<NodeRef, Errno> {
+        let request = fs::OpenHandle { root: place.number(), inode: inode.into(), generation: generation.into() };
+        let reply = self.peers.ask(place.service(), request.message()).await;
+        let reply = reply.map_err(|error| if error == Errno::ENOMEM { error } else { Errno::ESTALE })?;
+        Ok(place.mount().adopt(Description::from(fs::OpenHandle::results(&reply)?)))
     }
 
     /// Sets the permission bits.

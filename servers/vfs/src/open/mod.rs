@@ -92,7 +92,8 @@ pub async fn open_file(
         return reopen(base.closing(), process.caller.user(), pipe, flags);
     }
     if flags & O_PATH != 0 {
-        return open_path(base.closing(), process.caller.user(), found, flags);
+        let node = found.existing()?.clone();
+        return open_path(base.closing(), process.caller.user(), node, flags, found.canonical);
     }
     let recalled = recalled_file(&process.caller, &found.parent, found.node.as_ref());
     let created = found.node.is_none() || recalled.is_some();
@@ -108,8 +109,35 @@ pub async fn open_file(
     if !created {
         may_open(process, &node, flags)?;
     }
+    open_checked(base, process, node, flags, found.canonical, created).await
+}
+
+/// Opens a file that is there, whatever path led to it.
+pub async fn open_known(
+    base: &'static Base,
+    process: &Rc<Process>,
+    node: NodeRef,
+    flags: u32,
+    path: Vec<u8>,
+) -> Result<Rc<OpenFile>, Errno> {
+    if flags & O_PATH != 0 {
+        return open_path(base.closing(), process.caller.user(), node, flags & PATH_FLAGS, path);
+    }
+    may_open(process, &node, flags)?;
+    open_checked(base, process, node, flags, path, false).await
+}
+
+/// The last part of opening: permissions are checked, or the file has just been created.
+async fn open_checked(
+    base: &'static Base,
+    process: &Rc<Process>,
+    node: NodeRef,
+    flags: u32,
+    path: Vec<u8>,
+    created: bool,
+) -> Result<Rc<OpenFile>, Errno> {
     if !node.is_regular() {
-        return open_node(base, process, node, flags, found.canonical).await;
+        return open_node(base, process, node, flags, path).await;
     }
     if wanted_rights(flags) & WRITE != 0 {
         node.check_idle()?;
@@ -127,9 +155,9 @@ pub async fn open_file(
         base.files().set_size(&process.caller, &file.node, 0).await?;
     }
     if flags & O_TRUNC != 0 && !created {
-        base.files().watches().happened(&file.node, &found.canonical, flag::MODIFY);
+        base.files().watches().happened(&file.node, &path, flag::MODIFY);
     }
-    File::new(base.closing(), process.caller.user(), file, status_of(flags), found.canonical)
+    File::new(base.closing(), process.caller.user(), file, status_of(flags), path)
 }
 
 /// Opens a new file without a name on the file system of a directory (`O_TMPFILE`).
@@ -187,12 +215,17 @@ fn reopen(closing: &Rc<Closing>, user: u32, open: &OpenFile, flags: u32) -> Resu
     File::new(closing, user, object, flags & !NOT_STATUS, path)
 }
 
-fn open_path(closing: &Rc<Closing>, user: u32, found: Found, flags: u32) -> Result<Rc<OpenFile>, Errno> {
-    let node = found.existing()?.clone();
+fn open_path(
+    closing: &Rc<Closing>,
+    user: u32,
+    node: NodeRef,
+    flags: u32,
+    path: Vec<u8>,
+) -> Result<Rc<OpenFile>, Errno> {
     if flags & O_DIRECTORY != 0 && !node.is_directory() {
         return Err(Errno::ENOTDIR);
     }
-    File::new(closing, user, PathOnly { node }, flags & !NOT_STATUS, found.canonical)
+    File::new(closing, user, PathOnly { node }, flags & !NOT_STATUS, path)
 }
 
 async fn create_file(files: &Files, process: &Process, found: &Found, flags: u32, mode: u32) -> Result<NodeRef, Errno> {
