@@ -55,6 +55,25 @@ impl Keep {
         Keep { start, words: memory.len(), writes_left: core::cell::Cell::new(writes) }
     }
 
+    /// Splits the memory behind the first `bytes`, rounded up to words, off.
+    ///
+    /// # Panics
+    /// If it has fewer.
+    pub fn split_off(&mut self, bytes: usize) -> Keep {
+        let words = bytes.div_ceil(WORD);
+        assert!(words <= self.words, "{bytes} of {} bytes", self.len());
+        // SAFETY: within the memory, or just behind it.
+        let start = unsafe { self.start.add(words * WORD) };
+        let rest = Keep {
+            start,
+            words: self.words - words,
+            #[cfg(not(target_os = "none"))]
+            writes_left: self.writes_left.clone(),
+        };
+        self.words = words;
+        rest
+    }
+
     /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.words * WORD

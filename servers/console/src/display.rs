@@ -8,7 +8,7 @@ use crate::cell;
 use crate::draw::{Canvas, Renderer, Rotation};
 use crate::font::{self, Font};
 use crate::grid::Size;
-use crate::state::State;
+use crate::state::{Picture, State};
 use abi::display::{Attach, FORMAT, Flush, NEEDS_FLUSH};
 use abi::{Errno, Message};
 use core::cell::{Cell, RefCell};
@@ -134,11 +134,11 @@ impl Display {
     pub fn draw(&self, state: &mut State) {
         let mut attached = self.attached.borrow_mut();
         let Some(Attached { pixels, renderer, .. }) = attached.as_mut() else { return };
-        let Some((screen, is_known)) = state.picture() else { return };
+        let Some(Picture { screen, back, is_known }) = state.picture() else { return };
         if !is_known {
             renderer.forget(screen);
         }
-        renderer.draw(screen, pixels);
+        renderer.draw(screen, back, pixels);
         if pixels.needs_flush {
             let size = pixels.width as u64 | (pixels.height as u64) << 32;
             self.driver.tell(Flush { at: 0, size }.message());

@@ -4,7 +4,7 @@
 
 use crate::cell::{Cell, Pen, attribute};
 use crate::font::Font;
-use crate::grid::Size;
+use crate::grid::{MAX_COLUMNS, Size};
 use crate::terminal::{Screen, mode};
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -105,18 +105,27 @@ impl Renderer {
         screen.grid.change_all();
     }
 
-    /// Draws what has changed.
-    pub fn draw(&mut self, screen: &mut Screen, canvas: &mut impl Canvas) {
+    /// Draws what has changed, with `back` lines of the past at the top.
+    pub fn draw(&mut self, screen: &mut Screen, back: usize, canvas: &mut impl Canvas) {
         let size = screen.size();
         let reversed = screen.has(mode::REVERSED);
-        let cursor = screen.has(mode::CURSOR).then_some((screen.cursor.row, screen.cursor.column));
+        let cursor = (screen.has(mode::CURSOR) && back == 0).then_some((screen.cursor.row, screen.cursor.column));
         let cursor_row = cursor.map(|(row, _)| row);
         let moved = [core::mem::replace(&mut self.cursor_row, cursor_row), cursor_row];
+        let mut past = [Cell::blank(Pen::PLAIN); MAX_COLUMNS];
         for row in 0..size.rows.min(self.size.rows) {
             if !screen.grid.has_changed(row) && !moved.contains(&Some(row)) {
                 continue;
             }
-            let cells = &screen.grid.row(row)[..size.columns.min(self.size.columns)];
+            let columns = size.columns.min(self.size.columns);
+
+            let cells = match row.checked_sub(back) {
+                Some(row) => &screen.grid.row(row)[..columns],
+                None => {
+                    screen.history.copy(back - row, &mut past[..columns]);
+                    &past[..columns]
+                }
+            };
             let column = cursor.filter(|(cursor_row, _)| *cursor_row == row).map(|(_, column)| column);
             self.draw_row(row, cells, reversed, column, canvas);
         }
@@ -295,7 +304,7 @@ mod tests {
         let mut renderer = renderer(&picture, rotation);
         let mut terminal = Terminal::new(renderer.size()).expect("there is memory");
         terminal.write("Skink\r\n\x1b[1;31;44mred\x1b[m ─┐\x1b[4munder\x1b[7mreverse\x1b[38;2;1;200;3m中x".as_bytes());
-        renderer.draw(terminal.screen_mut(), &mut picture);
+        renderer.draw(terminal.screen_mut(), 0, &mut picture);
         picture
     }
 
@@ -325,13 +334,13 @@ mod tests {
         let mut picture = picture(160, 64);
         let mut renderer = renderer(&picture, Rotation::None);
         let mut terminal = Terminal::new(renderer.size()).expect("there is memory");
-        renderer.draw(terminal.screen_mut(), &mut picture);
+        renderer.draw(terminal.screen_mut(), 0, &mut picture);
         picture.puts = 0;
         terminal.write(b"a");
-        renderer.draw(terminal.screen_mut(), &mut picture);
+        renderer.draw(terminal.screen_mut(), 0, &mut picture);
         assert_eq!(picture.puts, 16, "the letter, and the cursor behind it, line by line");
         picture.puts = 0;
-        renderer.draw(terminal.screen_mut(), &mut picture);
+        renderer.draw(terminal.screen_mut(), 0, &mut picture);
         assert_eq!(picture.puts, 0);
     }
 
@@ -342,7 +351,7 @@ mod tests {
             let mut renderer = renderer(&picture, Rotation::None);
             let mut terminal = Terminal::new(Size { rows: 75, columns: 240 }).expect("there is memory");
             terminal.write(&b"x".repeat(20_000));
-            renderer.draw(terminal.screen_mut(), &mut picture);
+            renderer.draw(terminal.screen_mut(), 0, &mut picture);
         }
     }
 }

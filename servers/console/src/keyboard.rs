@@ -41,6 +41,9 @@ pub enum Effect {
     /// The next terminal, or the one before.
     ShowNext,
     ShowPrevious,
+    /// More of the past is shown, or less.
+    LookBack,
+    LookForward,
     /// The lights have changed.
     Lights(u8),
 }
@@ -149,6 +152,8 @@ impl Keyboard {
             special::ENTER => return bytes(b"\r"),
             special::DECREMENT => return Effect::ShowPrevious,
             special::INCREMENT => return Effect::ShowNext,
+            special::SCROLL_FORWARD => return Effect::LookForward,
+            special::SCROLL_BACKWARD => return Effect::LookBack,
             special::CAPS_LOCK => light::CAPS,
             special::NUM_LOCK => light::NUM,
             special::SCROLL_LOCK => light::SCROLL,

@@ -45,6 +45,8 @@ pub mod special {
     pub const CAPS_LOCK: u16 = 0x207;
     pub const NUM_LOCK: u16 = 0x208;
     pub const SCROLL_LOCK: u16 = 0x209;
+    pub const SCROLL_FORWARD: u16 = 0x20a;
+    pub const SCROLL_BACKWARD: u16 = 0x20b;
     pub const DECREMENT: u16 = 0x210;
     pub const INCREMENT: u16 = 0x211;
 }
@@ -203,6 +205,10 @@ impl Keymap {
                 kind::FUNCTION if number >= 20 => Symbol::new(kind, number + 6),
                 _ => Symbol::new(kind, number),
             };
+        }
+        if table == modifier::SHIFT {
+            symbols[104] = Symbol(special::SCROLL_BACKWARD);
+            symbols[109] = Symbol(special::SCROLL_FORWARD);
         }
         if has(modifier::ALT) {
             symbols[105] = Symbol(special::DECREMENT);

@@ -5,7 +5,7 @@
 //!
 //! * `parser`, `terminal`, `sequences`: bytes into changes of a `grid` of `cell`s, as Linux's console does it;
 //! * `keymap`, `keyboard`: keys into bytes; `vt`: one terminal with what is preserved of it; `state`: all of them;
-//! * `font`, `draw`: cells into pixels, in four rotations; `display`: the screen itself; `vcs`, `pictures`: pictures of text;
+//! * `history`: lines that have left a screen; `font`, `draw`: cells into pixels, in four rotations; `display`: the screen itself; `vcs`, `pictures`: pictures of text;
 //! * `ioctl`: what programs ask of a terminal (ioctl_console(2)); `world`: what the state needs from outside; `service`: all together;
 //! * `tasks`: what reads keys, follows the screen and draws; this file: the start, and messages.
 #![cfg_attr(not(test), no_std, no_main)]
@@ -19,6 +19,7 @@ mod display;
 mod draw;
 mod font;
 mod grid;
+mod history;
 mod ioctl;
 mod keyboard;
 mod keymap;
@@ -35,6 +36,7 @@ mod vcs;
 mod vt;
 mod world;
 
+use abi::console::TERMINALS;
 use abi::kernel::Notify;
 use abi::{Endpoint, Errno, Message, Name, chardev};
 use alloc::rc::Rc;
@@ -55,7 +57,7 @@ const PART_BYTES: usize = 2 * 8 * grid::MAX_ROWS * grid::MAX_COLUMNS + 4096;
 const SMALL_PART_BYTES: usize = 24 << 10;
 /// Changes when the bytes of a part change their meaning.
 const LAYOUT: u64 = 1;
-/// `keep_bytes` of the system file is at least this.
+/// `keep_bytes` of the system file is at least this and the lines of the past.
 const SIZE: Size = Size {
     parts: LARGE_PARTS,
     part_bytes: PART_BYTES,
@@ -67,7 +69,12 @@ const SIZE: Size = Size {
 const WINDOW: usize = 4;
 
 fn main(start: sys::Start) {
-    let keep = Keep::take(SIZE.bytes()).expect("preserved memory is taken once");
+    let mut keep = Keep::take(SIZE.bytes() + TERMINALS * history::BYTES).expect("preserved memory is taken once");
+    let mut past = keep.split_off(SIZE.bytes());
+    let histories = core::array::from_fn(|_| {
+        let rest = past.split_off(history::BYTES);
+        core::mem::replace(&mut past, rest)
+    });
     let (snapshots, found) = Snapshots::open_sized(keep, LAYOUT, SIZE);
     if found == Found::Damaged {
         sys::log!("the preserved state is damaged: all terminals are cleared");
@@ -78,7 +85,7 @@ fn main(start: sys::Start) {
         Peer::connect(&runtime, name, WINDOW).expect("the system file has no input or no framebuffer")
     });
     let display = Display::new(framebuffer, Style::of(&start));
-    let console = Rc::new(Console::new(runtime.clone(), input, display, snapshots));
+    let console = Rc::new(Console::new(runtime.clone(), input, display, snapshots, histories));
     tasks::start(&console);
     runtime.serve(Serving(console))
 }

@@ -56,7 +56,7 @@ impl Screen {
             b'K' => self.erase_part(sequence.get(0), Screen::erase_in_line),
             b'L' | b'M' => self.change_lines(sequence.last == b'L', count),
             b'@' | b'P' | b'X' => self.change_cells(sequence.last, count),
-            b'S' => self.grid.scroll_up(self.region.0, self.region.1, count, self.cursor.pen),
+            b'S' => self.scroll_up(count),
             b'T' => self.grid.scroll_down(self.region.0, self.region.1, count, self.cursor.pen),
             b'r' => self.set_region(sequence.get(0), sequence.get(1)),
             b's' => self.saved = self.cursor,

@@ -3,11 +3,13 @@
 use crate::display::Display;
 use crate::state::State;
 use crate::world::World;
+use abi::console::TERMINALS;
 use abi::input::{MINOR_KEYS, SET_LEDS};
 use abi::{Errno, GrantId, Message, chardev, info};
 use core::cell::RefCell;
 use recover::snapshot::Snapshots;
 use server::{Peer, Runtime};
+use sys::keep::Keep;
 
 /// The service.
 pub struct Console {
@@ -19,9 +21,15 @@ pub struct Console {
 }
 
 impl Console {
-    /// The terminals as a predecessor has left them in `snapshots`.
-    pub fn new(runtime: Runtime, input: Peer, display: Display, snapshots: Snapshots) -> Console {
-        let state = RefCell::new(State::restore(&snapshots));
+    /// The terminals as a predecessor has left them in `snapshots`, and the lines that have left them in `histories`.
+    pub fn new(
+        runtime: Runtime,
+        input: Peer,
+        display: Display,
+        snapshots: Snapshots,
+        histories: [Keep; TERMINALS],
+    ) -> Console {
+        let state = RefCell::new(State::restore(&snapshots, histories));
         Console { runtime, input, display, state, snapshots: RefCell::new(snapshots) }
     }
 

@@ -14,6 +14,7 @@ use abi::{Endpoint, Errno, GrantId, Message, chardev};
 use alloc::vec::Vec;
 use recover::snapshot::{Reader, Snapshots, Writer};
 use sys::fallible::{self, TryVec};
+use sys::keep::Keep;
 
 /// Parts of the snapshot: of each terminal the emulator and the rest; the keyboard.
 const FIRST_LOG: usize = TERMINALS;
@@ -48,6 +49,15 @@ struct Waiting {
     need: Need,
 }
 
+/// What is to be drawn.
+pub struct Picture<'a> {
+    pub screen: &'a mut Screen,
+    /// Lines of the past at its top.
+    pub back: usize,
+    /// All that was drawn is on the screen still.
+    pub is_known: bool,
+}
+
 /// A key as `K_MEDIUMRAW` sends it: one byte, or three for codes above 127; the high bit of the first: it is released.
 struct Code([u8; 3], usize);
 
@@ -70,6 +80,8 @@ pub struct State {
     vts: Vec<Vt>,
     /// The terminal that is shown.
     shown: usize,
+    /// How many lines of the past are to be seen at its top.
+    back: usize,
     pub keyboard: Keyboard,
     pictures: Pictures,
     /// Events received from input since boot.
@@ -89,7 +101,7 @@ impl State {
     ///
     /// # Panics
     /// When there is no memory, at the start.
-    pub fn restore(snapshots: &Snapshots) -> State {
+    pub fn restore(snapshots: &Snapshots, histories: [Keep; TERMINALS]) -> State {
         let no_memory = "console starts with memory for its terminals";
         let vt = |index| {
             let terminal = snapshots.load(index, Terminal::load);
@@ -97,15 +109,21 @@ impl State {
                 terminal.and_then(|terminal| snapshots.load(FIRST_LOG + index, |reader| Vt::load(terminal, reader)));
             vt.unwrap_or_else(|| Vt::new(Size::USUAL).expect(no_memory))
         };
+        let with_history = |(index, history)| {
+            let mut vt = vt(index);
+            vt.terminal_mut().screen_mut().history.set_memory(history);
+            vt
+        };
         let rest = |reader: &mut Reader| {
-            let (position, shown, has_log) = (reader.number()?, reader.number()? as usize, reader.number()? != 0);
+            let (position, shown, has_log) = (reader.number()?, reader.number()?, reader.number()? != 0);
             Some((position, shown, has_log, Keyboard::load(reader)?, Pictures::load(reader)?))
         };
         let new = || (0, 0, false, Keyboard::new().expect(no_memory), Pictures::new());
         let (position, shown, has_log, keyboard, pictures) = snapshots.load(KEYBOARD, rest).unwrap_or_else(new);
         State {
-            vts: fallible::collect((0..TERMINALS).map(vt)).expect(no_memory),
-            shown: shown.min(TERMINALS - 1),
+            vts: fallible::collect((0..).zip(histories).map(with_history)).expect(no_memory),
+            back: (shown >> 32) as usize,
+            shown: (shown as u32 as usize).min(TERMINALS - 1),
             keyboard,
             pictures,
             position,
@@ -136,11 +154,15 @@ impl State {
         core::mem::take(&mut self.redraw)
     }
 
-    /// What is to be drawn, and whether all else is on the screen already. `None`: a program draws.
-    pub fn picture(&mut self) -> Option<(&mut Screen, bool)> {
+    /// What is to be drawn. `None`: a program draws.
+    pub fn picture(&mut self) -> Option<Picture<'_>> {
         let vt = &mut self.vts[self.shown];
         let is_known = core::mem::replace(&mut self.is_known, vt.shows() == Shows::Text);
-        (vt.shows() == Shows::Text).then_some((vt.terminal_mut().screen_mut(), is_known))
+        (vt.shows() == Shows::Text).then_some(Picture {
+            screen: vt.terminal_mut().screen_mut(),
+            back: self.back,
+            is_known,
+        })
     }
 
     /// The screen has been found, or has changed: all terminals get its size. The first one begins with what the kernel has said so far.
@@ -183,6 +205,27 @@ impl State {
         self.shown
     }
 
+    /// Shows half a screen more, or less, of the past.
+    fn look_back(&mut self, more: bool) {
+        let screen = self.vts[self.shown].terminal_mut().screen_mut();
+        let half = screen.size().rows / 2;
+        // A program that has the alternate screen has no past.
+        let limit = if screen.has(mode::ALTERNATE) { 0 } else { screen.history.len() };
+        let back = if more { self.back + half } else { self.back.saturating_sub(half) }.min(limit);
+        self.set_back(back);
+    }
+
+    fn look_at_present(&mut self) {
+        self.set_back(0);
+    }
+
+    fn set_back(&mut self, back: usize) {
+        if core::mem::replace(&mut self.back, back) != back {
+            self.vts[self.shown].terminal_mut().screen_mut().grid.change_all();
+            (self.keyboard_changed, self.redraw) = (true, true);
+        }
+    }
+
     /// Has the shown terminal drawn anew: a program has ended to draw.
     pub fn draw_all(&mut self) {
         (self.redraw, self.is_known) = (true, false);
@@ -210,7 +253,10 @@ impl State {
             };
             match self.keyboard.key(event.code, event.value, modes) {
                 Effect::Nothing => {}
+                Effect::LookBack => self.look_back(true),
+                Effect::LookForward => self.look_back(false),
                 Effect::Bytes(bytes, count) => {
+                    self.look_at_present();
                     self.vts[self.shown].type_in(&bytes[..count]);
                 }
                 Effect::Show(number) => self.show(number.wrapping_sub(1)),
@@ -301,7 +347,7 @@ impl State {
         match part {
             KEYBOARD => {
                 writer.number(self.position);
-                writer.number(self.shown as u64);
+                writer.number(self.shown as u64 | (self.back as u64) << 32);
                 writer.number(self.has_log.into());
                 self.keyboard.save(writer);
                 self.pictures.save(writer);
@@ -314,6 +360,7 @@ impl State {
     /// Shows a terminal, if there is one of this number.
     pub fn show(&mut self, index: usize) {
         if index < TERMINALS && index != self.shown {
+            self.look_at_present();
             self.is_known &= self.vts[self.shown].shows() == Shows::Text;
             self.shown = index;
             self.vts[index].terminal_mut().screen_mut().grid.change_all();
@@ -340,7 +387,10 @@ impl State {
         let count = CHUNK.min((write.bytes - before) as usize);
         world.copy_in(message, write.grant, before, &mut bytes[..count])?;
         vt.write(&bytes[..count]);
-        self.redraw |= index == self.shown;
+        if index == self.shown {
+            self.redraw = true;
+            self.look_at_present();
+        }
         Ok(before + count as u64)
     }
 

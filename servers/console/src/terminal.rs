@@ -4,6 +4,7 @@
 
 use crate::cell::{Cell, Pen};
 use crate::grid::{Grid, Part, Size};
+use crate::history::History;
 use crate::parser::{Act, Parser, Sequence};
 use alloc::vec::Vec;
 use recover::snapshot::{Reader, Writer};
@@ -98,6 +99,8 @@ pub struct Screen {
     /// The other screen, while the alternate one is shown or has been.
     pub other: Option<Grid>,
     pub cursor: Cursor,
+    /// Lines that have left the main screen.
+    pub history: History,
     /// DECSC.
     pub saved: Cursor,
     /// The cursor of the main screen while the alternate one is shown.
@@ -126,6 +129,7 @@ impl Terminal {
         let screen = Screen {
             grid,
             other: None,
+            history: History::default(),
             cursor: Cursor::HOME,
             saved: Cursor::HOME,
             saved_main: Cursor::HOME,
@@ -173,6 +177,7 @@ impl Terminal {
         let (top, bottom) = screen.region;
         let rest = [top as u64, bottom as u64, screen.modes.into(), screen.shape.into(), lights];
         rest.into_iter().for_each(|number| writer.number(number));
+        writer.number(screen.history.count());
         writer.run((&screen.answers, &[]));
     }
 
@@ -198,6 +203,7 @@ impl Terminal {
         }
         (screen.modes, screen.shape) = (reader.number()? as u32, reader.number()? as u8);
         screen.lights = u8::try_from(reader.number()?).ok();
+        screen.history = History::after(reader.number()?);
         let answers = reader.run()?;
         answers.iter().take(ANSWER_BYTES).for_each(|byte| screen.answers.push_reserved(*byte));
         Some(terminal)
@@ -288,12 +294,20 @@ impl Screen {
     /// Moves down by one, and scrolls at the end of the region.
     pub fn line_feed(&mut self) {
         self.cursor.wraps = false;
-        let (top, bottom) = self.region;
-        if self.cursor.row + 1 == bottom {
-            self.grid.scroll_up(top, bottom, 1, self.cursor.pen);
+        if self.cursor.row + 1 == self.region.1 {
+            self.scroll_up(1);
         } else if self.cursor.row + 1 < self.size().rows {
             self.cursor.row += 1;
         }
+    }
+
+    /// Scrolls the region up. Lines that leave the main screen at its top become history.
+    pub fn scroll_up(&mut self, count: usize) {
+        let (top, bottom) = self.region;
+        if top == 0 && !self.has(mode::ALTERNATE) {
+            (0..count.min(bottom)).for_each(|row| self.history.push(self.grid.row(row)));
+        }
+        self.grid.scroll_up(top, bottom, count, self.cursor.pen);
     }
 
     /// Moves up by one, and scrolls at the beginning of the region.
