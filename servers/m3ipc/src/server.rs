@@ -311,6 +311,7 @@ impl<S: System> M3ipc<S> {
 }
 
 /// Which process a thread belongs to, as [`M3ipc::identity`].
+#[inline]
 pub fn identify(system: &mut impl System, threads: &mut Threads, thread: Endpoint) -> Result<Identity, Error> {
     if let Some(process) = threads.get(thread).and_then(|known| known.process) {
         return Ok(process);

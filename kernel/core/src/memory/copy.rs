@@ -79,10 +79,11 @@ fn named(node: &Node, request: &CopyRequest) -> Result<(Place, Place), Errno> {
 pub fn copy_at_once<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> bool {
     let words = node.threads.running().frame.words();
     let may_copy = (node.privileges(node.current()).kernel_calls | UNRESTRICTED) & call.bit() != 0;
-    if !may_copy || node.threads.is_observed() {
+    let by_grant = call != KernelCall::VirCopy;
+    // Longer copies by grant are a file system's blocks, into buffers that lie anyhow: most would be looked up in vain.
+    if !may_copy || by_grant && words[4] > PAGE_BYTES / 8 || node.threads.is_observed() {
         return false;
     }
-    let by_grant = call != KernelCall::VirCopy;
     let sides = if by_grant { granted(node, m, call, words).ok() } else { named(node, &request(words)).ok() };
     let Some((from, to)) = sides else { return false };
     let (Ok(from_space), Ok(to_space)) = (space_of(node, from.owner), space_of(node, to.owner)) else { return false };
