@@ -8,11 +8,11 @@ most=200 step=17 every=9
 die() {
     service=$1
     shift
-    for name; do
-        word=
-        # Of the others the names say how long something takes, which a death changes.
-        [ $name != time ] || word=timerfd
-        deaths_$name "$service" $most $step $every $word && echo "$name: the same while $service dies"
+    for name in $*; do
+        set -- $every
+        # Of the others the results say how long something takes, which a death changes.
+        [ $name != time ] || set -- 1 timerfd
+        deaths_$name "$service" $most $step "$@" && echo "$name: the same while $service dies"
     done
 }
 die vfs asynchronous descriptors events ipc kcmp pipes ptrace shm sockets terminals time

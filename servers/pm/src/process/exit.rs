@@ -58,6 +58,10 @@ impl<S: System> Pm<S> {
         self.programs.table.begin_end(p, ending);
         let tracer = self.programs.table.tracer_of(p).filter(|_| self.programs.table[p].parent().is_some());
         let tracer = tracer.filter(|tracer| self.programs.table[p].parent() != Some(*tracer));
+        // Before its threads are gone: a pm that dies meanwhile could not tell any more.
+        if let Some(tracer) = tracer {
+            self.programs.table.hold_zombie(p, tracer);
+        }
         while let Some(t) = self.programs.table[p].main() {
             if self.programs.table[p].shares_memory {
                 self.programs.clear_tid(t);
@@ -68,9 +72,6 @@ impl<S: System> Pm<S> {
         self.cancel_intervals(p);
         self.undo_semaphores(p);
         self.programs.table.make_zombie(p, ending);
-        if let Some(tracer) = tracer {
-            self.programs.table.hold_zombie(p, tracer);
-        }
         self.settle_end(p, ending);
         self.end_dump(pid, part, ending);
     }

@@ -305,8 +305,9 @@ impl Table {
 
     /// A zombie that its tracer is to wait for before its parent.
     pub fn hold_zombie(&mut self, p: ProcessIndex, tracer: ProcessIndex) {
-        self[p].last_tracer = Some(tracer);
-        self[tracer].tracees += 1;
+        if self[p].last_tracer.replace(tracer).is_none() {
+            self[tracer].tracees += 1;
+        }
         self.news_changed(p);
     }
 
