@@ -6,7 +6,7 @@ use super::*;
 use abi::chardev::{self, Request};
 use abi::{Errno, endpoint::slot, layout, linux::nr, vm};
 
-const MINOR: u64 = 5;
+const MINOR: u64 = abi::console::MINOR_SHOWN + 5;
 const PHYSICAL: u64 = 0xfd00_0000;
 
 fn open(world: &World, flags: u64) -> u64 {
