@@ -25,7 +25,7 @@ sleeper=$!
 while ! "$m3" ps 3 | grep -q ' 7 .*sleep.*running'; do sleep 0.01; done
 "$m3" trace 3 >traced &
 tracer=$!
-while ! grep -q ' 7 sleep  *running$' traced; do sleep 0.01; done
+while ! grep -q ' 7 sleep .*running$' traced; do sleep 0.01; done
 ! "$m3" trace 4 2>error || exit 1
 grep -q 'EMOLVMNOTRUN.*m3 containers' error
 "$m3" trace 3 --for 0
