@@ -10,8 +10,8 @@ use crate::{
 };
 
 use abi::{
-    Endpoint, Errno, call::CopyRequest, call::KernelCall, call::MAX_VECTOR, call::UNRESTRICTED, grant::READ,
-    grant::WRITE, layout::MAX_COPY, layout::MAX_DIAG, layout::PAGE_BYTES, privilege::COPY_APPLICATIONS_ONLY,
+    Endpoint, Errno, call::CopyRequest, call::KernelCall, call::MAX_VECTOR, grant::READ, grant::WRITE,
+    layout::MAX_COPY, layout::MAX_DIAG, layout::PAGE_BYTES, privilege::COPY_APPLICATIONS_ONLY,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -78,7 +78,7 @@ fn named(node: &Node, request: &CopyRequest) -> Result<(Place, Place), Errno> {
 #[inline(always)]
 pub fn copy_at_once<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> bool {
     let words = node.threads.running().frame.words();
-    let may_copy = (node.privileges(node.current()).kernel_calls | UNRESTRICTED) & call.bit() != 0;
+    let may_copy = node.privileges(node.current()).kernel_calls & call.bit() != 0;
     let by_grant = call != KernelCall::VirCopy;
     // Longer copies by grant are a file system's blocks, into buffers that lie anyhow: most would be looked up in vain.
     if !may_copy || by_grant && words[4] > PAGE_BYTES / 8 || node.threads.is_observed() {
