@@ -8,7 +8,7 @@
 use crate::bundle::{Bundle, PRINTER, Root};
 use crate::c_programs::CProgram;
 use crate::debian::Set;
-use crate::keys::{Ear, Script, Typist};
+use crate::keys::{Ear, Script, Stream, Typist};
 use crate::machine::{Boot, Line, Machine, Screen};
 use crate::monitor::Monitor;
 use crate::process::{self, tail};
@@ -241,7 +241,7 @@ impl Guest {
     pub fn run(&self, on_output: impl FnMut(&[u8]) + Send, on_errors: impl FnMut(&[u8]) + Send) -> Result<Outcome> {
         let second_line = self.second_line.as_ref().map(|(line, socket)| line.listen(socket)).transpose()?;
         let typist = self.keys.as_ref().map(|(script, socket)| script.start(socket));
-        let outcome = self.run_machine(on_output, on_errors, typist.as_ref().map(Typist::ear));
+        let outcome = self.run_machine(on_output, on_errors, typist.as_ref());
         let typed = typist.map_or(Ok(()), Typist::finish);
         second_line.map_or(Ok(()), Running::finish).and(typed).and(outcome)
     }
@@ -250,7 +250,7 @@ impl Guest {
         &self,
         on_output: impl FnMut(&[u8]) + Send,
         on_errors: impl FnMut(&[u8]) + Send,
-        ear: Option<Ear>,
+        typist: Option<&Typist>,
     ) -> Result<Outcome> {
         let mut qemu = self.machine.command();
         let input = if self.screenshot.is_some() { Stdio::piped() } else { Stdio::null() };
@@ -260,7 +260,8 @@ impl Guest {
         let (Some(stdout), Some(stderr)) = (qemu.stdout.take(), qemu.stderr.take()) else {
             bail!("QEMU has no output");
         };
-        let (stdout, stderr) = (Heard { from: stdout, ear: ear.clone() }, Heard { from: stderr, ear });
+        let stdout = Heard { from: stdout, ear: typist.map(|typist| typist.ear(Stream::Command)) };
+        let stderr = Heard { from: stderr, ear: typist.map(|typist| typist.ear(Stream::Console)) };
         thread::scope(|scope| {
             let (ended, wait) = mpsc::channel();
             let also_ended = ended.clone();

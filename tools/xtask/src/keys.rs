@@ -4,7 +4,7 @@
 //!
 //! | line | does |
 //! |---|---|
-//! | `wait TEXT` | waits until the command or the console prints TEXT, after what the last `wait` saw |
+//! | `wait TEXT` | waits until the command or the console prints TEXT, after what earlier `wait`s saw of the same one |
 //! | `type TEXT` | types TEXT on a US keyboard; `\n` is Enter, `\e` Escape, `\t` Tab, `\\` a backslash |
 //! | `keys ctrl-alt-f2 x` | presses the keys of each word together (QEMU's names) |
 //! | `down KEY`, `up KEY` | presses or releases one key |
@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -101,42 +101,79 @@ impl Script {
     }
 }
 
+/// One of the streams that the machine prints on. They are read by threads of their own, so that what arrives on one may fall in the midst
+/// of a text on the other.
+#[derive(Clone, Copy)]
+pub enum Stream {
+    Command,
+    Console,
+}
+
 /// What the machine has printed and nobody has waited for.
 #[derive(Default)]
 struct Seen {
-    /// The output, and whether it has ended.
-    output: Mutex<(VecDeque<u8>, bool)>,
+    printed: Mutex<Printed>,
     changed: Condvar,
 }
 
+#[derive(Default)]
+struct Printed {
+    command: VecDeque<u8>,
+    console: VecDeque<u8>,
+    has_ended: bool,
+}
+
+impl Printed {
+    /// Drops a text and what came before it on the same stream. Returns false if the text is on none.
+    fn take(&mut self, text: &[u8]) -> bool {
+        [&mut self.command, &mut self.console].into_iter().any(|stream| {
+            let found = stream.make_contiguous().windows(text.len()).position(|window| window == text);
+            if let Some(at) = found {
+                stream.drain(..at + text.len());
+            }
+            found.is_some()
+        })
+    }
+}
+
 impl Seen {
-    fn add(&self, bytes: &[u8], ended: bool) {
-        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        output.0.extend(bytes);
-        let excess = output.0.len().saturating_sub(SEEN_BYTES);
-        output.0.drain(..excess);
-        output.1 |= ended;
+    fn add(&self, stream: Stream, bytes: &[u8]) {
+        let mut printed = self.lock();
+        let stream = match stream {
+            Stream::Command => &mut printed.command,
+            Stream::Console => &mut printed.console,
+        };
+        stream.extend(bytes);
+        let excess = stream.len().saturating_sub(SEEN_BYTES);
+        stream.drain(..excess);
+        self.changed.notify_all();
+    }
+
+    fn end(&self) {
+        self.lock().has_ended = true;
         self.changed.notify_all();
     }
 
     fn has_ended(&self) -> bool {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner).1
+        self.lock().has_ended
     }
 
     /// Waits for a text, and drops it with what came before. Returns false if the machine ends first.
     fn wait_for(&self, text: &[u8]) -> bool {
-        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut printed = self.lock();
         loop {
-            let found = output.0.make_contiguous().windows(text.len()).position(|window| window == text);
-            if let Some(at) = found {
-                output.0.drain(..at + text.len());
+            if printed.take(text) {
                 return true;
             }
-            if output.1 {
+            if printed.has_ended {
                 return false;
             }
-            output = self.changed.wait(output).unwrap_or_else(PoisonError::into_inner);
+            printed = self.changed.wait(printed).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Printed> {
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -146,21 +183,20 @@ pub struct Typist {
     thread: JoinHandle<Result<()>>,
 }
 
-/// The side of a [`Typist`] that hears what the machine prints.
-#[derive(Clone)]
-pub struct Ear(Arc<Seen>);
+/// The side of a [`Typist`] that hears what the machine prints on one of its streams.
+pub struct Ear(Arc<Seen>, Stream);
 
 impl Ear {
     /// Takes what was printed.
     pub fn hear(&self, bytes: &[u8]) {
-        self.0.add(bytes, false);
+        self.0.add(self.1, bytes);
     }
 }
 
 impl Typist {
-    /// For whoever reads the machine's output.
-    pub fn ear(&self) -> Ear {
-        Ear(self.seen.clone())
+    /// For whoever reads a stream of the machine.
+    pub fn ear(&self, stream: Stream) -> Ear {
+        Ear(self.seen.clone(), stream)
     }
 
     /// Ends, because the machine has ended.
@@ -168,7 +204,7 @@ impl Typist {
     /// # Errors
     /// When not everything was typed.
     pub fn finish(self) -> Result<()> {
-        self.seen.add(&[], true);
+        self.seen.end();
         self.thread.join().map_err(|_| anyhow::anyhow!("typing failed"))?.context("--keys")
     }
 }
@@ -362,9 +398,20 @@ mod tests {
     #[test]
     fn a_wait_sees_only_what_came_after_the_last_one() {
         let seen = Seen::default();
-        seen.add(b"ready ready", false);
+        seen.add(Stream::Command, b"ready ready");
         assert!(seen.wait_for(b"ready") && seen.wait_for(b"ready"));
-        seen.add(b"", true);
+        seen.end();
         assert!(!seen.wait_for(b"ready"));
+    }
+
+    #[test]
+    fn a_text_is_found_although_the_other_stream_is_heard_in_its_midst() {
+        let seen = Seen::default();
+        seen.add(Stream::Command, b"look b");
+        seen.add(Stream::Console, b"console: up\n");
+        seen.add(Stream::Command, b"ack\n");
+        assert!(seen.wait_for(b"look back"));
+        seen.end();
+        assert!(seen.wait_for(b"console") && !seen.wait_for(b"look"));
     }
 }
