@@ -4,7 +4,8 @@
 //! with the container that it was made in. So the world of a process is a number for each part; 0 is the system itself. pm works the numbers out
 //! and tells them to those who keep a part: vfs its mounts, message queues and names of sockets.
 
-use crate::{Word, limits};
+use crate::{Name, Word, limits};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A part of the world of a process, and its bit of clone(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +103,78 @@ pub const PART_FLAGS: u64 = {
     flags
 };
 
+/// Set in the number of the whole container when that has limits of its own, and what its processes take is charged to it.
+const LIMITED: u64 = 0x80;
+
+/// The account of a container with limits is this and its number: quotas count by user, and no user has such an id.
+const FIRST_ACCOUNT: u32 = 0xffff_ff00;
+
+/// Operations of the system call `linux::CONTAINER`: `(operation, name low, name high, address, bytes)`; for who has `CAP_SYS_ADMIN` over the
+/// system. Names are `Name`s.
+pub mod container_call {
+    /// Makes a container, as the `Settings` in the buffer say, and a first process in it, a child of the caller as by fork(2): returns its id, and 0
+    /// in the child. `EEXIST`: the name is in use; `ENOSPC`: too many containers; `EINVAL`.
+    pub const CREATE: u64 = 1;
+    /// Makes a child of the caller in a container. `ENOENT`: there is none of this name; `ENOMEM`: it is ending; `EAGAIN`: its limit.
+    pub const ENTER: u64 = 2;
+    /// Kills all processes of a container. Returns how many there were, which have not all ended yet. `ENOENT`.
+    pub const KILL: u64 = 3;
+    /// Fills the buffer with `ContainerRecord`s of all containers with limits. Returns the bytes.
+    pub const LIST: u64 = 4;
+}
+
+/// `Settings`, `ContainerRecord`: no limit.
+pub const NO_LIMIT: u64 = u64::MAX;
+
+/// What a new container may have at most.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct Settings {
+    /// Bytes of memory: anonymous, shared, and of page tables.
+    pub memory_bytes: u64,
+    /// Processes and threads.
+    pub processes: u64,
+    /// Open files.
+    pub files: u64,
+    /// Pipes; a connection of sockets is two.
+    pub pipes: u64,
+    /// Share of the processor that it may use while others want it, in percent.
+    pub percent: u64,
+}
+
+impl Settings {
+    /// No limits.
+    pub const NONE: Settings =
+        Settings { memory_bytes: NO_LIMIT, processes: NO_LIMIT, files: NO_LIMIT, pipes: NO_LIMIT, percent: 100 };
+}
+
+/// A container, and what it has.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct ContainerRecord {
+    /// Its name.
+    pub name: Name,
+    /// Its number.
+    pub number: u32,
+    /// The system's id of its first process; 0: that has ended.
+    pub first_pid: u32,
+    /// What it may have.
+    pub settings: Settings,
+    /// What it has; of the processor: nanoseconds so far.
+    pub used: Settings,
+}
+
+/// Which account of quotas a container with limits has.
+pub const fn account(container: u8) -> u32 {
+    FIRST_ACCOUNT | container as u32
+}
+
+/// The container whose account this is; 0: it is a user's.
+pub const fn container_of(account: u32) -> u8 {
+    let is_account = account > FIRST_ACCOUNT && account < FIRST_ACCOUNT + CONTAINERS as u32;
+    if is_account { (account - FIRST_ACCOUNT) as u8 } else { 0 }
+}
+
 /// The container of each part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts(u64);
@@ -111,8 +184,38 @@ impl Parts {
     pub const SYSTEM: Parts = Parts(0);
 
     /// The container that has this part.
+    #[inline(always)]
     pub const fn of(self, part: Part) -> u8 {
-        (self.0 >> (part as u32 * 8)) as u8
+        let number = (self.0 >> (part as u32 * 8)) as u8;
+        match part {
+            Part::Whole => number & !(LIMITED as u8),
+            _ => number,
+        }
+    }
+
+    /// The container with limits that a process is in. It never leaves it: what it makes for itself inside has no number of its own as a whole.
+    #[inline]
+    pub const fn limited(self) -> Option<u8> {
+        if self.0 & LIMITED != 0 { Some(self.of(Part::Whole)) } else { None }
+    }
+
+    /// To whom quotas charge what a process of this user takes: the container with limits that it is in, or the user.
+    #[inline]
+    pub const fn account(self, user: u32) -> u32 {
+        match self.limited() {
+            Some(container) => account(container),
+            None => user,
+        }
+    }
+
+    /// The same with the limits of its whole container.
+    pub const fn with_limits(self) -> Parts {
+        Parts(self.0 | LIMITED)
+    }
+
+    /// The same with the whole container, and so the limits, of another process.
+    pub const fn with_whole_of(self, other: Parts) -> Parts {
+        Parts(self.0 & !0xff | other.0 & 0xff)
     }
 
     /// The same, with the part in another container.
@@ -121,10 +224,11 @@ impl Parts {
         Parts(self.0 & !(0xff << shift) | (container as u64) << shift)
     }
 
-    /// Those of a process in a new container that has parts of its own, as flags say.
+    /// Those of a process in a new container that has parts of its own, as flags say. Limits stay those of the container around it.
     pub fn inside(self, container: u8, flags: u64) -> Parts {
         let own = Part::ALL.iter().filter(|part| flags & part.flag() != 0);
-        own.fold(self.with(Part::Whole, container), |parts, part| parts.with(*part, container))
+        let whole = if self.limited().is_some() { self } else { self.with(Part::Whole, container) };
+        own.fold(whole, |parts, part| parts.with(*part, container))
     }
 }
 
@@ -135,5 +239,25 @@ impl Word for Parts {
 
     fn from_word(word: u64) -> Self {
         Parts(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_within_limits_stays_within_them() {
+        let outer = Parts::SYSTEM.inside(3, Part::Users.flag()).with_limits();
+        let inner = outer.inside(4, Part::Host.flag() | Part::Users.flag());
+        assert_eq!((inner.limited(), inner.of(Part::Users), inner.of(Part::Host)), (Some(3), 4, 4));
+        assert_eq!((inner.account(7), Parts::SYSTEM.inside(3, 0).account(7)), (account(3), 7));
+        assert_eq!([account(3), account(62), 0, 1000, u32::MAX].map(container_of), [3, 62, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_nested_container_without_limits_has_a_number_of_its_own() {
+        let inner = Parts::SYSTEM.inside(3, Part::Host.flag()).inside(4, Part::Users.flag());
+        assert_eq!((inner.of(Part::Whole), inner.limited()), (4, None));
     }
 }

@@ -22,6 +22,8 @@ pub mod clock {
 
 /// Skink's own call to rs: `rs::service_call`.
 pub const SERVICE: u32 = nr::SKINK_SERVICE;
+/// Skink's own call to pm: `container::container_call`.
+pub const CONTAINER: u32 = nr::SKINK_CONTAINER;
 
 /// Returns the number of the call with this name.
 pub fn number(name: &str) -> Option<u32> {
@@ -414,4 +416,5 @@ calls! {
     1025 skink_mrt SKINK_MRT,
     1026 skink_core_dump SKINK_CORE_DUMP,
     1027 skink_m3ipc SKINK_M3IPC,
+    1028 skink_container SKINK_CONTAINER,
 }

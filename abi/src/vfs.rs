@@ -77,6 +77,10 @@ protocol! {
     /// The ids of the users of a thread's container: `users`: the one that it shows (low half) and the system's, `groups` alike; all ones where
     /// there is none.
     SetIdMap = 27 { process: Endpoint, users: u64, groups: u64 }
+    /// How many open files and pipes a container with limits may have (`Parts::limited`): `ENFILE` beyond. `u64::MAX`: as one user.
+    LimitContainer = 28 { container: u64, files: u64, pipes: u64 }
+    /// Returns how many open files and pipes a container with limits has.
+    ContainerFiles = 29 { container: u64 } -> { files: u64, pipes: u64 }
 }
 
 /// `Compare`: the open files of two descriptors.

@@ -126,6 +126,11 @@ protocol! {
     ImageResize = 41 { device: u64, inode: u64, old_bytes: u64, bytes: u64 } -> { in_use: bool }
     /// pm: returns how many page faults a process has had, over its execs, and the most memory that it had resident.
     MemoryUse = 42 { process: Endpoint } -> { faults: u64, peak_bytes: u64 }
+    /// pm: what a process, its children and the programs that they execute take from now on is charged to a container, which may have so many
+    /// `pages`: anonymous and shared memory, and page tables. Beyond that it is `ENOMEM`, also of a fault. `u64::MAX`: no limit.
+    SetContainer = 43 { process: Endpoint, container: u64, pages: u64 }
+    /// pm: returns the pages that are charged to a container.
+    ContainerMemory = 44 { container: u64 } -> { pages: u64 }
 }
 
 /// `ImageForget`: every file of the device.

@@ -40,6 +40,8 @@ pub struct Quota {
     total: usize,
     /// Entries of each user that has any, in the order of the user ids; and users who have none any more, until another one comes.
     users: Vec<(u32, usize)>,
+    /// Users who get another share than `per_user`: the accounts of containers (`abi::container::account`).
+    limits: Vec<(u32, usize)>,
 }
 
 impl Quota {
@@ -47,7 +49,7 @@ impl Quota {
     /// leave `reserve` entries free.
     pub const fn new(capacity: usize, per_user: usize, reserve: usize) -> Quota {
         assert!(reserve <= capacity);
-        Quota { capacity, per_user, reserve, total: 0, users: Vec::new() }
+        Quota { capacity, per_user, reserve, total: 0, users: Vec::new(), limits: Vec::new() }
     }
 
     /// Takes `count` entries for a user.
@@ -58,7 +60,7 @@ impl Quota {
     pub fn take(&mut self, user: u32, count: usize) -> Result<(), Refusal> {
         let reserve = if user == ROOT { 0 } else { self.reserve };
         let has_room = count <= (self.capacity - reserve).saturating_sub(self.total);
-        let limit = if user == ROOT { usize::MAX } else { self.per_user };
+        let limit = if user == ROOT { usize::MAX } else { self.limit_of(user) };
         let entry = self.entry_of(user);
         let held = entry.as_ref().map_or(0, |held| **held);
         if count > limit.saturating_sub(held) {
@@ -73,6 +75,26 @@ impl Quota {
         }
         self.total += count;
         Ok(())
+    }
+
+    /// Sets what a user gets, other than the superuser; `None`: as much as every user.
+    ///
+    /// # Errors
+    /// Memory.
+    pub fn set_limit(&mut self, user: u32, limit: Option<usize>) -> Result<(), Refusal> {
+        match (self.limits.iter().position(|(known, _)| *known == user), limit) {
+            (Some(at), Some(limit)) => self.limits[at].1 = limit,
+            (Some(at), None) => drop(self.limits.swap_remove(at)),
+            (None, Some(limit)) => self.limits.try_push((user, limit)).map_err(|_| Refusal::Memory)?,
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn limit_of(&self, user: u32) -> usize {
+        let own = self.limits.iter().find(|(known, _)| *known == user);
+        own.map_or(self.per_user, |(_, limit)| *limit)
     }
 
     /// Counts `count` entries that a user had of a predecessor, whatever the limits: users are restored in any order.
@@ -191,6 +213,14 @@ impl Shares {
         Ok(Share { quota: self.clone(), user, count })
     }
 
+    /// Sets a limit as [`Quota::set_limit`] does.
+    ///
+    /// # Errors
+    /// Memory.
+    pub fn set_limit(&self, user: u32, limit: Option<usize>) -> Result<(), Refusal> {
+        self.0.borrow_mut().set_limit(user, limit)
+    }
+
     /// Returns the number of entries that a user holds.
     pub fn held_by(&self, user: u32) -> usize {
         self.0.borrow().held_by(user)
@@ -268,6 +298,24 @@ mod tests {
         assert_eq!(quota.take(5, 0), Ok(()));
         quota.give(5, 1);
         assert_eq!((quota.take(5, 1), quota.held_by(5), quota.total()), (Ok(()), 3, 3));
+    }
+
+    #[test]
+    fn a_limit_of_its_own_takes_the_place_of_the_share_and_can_be_taken_back() {
+        let mut quota = Quota::new(10, 3, 2);
+        quota.set_limit(5, Some(1)).unwrap();
+        assert_eq!(
+            [quota.take(5, 2), quota.take(5, 1), quota.take(5, 1)],
+            [Err(Refusal::User), Ok(()), Err(Refusal::User)]
+        );
+        assert_eq!(quota.take(6, 3), Ok(()));
+        quota.set_limit(5, Some(9)).unwrap();
+        assert_eq!([quota.take(5, 5), quota.take(5, 4)], [Err(Refusal::Table), Ok(())]);
+        quota.set_limit(5, None).unwrap();
+        quota.give(5, 5);
+        assert_eq!([quota.take(5, 3), quota.take(5, 4)], [Ok(()), Err(Refusal::User)]);
+        quota.give(6, 3);
+        assert_eq!(quota.take(6, 3), Ok(()));
     }
 
     #[test]

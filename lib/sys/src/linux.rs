@@ -37,6 +37,45 @@ impl Arguments {
         Some(unsafe { CStr::from_ptr((*self.texts.add(index)).cast()) })
     }
 
+    /// Returns the value of a variable of the environment.
+    pub fn variable(&self, name: &str) -> Option<&'static str> {
+        let mut next = self.environment();
+        loop {
+            // SAFETY: as in `get_bytes`; a null pointer ends the environment.
+            let text = unsafe { *next };
+            if text.is_null() {
+                return None;
+            }
+            // SAFETY: as above.
+            let text = unsafe { CStr::from_ptr(text.cast()) }.to_str().ok();
+            let value = text.and_then(|text| text.strip_prefix(name)?.strip_prefix('='));
+            if value.is_some() {
+                return value;
+            }
+            // SAFETY: it was not the last.
+            next = unsafe { next.add(1) };
+        }
+    }
+
+    /// The environment follows the arguments and a null pointer.
+    fn environment(&self) -> *const *const u8 {
+        // SAFETY: `from_stack`'s caller vouches for this.
+        unsafe { self.texts.add(self.count + 1) }
+    }
+
+    /// Becomes another program: that at `path`, with the arguments from `first` on and the same environment. Returns why it does not.
+    pub fn execute(&self, path: &CStr, first: usize) -> Errno {
+        let first = first.min(self.count);
+        // SAFETY: within the arguments, or the null pointer that ends them.
+        let arguments = unsafe { self.texts.add(first) };
+        let words = [path.as_ptr() as u64, arguments as u64, self.environment() as u64, 0, 0, 0];
+        // SAFETY: execve reads the texts, and returns only if nothing has changed.
+        match unsafe { raw::linux(nr::EXECVE.into(), words) } {
+            Err(error) => error,
+            Ok(_) => Errno::EIO,
+        }
+    }
+
     /// Returns the number of arguments.
     pub fn count(&self) -> usize {
         self.count

@@ -109,7 +109,13 @@ impl System for Native {
             Ok(known) if known.endpoint == thread => {
                 // A message there and one back.
                 let waits = known.messages / 2;
-                ThreadUse { run_ns: known.run_ns, state: known.state, queue: known.queue, waits }
+                ThreadUse {
+                    run_ns: known.run_ns,
+                    state: known.state,
+                    queue: known.queue,
+                    waits,
+                    messages: known.messages,
+                }
             }
             _ => ThreadUse::default(),
         }
@@ -203,6 +209,16 @@ impl System for Native {
         tell(Endpoint::VM, &vm::SetLimits { process, addresses, data, locked, stack }.message());
     }
 
+    fn vm_set_container(&mut self, process: Endpoint, container: u8, pages: u64) -> Result<()> {
+        let container = container.into();
+        ask(Endpoint::VM, &vm::SetContainer { process, container, pages }.message()).map(drop)
+    }
+
+    fn vm_container(&mut self, container: u8) -> u64 {
+        let reply = ask(Endpoint::VM, &vm::ContainerMemory { container: container.into() }.message());
+        reply.and_then(|reply| vm::ContainerMemory::results(&reply)).unwrap_or(0)
+    }
+
     fn memory(&mut self) -> MemoryUse {
         let reply = ask(Endpoint::VM, &vm::MemoryInfo {}.message());
         match reply.and_then(|reply| vm::MemoryInfo::results(&reply)) {
@@ -283,6 +299,16 @@ impl System for Native {
     fn vfs_set_limits(&mut self, process: Endpoint, limits: FileLimits) {
         let FileLimits { descriptors, file_bytes, message_bytes } = limits;
         tell(Endpoint::VFS, &vfs::SetLimits { process, descriptors, file_bytes, message_bytes }.message());
+    }
+
+    fn vfs_limit_container(&mut self, container: u8, files: u64, pipes: u64) -> Result<()> {
+        let container = container.into();
+        ask(Endpoint::VFS, &vfs::LimitContainer { container, files, pipes }.message()).map(drop)
+    }
+
+    fn vfs_container(&mut self, container: u8) -> (u64, u64) {
+        let reply = ask(Endpoint::VFS, &vfs::ContainerFiles { container: container.into() }.message());
+        reply.and_then(|reply| vfs::ContainerFiles::results(&reply)).unwrap_or((0, 0))
     }
 
     fn vfs_set_session(&mut self, process: Endpoint, session: u32, group: u32, leader: bool) {

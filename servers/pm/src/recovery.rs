@@ -63,6 +63,7 @@ impl<S: System> Pm<S> {
         self.compare_with_kernel();
         self.end_what_was_ending();
         self.set_timers_anew();
+        self.watch_containers_anew();
         self.wake_whoever_has_work();
         if let Some(t) = in_progress.and_then(|message| self.programs.table.find(message.source)) {
             self.programs.tell_vfs_again(t);
@@ -84,7 +85,7 @@ impl<S: System> Pm<S> {
             .log(format_args!("memory was exhausted twice: ends the processes of the user who has most"));
         for p in self.programs.table.positions() {
             let process = &self.programs.table[p];
-            if process.is_alive() && process.credentials.user.real == user {
+            if process.is_alive() && process.credentials.account() == user {
                 self.exit_process(p, Ending::Killed(Signal::KILL));
             }
         }

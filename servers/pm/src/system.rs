@@ -131,6 +131,8 @@ impl MemoryLimits {
 pub struct ThreadUse {
     /// Processor time.
     pub run_ns: u64,
+    /// Messages sent and received.
+    pub messages: u64,
     /// `abi::info::state`.
     pub state: u32,
     /// Its queue, inheritance included.
@@ -250,6 +252,10 @@ pub trait System {
     fn vm_present(&mut self, thread: Endpoint, from: u64, end: u64) -> Option<(u64, u64)>;
     /// `vm::Poke`.
     fn vm_poke(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Errno>;
+    /// `vm::SetContainer`.
+    fn vm_set_container(&mut self, process: Endpoint, container: u8, pages: u64) -> Result<(), Errno>;
+    /// Pages that a container has.
+    fn vm_container(&mut self, container: u8) -> u64;
     /// `vm::SetLimits`.
     fn vm_set_limits(&mut self, thread: Endpoint, limits: MemoryLimits);
     /// `vm::MemoryInfo`.
@@ -285,6 +291,10 @@ pub trait System {
     fn vfs_unmasked(&mut self, thread: Endpoint);
     /// `vfs::SetIds`.
     fn vfs_set_ids(&mut self, thread: Endpoint, ids: FileIds, groups: &[u32]);
+    /// `vfs::LimitContainer`.
+    fn vfs_limit_container(&mut self, container: u8, files: u64, pipes: u64) -> Result<(), Errno>;
+    /// Open files and pipes that a container has.
+    fn vfs_container(&mut self, container: u8) -> (u64, u64);
     /// `vfs::SetLimits`.
     fn vfs_set_limits(&mut self, thread: Endpoint, limits: FileLimits);
     /// `vfs::SetSession`.

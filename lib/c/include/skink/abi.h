@@ -828,6 +828,65 @@ struct skink_chardev_write_at {
 /* All flags of parts. */
 #define SKINK_CONTAINER_PART_FLAGS 0x7e020000ull
 
+/* Operations of the system call linux::CONTAINER: (operation, name low, name high, address, bytes); for who has CAP_SYS_ADMIN over the
+ * system. Names are Names. */
+
+/* Makes a container, as the Settings in the buffer say, and a first process in it, a child of the caller as by fork(2): returns its id, and
+ * 0 in the child. EEXIST: the name is in use; ENOSPC: too many containers; EINVAL. */
+#define SKINK_CONTAINER_CONTAINER_CALL_CREATE 1ull
+
+/* Makes a child of the caller in a container. ENOENT: there is none of this name; ENOMEM: it is ending; EAGAIN: its limit. */
+#define SKINK_CONTAINER_CONTAINER_CALL_ENTER 2ull
+
+/* Kills all processes of a container. Returns how many there were, which have not all ended yet. ENOENT. */
+#define SKINK_CONTAINER_CONTAINER_CALL_KILL 3ull
+
+/* Fills the buffer with ContainerRecords of all containers with limits. Returns the bytes. */
+#define SKINK_CONTAINER_CONTAINER_CALL_LIST 4ull
+
+/* Settings, ContainerRecord: no limit. */
+#define SKINK_CONTAINER_NO_LIMIT 0xffffffffffffffffull
+
+/* What a new container may have at most. */
+struct skink_settings {
+    /* Bytes of memory: anonymous, shared, and of page tables. */
+    uint64_t memory_bytes;
+    /* Processes and threads. */
+    uint64_t processes;
+    /* Open files. */
+    uint64_t files;
+    /* Pipes; a connection of sockets is two. */
+    uint64_t pipes;
+    /* Share of the processor that it may use while others want it, in percent. */
+    uint64_t percent;
+};
+_Static_assert(sizeof(struct skink_settings) == 40, "size of skink_settings");
+_Static_assert(offsetof(struct skink_settings, memory_bytes) == 0, "skink_settings.memory_bytes");
+_Static_assert(offsetof(struct skink_settings, processes) == 8, "skink_settings.processes");
+_Static_assert(offsetof(struct skink_settings, files) == 16, "skink_settings.files");
+_Static_assert(offsetof(struct skink_settings, pipes) == 24, "skink_settings.pipes");
+_Static_assert(offsetof(struct skink_settings, percent) == 32, "skink_settings.percent");
+
+/* A container, and what it has. */
+struct skink_container_record {
+    /* Its name. */
+    struct skink_name name;
+    /* Its number. */
+    uint32_t number;
+    /* The system's id of its first process; 0: that has ended. */
+    uint32_t first_pid;
+    /* What it may have. */
+    struct skink_settings settings;
+    /* What it has; of the processor: nanoseconds so far. */
+    struct skink_settings used;
+};
+_Static_assert(sizeof(struct skink_container_record) == 104, "size of skink_container_record");
+_Static_assert(offsetof(struct skink_container_record, name) == 0, "skink_container_record.name");
+_Static_assert(offsetof(struct skink_container_record, number) == 16, "skink_container_record.number");
+_Static_assert(offsetof(struct skink_container_record, first_pid) == 20, "skink_container_record.first_pid");
+_Static_assert(offsetof(struct skink_container_record, settings) == 24, "skink_container_record.settings");
+_Static_assert(offsetof(struct skink_container_record, used) == 64, "skink_container_record.used");
+
 /* Core dumps: what the program that writes one asks pm with the system call skink_core_dump(what, which, buffer, bytes). Only a process
  * that pm has made for a dump may make it, and only about the process that it dumps; others get ENOSYS. */
 
@@ -3730,6 +3789,24 @@ struct skink_vfs_set_id_map {
     uint64_t groups;
 };
 
+/* How many open files and pipes a container with limits may have (Parts::limited): ENFILE beyond. u64::MAX: as one user. */
+#define SKINK_VFS_LIMIT_CONTAINER 0x3001cu
+struct skink_vfs_limit_container {
+    uint64_t container;
+    uint64_t files;
+    uint64_t pipes;
+};
+
+/* Returns how many open files and pipes a container with limits has. */
+#define SKINK_VFS_CONTAINER_FILES 0x3001du
+struct skink_vfs_container_files {
+    uint64_t container;
+};
+struct skink_vfs_container_files_reply {
+    uint64_t files;
+    uint64_t pipes;
+};
+
 /* The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables. Routed to vm are the Linux calls
  * brk, mmap, munmap, mprotect, mremap, madvise, msync, mincore, mlock and relatives. vm never blocks on another process, so every process
  * may wait for it. */
@@ -4235,6 +4312,7 @@ struct skink_vm_image_resize_reply {
     uint64_t in_use;
 };
 
+<<<<<<< Updated upstream
 /* pm: returns how many page faults a process has had, over its execs, and the most memory that it had resident. */
 #define SKINK_VM_MEMORY_USE 0x1002au
 struct skink_vm_memory_use {
@@ -4243,6 +4321,24 @@ struct skink_vm_memory_use {
 struct skink_vm_memory_use_reply {
     uint64_t faults;
     uint64_t peak_bytes;
+=======
+/* pm: what a process, its children and the programs that they execute take from now on is charged to a container, which may have so many
+ * pages: anonymous and shared memory, and page tables. Beyond that it is ENOMEM, also of a fault. u64::MAX: no limit. */
+#define SKINK_VM_SET_CONTAINER 0x1002au
+struct skink_vm_set_container {
+    uint64_t process;
+    uint64_t container;
+    uint64_t pages;
+};
+
+/* pm: returns the pages that are charged to a container. */
+#define SKINK_VM_CONTAINER_MEMORY 0x1002bu
+struct skink_vm_container_memory {
+    uint64_t container;
+};
+struct skink_vm_container_memory_reply {
+    uint64_t pages;
+>>>>>>> Stashed changes
 };
 
 #endif

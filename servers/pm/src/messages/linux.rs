@@ -45,6 +45,7 @@ impl<S: System> Pm<S> {
             nr::PROCESS_VM_WRITEV => self.programs.process_vm(t, a, true).into(),
             nr::RESTART_SYSCALL => self.restart_syscall(t),
             nr::UNSHARE => self.unshare(t, a[0]).into(),
+            nr::SKINK_CONTAINER => self.container_call(t, a),
             nr::SETNS => self.programs.setns(t, a[0] as i32, a[1] & 0xffff_ffff).into(),
             nr::PIDFD_OPEN => self.programs.pidfd_open(t, a[0] as i32, a[1]).into(),
             nr::PIDFD_GETFD => self.programs.pidfd_getfd(t, a).into(),

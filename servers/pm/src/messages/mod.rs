@@ -65,6 +65,9 @@ impl<S: System> Pm<S> {
             return SyncStep::Later;
         }
         self.programs.table[thread].outcome = Some(result);
+        if result == Err(Errno::EPERM) {
+            self.programs.log_refusal(thread, message.label);
+        }
         if self.programs.table.has_work(thread) || result == Err(Errno::ERESTARTSYS) {
             self.finish(thread, result);
             return SyncStep::Later;

@@ -63,7 +63,7 @@ impl<S: System> Pm<S> {
                     let ids = process.credentials.word_of_system();
                     let (pid, session, group) =
                         (process.pid() as u64, process.session() as u64, process.group() as u64);
-                    let capabilities = process.credentials.of_system();
+                    let capabilities = process.capabilities_for_services();
                     return WhoIs::reply(message, 0, pid, ids, session, group, capabilities);
                 }
                 None => Err(Errno::ESRCH),

@@ -7,6 +7,7 @@ use crate::pm::Pm;
 use crate::programs::Programs;
 use crate::state::capabilities::Capabilities;
 use crate::state::containers::{HostName, Kind};
+use crate::state::credentials::Credentials;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::machine::Name;
 use crate::system::System;
@@ -60,7 +61,9 @@ impl<S: System> Programs<S> {
         let who = &self.table[p].credentials;
         let (parts, owner) = (who.parts, who.user.effective);
         let parts = self.table.containers.create(parts, flags & PART_FLAGS, owner, names)?;
-        self.table.begin_container(parts.of(Part::Whole));
+        if flags & Part::Processes.flag() != 0 {
+            self.table.begin_container(parts.of(Part::Processes));
+        }
         Ok(parts)
     }
 
@@ -74,18 +77,22 @@ impl<S: System> Programs<S> {
         if container != 0 && is_over() { Err(Errno::ENOMEM) } else { Ok(container) }
     }
 
-    /// A process is in other containers now; among users of its own it has every right.
-    fn enter(&mut self, p: ProcessIndex, parts: Parts) {
-        let who = &mut self.table[p].credentials;
+    /// Who a process is when it is in other containers; among users of its own it has every right.
+    fn entered(&self, p: ProcessIndex, parts: Parts) -> Credentials {
+        let who = self.table[p].credentials.clone();
         let has_new_users = parts.of(Part::Users) != who.parts.of(Part::Users);
-        who.parts = parts;
-        if has_new_users {
-            who.capabilities = Capabilities::default();
-        }
+        let capabilities = if has_new_users { Capabilities::default() } else { who.capabilities };
+        Credentials { parts, capabilities, ..who }
+    }
+
+    /// A process is in other containers now. `EAGAIN`: these have as many processes as they may.
+    pub fn enter(&mut self, p: ProcessIndex, parts: Parts) -> Result<()> {
+        let who = self.entered(p, parts);
+        self.table.set_credentials(p, who)
     }
 
     /// Tells vfs the ids of the users among whom a process is.
-    fn tell_id_map(&mut self, p: ProcessIndex) {
+    pub fn tell_id_map(&mut self, p: ProcessIndex) {
         let users = self.table[p].credentials.parts.of(Part::Users);
         let [user, group] = [Kind::Users, Kind::Groups]
             .map(|kind| self.table.containers.map(users, kind).map_or(vfs::NO_ID_MAP, |map| map.to_word()));
@@ -101,7 +108,7 @@ impl<S: System> Programs<S> {
         let p = self.table.process_of(t);
         self.system.vfs_set_parts(self.table[t].endpoint(), parts, unshared)?;
         if self.table[p].credentials.parts != parts {
-            self.enter(p, parts);
+            self.enter(p, parts)?;
             self.tell_id_map(p);
             self.tell_credentials(p);
         }
@@ -130,7 +137,8 @@ impl<S: System> Programs<S> {
         }
         let parts = wanted().fold(who.parts, |parts, part| parts.with(part, theirs.of(part)));
         let is_all = Part::ALL.into_iter().all(|part| parts.of(part) == theirs.of(part));
-        let parts = if is_all { theirs } else { parts };
+        // Limits are never left, and nobody comes into them who was made outside.
+        let parts = if is_all && theirs.limited() == who.parts.limited() { theirs } else { parts };
         // A process keeps its number: its children are in the other container.
         if flags & Part::Processes.flag() != 0 {
             self.table[p].children = Some(theirs.of(Part::Processes));
@@ -185,11 +193,6 @@ impl<S: System> Pm<S> {
         self.forget_ended_containers();
         let names = self.host_names(p);
         self.programs.new_container(p, flags, names)
-    }
-
-    /// A new child is in the container that was made for it.
-    pub fn enter_container(&mut self, child: ProcessIndex, parts: Parts) {
-        self.programs.enter(child, parts);
     }
 
     /// Forgets the containers that no process has, nor a part of them, with the System V objects in them.

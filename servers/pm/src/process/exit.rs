@@ -118,6 +118,7 @@ impl<S: System> Pm<S> {
         self.forget_timer(t);
         self.programs.release_robust_futexes(t);
         self.programs.system.vfs_exit(endpoint);
+        self.programs.settle_use(t);
         if let Some(memory) = self.programs.system.vm_exit(endpoint) {
             self.programs.table[p].ended.memory = memory;
         }
@@ -147,7 +148,12 @@ impl<S: System> Pm<S> {
             self.programs.table[child].exit_signal = Some(Signal::CHLD);
             self.loosen_group(child, p, None);
             if let Life::Zombie(ending) = self.programs.table[child].life() {
-                self.tell_parent_of_end(child, ending);
+                if self.programs.table.sees(child, heir) {
+                    self.tell_parent_of_end(child, ending);
+                } else {
+                    // Its container has ended, whose first process would have waited for it.
+                    self.programs.reap(child);
+                }
             } else if let Some(signal) = self.programs.table[child].control.parent_death {
                 // Standard signals are always accepted; Linux drops a real-time one for which there is no room, too.
                 let _ = self.send(child, None, SigInfo::kernel(signal));

@@ -3,6 +3,7 @@
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::limited::Limited;
 use crate::state::limits;
 use crate::state::scheduling::Scheduling;
 use crate::state::signal::{Signal, action, frame::AltStack};
@@ -59,6 +60,8 @@ struct Request {
     pidfd: u64,
     /// The containers of the child, if they are not its parent's.
     container: Option<Parts>,
+    /// The limits of the container that is made for the child.
+    limited: Option<Limited>,
 }
 
 impl Request {
@@ -112,7 +115,9 @@ impl<S: System> Programs<S> {
             return Err(Errno::EINVAL);
         }
         let stack = stack.wrapping_add(stack_bytes);
-        Ok(Request { flags, exit_signal, stack, parent_tid, child_tid, thread_local, pidfd, container: None })
+        let request =
+            Request { flags, exit_signal, stack, parent_tid, child_tid, thread_local, pidfd, ..Request::default() };
+        Ok(request)
     }
 
     /// Checks that the end of a structure, which a later Linux knows, is zero. `E2BIG`.
@@ -132,7 +137,7 @@ impl<S: System> Programs<S> {
     /// RLIMIT_NPROC by real user. `EAGAIN`.
     fn check_process_limit(&self, p: ProcessIndex) -> Result<(), Errno> {
         let own = &self.table[p];
-        let is_within = self.table.threads_of_user(own.credentials.user.real) < own.limits.soft(limits::NPROC) as usize;
+        let is_within = self.table.threads_of_user(own.credentials.account()) < own.limits.soft(limits::NPROC) as usize;
         let who = &own.credentials;
         let is_exempt = !who.is_contained() && who.user.real == 0
             || who.has(Capability::SysResource)
@@ -253,10 +258,29 @@ impl<S: System> Pm<S> {
                 child_tid: a[3],
                 thread_local: a[4],
                 pidfd: a[2],
-                container: None,
+                ..Request::default()
             }),
             _ => self.programs.clone3_request(t, a[0], a[1]),
         };
+        self.fork_as(t, request)
+    }
+
+    /// A child in a new container with these parts and limits, or in a container with limits that there is.
+    pub fn fork_into(
+        &mut self,
+        t: ThreadIndex,
+        flags: u64,
+        limited: Option<Limited>,
+        container: Option<Parts>,
+    ) -> Step {
+        if self.programs.table.has_work(t) {
+            return Errno::ERESTARTSYS.into();
+        }
+        let exit_signal = Signal::CHLD.number() as u64;
+        self.fork_as(t, Ok(Request { flags, exit_signal, limited, container, ..Request::default() }))
+    }
+
+    fn fork_as(&mut self, t: ThreadIndex, request: Result<Request, Errno>) -> Step {
         match request.and_then(|request| self.make(t, &request).map(|tid| (request, tid))) {
             Ok((request, _)) if request.has(flag::VFORK) => Step::Later,
             Ok((_, tid)) => Step::Done(Ok(tid as u64)),
@@ -270,7 +294,7 @@ impl<S: System> Pm<S> {
         let parent = self.programs.table.process_of(t);
         self.programs.check_process_limit(parent)?;
         let parent_endpoint = self.programs.table[t].endpoint();
-        let container = if request.has(PART_FLAGS) { Some(self.make_container(parent, request.flags)?) } else { None };
+        let container = self.container_for_child(parent, request)?;
         let request = &Request { container, ..*request };
         let endpoint = self.programs.system.fork(parent_endpoint)?;
         let made = self.programs.enter_in_table(t, endpoint, request);
@@ -281,13 +305,13 @@ impl<S: System> Pm<S> {
                 return Err(error);
             }
         };
-        if let Some(parts) = container {
-            self.enter_container(self.programs.table.process_of(child), parts);
-        }
-        let equipped = self.programs.equip(parent_endpoint, child, request);
-        if container.is_some() && equipped.is_ok() {
-            self.programs.tell_vfs_ids(self.programs.table.process_of(child));
-        }
+        let entered =
+            container.map_or(Ok(()), |parts| self.programs.enter(self.programs.table.process_of(child), parts));
+        let equipped = entered.and_then(|()| self.programs.equip(parent_endpoint, child, request));
+        let equipped = match container {
+            Some(parts) => equipped.and_then(|()| self.programs.settle_in_container(child, parts)),
+            None => equipped,
+        };
         let equipped = equipped.and_then(|()| self.programs.open_pidfd_of_child(t, child, request));
         if let Err(error) = equipped {
             self.undo(child, request);
@@ -301,6 +325,9 @@ impl<S: System> Pm<S> {
         self.tell_tracer_of_fork(t, child, request);
         // From here on the child exists, and a repeated call returns it.
         self.programs.table[child].ready = true;
+        if !request.has(flag::THREAD) {
+            self.programs.count_made(child);
+        }
         if request.has(flag::VFORK) {
             self.programs.table[t].doing = Doing::Vforking { child: tid };
             self.stop_in_vfork(t);
@@ -309,6 +336,18 @@ impl<S: System> Pm<S> {
         }
         self.programs.system.start(endpoint, tid);
         Ok(tid)
+    }
+
+    /// The containers of a child that are not its parent's.
+    fn container_for_child(&mut self, parent: ProcessIndex, request: &Request) -> Result<Option<Parts>, Errno> {
+        if request.container.is_some() || !request.has(PART_FLAGS) {
+            return Ok(request.container);
+        }
+        let parts = self.make_container(parent, request.flags)?;
+        let Some(limited) = request.limited else { return Ok(Some(parts)) };
+        let group = self.programs.table[parent].credentials.group.effective;
+        let parts = self.programs.table.containers.limit(parts, limited, group);
+        self.open_limited(parts).map(|()| Some(parts))
     }
 
     /// The tracer of a thread that has made another one is told, and traces that too, if it has wished so.

@@ -29,7 +29,7 @@ impl<S: System> Programs<S> {
         let process: &Process = &self.table[p];
         let (user, group) = (process.credentials.user, process.credentials.group);
         let capabilities = &process.credentials.capabilities;
-        let queued = self.table.queued_by(user.real);
+        let queued = self.table.queued_by(process.credentials.account());
         let record = ProcessRecord {
             endpoint: Endpoint::NONE,
             pid: process.pid(),

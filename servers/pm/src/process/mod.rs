@@ -1,6 +1,6 @@
 //! The life of processes and threads: `fork`, `exit`, `wait`; their groups and sessions (`jobs`), ids, scheduling and small
 //! attributes; `futexes` that a dying thread releases; `list` for procfs and rs; `pidfds`, descriptors
-//! that mean a process; `kcmp`, what two processes share.
+//! that mean a process; `limited`, containers with limits; `kcmp`, what two processes share.
 
 mod attributes;
 mod capabilities;
@@ -14,6 +14,7 @@ mod ids;
 mod io_priority;
 mod jobs;
 mod kcmp;
+mod limited;
 mod list;
 mod pidfds;
 mod scheduling;

@@ -4,7 +4,8 @@
 //! (`Containers::retain`). The system itself is number 0. Neighbours: `process::containers`, which makes them.
 
 use super::credentials::Credentials;
-use abi::{Capability, Errno, Part, Parts, container::CONTAINERS};
+use super::limited::Limited;
+use abi::{Capability, Errno, Name, Part, Parts, container::CONTAINERS};
 use alloc::vec::Vec;
 use server::quota::Quota;
 
@@ -14,6 +15,8 @@ pub const HOST_BYTES: usize = 64;
 pub const OVERFLOW_ID: u32 = 65534;
 /// Containers that one user gets, and that are kept for root.
 const USER_SHARE: usize = 24;
+/// Distance of two lines of the log about refusals.
+const LOG_NS: u64 = 1_000_000_000;
 const RESERVED: usize = 8;
 
 /// The one user, or group, of a container: the id that is seen there, and the system's.
@@ -72,17 +75,22 @@ struct Container {
     above: u8,
     /// Who made it, as the system knows him.
     owner: u32,
+    /// Whose share of all containers it is in.
+    account: u32,
     maps: [Option<IdMap>; 2],
     /// setgroups(2) was forbidden.
     keeps_groups: bool,
     /// Host and domain.
     names: [HostName; 2],
+    limited: Option<Limited>,
 }
 
 /// All containers but the system itself.
 pub struct Containers {
     all: Vec<Option<Container>>,
     quota: Quota,
+    /// When a refusal was logged last, monotonic.
+    logged_ns: u64,
 }
 
 impl Default for Containers {
@@ -98,6 +106,7 @@ impl Containers {
         Containers {
             all: (0..CONTAINERS).map(|_| None).collect(),
             quota: Quota::new(CONTAINERS - 1, USER_SHARE, RESERVED),
+            logged_ns: 0,
         }
     }
 
@@ -115,7 +124,7 @@ impl Containers {
         }
         for (number, entry) in self.all.iter_mut().enumerate().skip(1) {
             if let Some(container) = entry.filter(|_| !kept[number]) {
-                self.quota.give(container.owner, 1);
+                self.quota.give(container.account, 1);
                 *entry = None;
             }
         }
@@ -125,13 +134,55 @@ impl Containers {
     /// too many, or the user has his share.
     pub fn create(&mut self, parts: Parts, flags: u64, owner: u32, names: [HostName; 2]) -> Result<Parts, Errno> {
         let free = self.all.iter().skip(1).position(Option::is_none).ok_or(Errno::ENOSPC)? + 1;
-        self.quota.take(owner, 1).map_err(|_| Errno::ENOSPC)?;
+        let account = parts.account(owner);
+        self.quota.take(account, 1).map_err(|_| Errno::ENOSPC)?;
         let above = parts.of(Part::Users);
         // What was forbidden above stays so.
         let keeps_groups = self.get(above).is_some_and(|container| container.keeps_groups);
         let parts = parts.inside(free as u8, flags);
-        self.all[free] = Some(Container { parts, above, owner, maps: [None; 2], keeps_groups, names });
+        let maps = [None; 2];
+        self.all[free] = Some(Container { parts, above, owner, account, maps, keeps_groups, names, limited: None });
         Ok(parts)
+    }
+
+    /// A container that has just been made gets limits, and one user and group, who are its superuser's. Returns the parts of a process in it.
+    pub fn limit(&mut self, parts: Parts, limited: Limited, group: u32) -> Parts {
+        let limits = parts.with_limits();
+        if let Some(container) = self.get_mut(parts.of(Part::Whole)) {
+            let of = |outside| Some(IdMap { inside: 0, outside });
+            container.maps = [of(container.owner), of(group)];
+            (container.keeps_groups, container.limited, container.parts) = (true, Some(limited), limits);
+        }
+        limits
+    }
+
+    /// The limits of a container.
+    pub fn limited(&self, number: u8) -> Option<&Limited> {
+        self.get(number)?.limited.as_ref()
+    }
+
+    /// The limits of a container, to be changed.
+    pub fn limited_mut(&mut self, number: u8) -> Option<&mut Limited> {
+        self.get_mut(number)?.limited.as_mut()
+    }
+
+    /// The container with limits that has this name.
+    pub fn find(&self, name: Name) -> Option<u8> {
+        (1..CONTAINERS as u8).find(|number| self.limited(*number).is_some_and(|limited| limited.name() == name))
+    }
+
+    /// Whether a container has a share of the processor.
+    pub fn any_watched(&self) -> bool {
+        (1..CONTAINERS as u8).any(|number| self.limited(number).is_some_and(Limited::is_watched))
+    }
+
+    /// Whether a refusal may be logged now: one at a time.
+    pub fn may_log(&mut self, now_ns: u64) -> bool {
+        let may = self.logged_ns == 0 || now_ns.saturating_sub(self.logged_ns) >= LOG_NS;
+        if may {
+            self.logged_ns = now_ns;
+        }
+        may
     }
 
     fn get(&self, number: u8) -> Option<&Container> {

@@ -166,6 +166,12 @@ impl Credentials {
         self.capabilities.effective().has(capability)
     }
 
+    /// To whom quotas charge what it takes: its real user, or the container with limits that it is in.
+    #[inline]
+    pub fn account(&self) -> u32 {
+        self.parts.account(self.user.real)
+    }
+
     /// Whether it is among users of a container's own.
     pub fn is_contained(&self) -> bool {
         self.parts.of(Part::Users) != 0
@@ -238,8 +244,12 @@ impl Credentials {
         self.user.effective as u64 | (self.group.effective as u64) << 32
     }
 
-    /// Effective ids as services are told: the system's superuser in a container is none of theirs.
+    /// Effective ids as services are told: the system's superuser in a container is none of theirs, and who is in one with limits is to them that
+    /// container.
     pub fn word_of_system(&self) -> u64 {
+        if self.parts.limited().is_some() {
+            return u64::from(self.account()) | u64::from(OVERFLOW_ID) << 32;
+        }
         let is_superuser = self.is_contained() && self.user.effective == 0;
         if is_superuser { u64::from(OVERFLOW_ID) | u64::from(OVERFLOW_ID) << 32 } else { self.effective_word() }
     }

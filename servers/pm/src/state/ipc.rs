@@ -217,13 +217,13 @@ impl<T: Object> Objects<T> {
         if free == self.places.len() {
             self.places.try_make_room(1)?;
         }
-        self.quota.take(who.user.real, 1).map_err(|refusal| refusal.errno(Errno::ENOSPC, Errno::ENOSPC))?;
+        self.quota.take(who.account(), 1).map_err(|refusal| refusal.errno(Errno::ENOSPC, Errno::ENOSPC))?;
         let capacity = self.capacity as u32;
         let id = (self.made % (i32::MAX as u32 / capacity)) * capacity + free as u32;
         self.made += 1;
         let owner = (who.user.effective, who.group.effective);
         let container = who.parts.of(Part::Ipc);
-        let (user, mode) = (who.user.real, mode & 0o777);
+        let (user, mode) = (who.account(), mode & 0o777);
         let head = Head { container, key, id, user, owner, creator: owner, mode, changed_s: now_s };
         match self.places.get_mut(free) {
             Some(place) => *place = Some(build(head)),

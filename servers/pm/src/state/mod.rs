@@ -13,6 +13,7 @@ pub mod family;
 pub mod index;
 pub mod intervals;
 pub mod ipc;
+pub mod limited;
 pub mod limits;
 pub mod load;
 pub mod machine;

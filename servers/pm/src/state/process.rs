@@ -5,12 +5,12 @@ use super::core_dump::CoreDump;
 use super::credentials::Credentials;
 use super::index::{ProcessIndex, ThreadIndex};
 use super::intervals::Intervals;
-use super::limits::Limits;
+use super::limits::{self, Limits};
 use super::signal::{Action, Pending, Signal, action::Actions};
 use super::usage::Usage;
 use super::wait::{Child, Ending};
 use crate::system::{Identity, MemoryLimits};
-use abi::Endpoint;
+use abi::{Capability, CapabilitySet, Endpoint};
 use alloc::rc::Rc;
 use core::ops::Range;
 
@@ -241,6 +241,12 @@ impl Process {
     /// How it is ending: set before anything is torn down, until parent, vfs and tty know.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
+    }
+
+    /// Its rights over the system, as services are told. In a container that was given real-time priorities it may be one of MINIX4RT, too.
+    pub fn capabilities_for_services(&self) -> CapabilitySet {
+        let takes_part = self.credentials.parts.limited().is_some() && self.limits.soft(limits::RTPRIO) != 0;
+        if takes_part { CapabilitySet::of(&[Capability::SysNice]) } else { self.credentials.of_system() }
     }
 
     /// It has threads.

@@ -31,7 +31,7 @@ impl Table {
 
     /// Makes a signal pending for a process or one thread of it, at the cost of its user. `EAGAIN`: a real-time signal beyond RLIMIT_SIGPENDING.
     pub fn add_signal(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, info: SigInfo) -> Result<(), Errno> {
-        let (user, limit) = (self[p].credentials.user.real, self[p].limits.soft(limits::SIGPENDING));
+        let (user, limit) = (self[p].credentials.account(), self[p].limits.soft(limits::SIGPENDING));
         self.with_queue(p, t, |pending, entries| pending.add(entries, info, user, limit))
     }
 

@@ -93,7 +93,7 @@ impl Segments {
         now_s: u64,
     ) -> Result<u32, Errno> {
         let pages = self.pages.as_mut().ok_or(Errno::ENOSPC)?;
-        let (user, count) = (who.user.real, usize::try_from(bytes.div_ceil(PAGE_BYTES)).map_err(|_| Errno::ENOSPC)?);
+        let (user, count) = (who.account(), usize::try_from(bytes.div_ceil(PAGE_BYTES)).map_err(|_| Errno::ENOSPC)?);
         pages.take(user, count).map_err(|refusal| refusal.errno(Errno::ENOSPC, Errno::ENOSPC))?;
         let made = self.all.make(key, mode, who, now_s, |head| Segment {
             head,

@@ -18,7 +18,7 @@ use super::thread::Thread;
 use super::trace::Ended;
 use super::wait::Ending;
 use crate::system::{Identity, Requester};
-use abi::{Endpoint, Errno, Part};
+use abi::{Endpoint, Errno, Part, container};
 use alloc::{boxed::Box, vec::Vec};
 use core::ops::{Index, IndexMut};
 use server::quota::Quota;
@@ -216,7 +216,7 @@ impl Table {
         container: u8,
         started_ns: u64,
     ) -> Result<(), Errno> {
-        let user = self[parent].credentials.user.real;
+        let user = self[parent].credentials.account();
         let counted = self.quota.take(user, 1);
         let Some(pid) = counted.ok().and_then(|()| self.pids.allocate_in(container, Holder::Process(child))) else {
             if counted.is_ok() {
@@ -244,7 +244,7 @@ impl Table {
 
     /// An id for a further thread of a process, which is counted for its user. `EAGAIN`.
     pub fn allocate_tid(&mut self, thread: ThreadIndex, process: ProcessIndex) -> Result<u32, Errno> {
-        let user = self[process].credentials.user.real;
+        let user = self[process].credentials.account();
         self.quota.take(user, 1).map_err(|_| Errno::EAGAIN)?;
         let container = self[process].credentials.parts.of(Part::Processes);
         let tid = self.pids.allocate_in(container, Holder::Thread(thread));
@@ -254,7 +254,7 @@ impl Table {
         tid.ok_or(Errno::EAGAIN)
     }
 
-    /// Number of threads of a user, for RLIMIT_NPROC. A process without threads counts as one.
+    /// Number of threads of a user or container, for RLIMIT_NPROC. A process without threads counts as one.
     pub fn threads_of_user(&self, user: u32) -> usize {
         self.quota.held_by(user)
     }
@@ -272,13 +272,19 @@ impl Table {
     /// Changes who a process is. `EAGAIN`: there is no place for its threads among those of the new user.
     pub fn set_credentials(&mut self, process: ProcessIndex, new: Credentials) -> Result<(), Errno> {
         let entry = &self[process];
-        let (old, count) = (entry.credentials.user.real, entry.counted_threads());
-        if new.user.real != old {
-            self.quota.take(new.user.real, count).map_err(|_| Errno::EAGAIN)?;
+        let (old, count) = (entry.credentials.account(), entry.counted_threads());
+        if new.account() != old {
+            self.quota.take(new.account(), count).map_err(|_| Errno::EAGAIN)?;
             self.quota.give(old, count);
         }
         self[process].credentials = new;
         Ok(())
+    }
+
+    /// Sets how many threads a container may have; a process without threads counts as one. `ENOMEM`.
+    pub fn limit_threads(&mut self, container: u8, threads: u64) -> Result<(), Errno> {
+        let limit = Some(usize::try_from(threads).unwrap_or(usize::MAX).min(PROCESSES));
+        self.quota.set_limit(container::account(container), limit).map_err(|_| Errno::ENOMEM)
     }
 
     /// A container begins.
@@ -417,7 +423,7 @@ impl Table {
         }
         self[process].threads -= 1;
         if self[process].threads != 0 {
-            self.quota.give(self[process].credentials.user.real, 1);
+            self.quota.give(self[process].credentials.account(), 1);
         }
         let tid = self[thread].tid;
         if tid != self[process].pid {
@@ -443,7 +449,7 @@ impl Table {
     pub fn release(&mut self, process: ProcessIndex) {
         self.orphan(process);
         self.leave_group(process);
-        self.quota.give(self[process].credentials.user.real, 1);
+        self.quota.give(self[process].credentials.account(), 1);
         let (pid, group, session) = (self[process].pid, self[process].group, self[process].session);
         self.pids.release(pid);
         self.pids.drop_use(group);
@@ -486,7 +492,7 @@ impl Table {
     fn recount_threads(&mut self) {
         let used = self.processes.iter().filter(|process| process.life != Life::Free);
         let users =
-            used.flat_map(|process| core::iter::repeat_n(process.credentials.user.real, process.counted_threads()));
+            used.flat_map(|process| core::iter::repeat_n(process.credentials.account(), process.counted_threads()));
         self.quota.recount(users);
     }
 

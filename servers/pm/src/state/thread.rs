@@ -164,6 +164,8 @@ pub struct Thread {
     pub ready: bool,
     /// It is being torn down.
     pub leaving: bool,
+    /// It is stopped because its container has used its share of the processor.
+    pub throttled: bool,
     /// Blocked signals.
     pub blocked: Set,
     /// The mask to come back to, while `rt_sigsuspend` has another one in force.
@@ -228,6 +230,7 @@ impl Thread {
             outcome: None,
             ready: false,
             leaving: false,
+            throttled: false,
             blocked: Set::EMPTY,
             restore_mask: None,
             pending: Pending::default(),

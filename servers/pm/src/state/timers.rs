@@ -20,6 +20,8 @@ pub enum Key {
     Posix(TimerIndex),
     /// Time to look at the processor time that a POSIX timer runs by.
     PosixProcessor(TimerIndex),
+    /// Time to look at what containers use of the processor.
+    Containers,
     /// Time to look at the processor time of a process with ITIMER_VIRTUAL, ITIMER_PROF or RLIMIT_CPU.
     Processor(ProcessIndex),
 }
@@ -27,12 +29,14 @@ pub enum Key {
 const FIRST_REAL: usize = THREADS;
 const FIRST_PROCESSOR: usize = FIRST_REAL + PROCESSES;
 const FIRST_POSIX: usize = FIRST_PROCESSOR + PROCESSES;
-const KEYS: usize = FIRST_POSIX + TIMERS;
+const CONTAINERS: usize = FIRST_POSIX + TIMERS;
+const KEYS: usize = CONTAINERS + 1;
 
 impl Key {
     fn get(self) -> usize {
         match self {
             Key::Wake(t) => t.get(),
+            Key::Containers => CONTAINERS,
             Key::Real(p) => FIRST_REAL + p.get(),
             Key::Processor(p) => FIRST_PROCESSOR + p.get(),
             Key::Posix(timer) | Key::PosixProcessor(timer) => FIRST_POSIX + timer.get(),

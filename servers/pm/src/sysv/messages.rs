@@ -84,7 +84,7 @@ impl<S: System> Pm<S> {
         let mut text = fallible::filled(0, send.bytes)?;
         let endpoint = self.programs.table[t].endpoint();
         self.programs.system.read(endpoint, send.address.wrapping_add(KIND_BYTES), &mut text)?;
-        let sender = (self.programs.pid_of(t), self.programs.credentials_of(t).user.real);
+        let sender = (self.programs.pid_of(t), self.programs.credentials_of(t).account());
         let now_s = self.programs.now_s();
         // Another thread may have written into a message that waits.
         let kind = (kind as i64).max(1);

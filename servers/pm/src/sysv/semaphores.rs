@@ -106,7 +106,7 @@ impl<S: System> Pm<S> {
         if !set.head.allows(who, if alters { ALTER } else { READ }) {
             return Err(Errno::EACCES);
         }
-        let user = who.user.real;
+        let user = who.account();
         self.semaphores.prepare(id, &operations, pid, user)?;
         let set = self.semaphores.all.get(id)?;
         match set.perform(&operations, pid) {

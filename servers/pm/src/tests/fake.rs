@@ -64,6 +64,8 @@ pub struct FakeSegment {
 pub enum Told {
     Parts { thread: Endpoint, parts: Parts, unshared: u64 },
     IdMap { thread: Endpoint, users: u64, groups: u64 },
+    Container { thread: Endpoint, container: u8, pages: u64 },
+    LimitedFiles { container: u8, files: u64, pipes: u64 },
     Started { thread: Endpoint, tid: u32 },
     Stopped(Endpoint),
     MemoryLimits { thread: Endpoint, limits: MemoryLimits },
@@ -318,6 +320,7 @@ impl System for Fake {
     fn thread_use(&mut self, thread: Endpoint) -> ThreadUse {
         self.threads.get(&thread.0).map_or(ThreadUse::default(), |t| ThreadUse {
             run_ns: t.run_ns,
+            messages: 0,
             state: t.state,
             queue: t.queue,
             waits: t.waited,
@@ -418,6 +421,24 @@ impl System for Fake {
         self.tell(Told::Poked { thread, address, bytes: bytes.to_vec() });
         Ok(())
     }
+    fn vm_set_container(&mut self, process: Endpoint, container: u8, pages: u64) -> Result<()> {
+        self.told.push(Told::Container { thread: process, container, pages });
+        Ok(())
+    }
+
+    fn vm_container(&mut self, container: u8) -> u64 {
+        u64::from(container) * 10
+    }
+
+    fn vfs_limit_container(&mut self, container: u8, files: u64, pipes: u64) -> Result<()> {
+        self.told.push(Told::LimitedFiles { container, files, pipes });
+        Ok(())
+    }
+
+    fn vfs_container(&mut self, container: u8) -> (u64, u64) {
+        (container.into(), 1)
+    }
+
     fn vm_set_limits(&mut self, thread: Endpoint, limits: MemoryLimits) {
         self.enter();
         self.tell(Told::MemoryLimits { thread, limits });

@@ -22,6 +22,7 @@ mod jobs;
 mod kcmp;
 mod kills;
 mod life;
+mod limited;
 mod messages;
 mod pidfds;
 mod ptrace;

@@ -34,7 +34,7 @@ impl<S: System> Pm<S> {
                 let process = self.posix_timers.get(timer).map(|timer| timer.process);
                 process.map_or(0, |p| self.programs.table.queue_of_process(p))
             }
-            Key::Processor(_) | Key::PosixProcessor(_) => 0,
+            Key::Processor(_) | Key::PosixProcessor(_) | Key::Containers => 0,
         }
     }
 
@@ -57,6 +57,7 @@ impl<S: System> Pm<S> {
                 Key::Real(process) => self.real_interval_fired(process),
                 Key::Posix(timer) | Key::PosixProcessor(timer) => self.posix_timer_fired(timer),
                 Key::Processor(process) => self.check_processor_time(process),
+                Key::Containers => self.look_at_containers(),
             }
         }
     }

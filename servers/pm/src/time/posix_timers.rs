@@ -93,7 +93,7 @@ impl<S: System> Pm<S> {
         let Event { signal, tid, value } = self.programs.read_event(t, a[1])?;
         let p = self.programs.table.process_of(t);
         let owner = &self.programs.table[p];
-        let (user, limit) = (owner.credentials.user.real, owner.limits.soft(limits::SIGPENDING));
+        let (user, limit) = (owner.credentials.account(), owner.limits.soft(limits::SIGPENDING));
         let timer = self.posix_timers.free_place(user == 0)?;
         self.programs.write_u32(t, a[2], timer.get() as u32)?;
         let entry = self.programs.table.entry_for_timer(timer, user, limit)?;

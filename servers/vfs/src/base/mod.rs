@@ -13,7 +13,7 @@ use crate::{
     files::{Files, Shared, loops::Loops, mount::Mount, watches::Watches},
     keep::{
         Kept, Store,
-        records::{AncillaryRecord, Note, PipeRecord, SignalRecord},
+        records::{AncillaryRecord, LimitRecord, Note, PipeRecord, SignalRecord},
     },
     mappings::Mappings,
     memory::{
@@ -116,6 +116,13 @@ impl Base {
     /// Processes that descriptors mean.
     pub fn lives(&self) -> &Rc<Lives> {
         &self.lives
+    }
+
+    /// Obeys what a container with limits may have. `ENOMEM`.
+    pub fn apply_limits(&self, container: u8, record: &LimitRecord) -> Result<(), Errno> {
+        let account = abi::container::account(container);
+        self.store().limit_files(account, LimitRecord::limit(record.files))?;
+        self.pipes().set_limit(account, LimitRecord::limit(record.pipes))
     }
 
     /// File systems and drivers.

@@ -136,9 +136,20 @@ impl Caller {
         Ok(())
     }
 
-    /// The real uid, to which quotas are charged.
+    /// To whom quotas are charged: its real user, or the container with limits that it is in.
     pub fn user(&self) -> u32 {
-        self.record.get().ids[2]
+        let record = self.record.get();
+        record.parts.account(record.ids[2])
+    }
+
+    /// Logs that something was refused to it, if it is in a container with limits, but not too often. Returns the error, `EPERM`.
+    pub fn refuse(&self, what: &str) -> Errno {
+        if let Some(container) = self.parts().limited()
+            && self.record.store().may_log()
+        {
+            sys::log!("container {container}: {what} refused to process {}: EPERM", self.pid);
+        }
+        Errno::EPERM
     }
 
     /// What its descriptors are below (RLIMIT_NOFILE).

@@ -32,7 +32,7 @@ pub(super) fn control(call: &Call, file: &Rc<OpenFile>, request: u32) -> Option<
             fetch(call).and_then(|who| leases::set_signed_owner(call, file, who))
         }
         ioctl::FIOGETOWN | ioctl::SIOCGPGRP if is_socket => {
-            let owner = leases::signed_owner(call.processes(), file) as i32;
+            let owner = leases::signed_owner(call, file) as i32;
             user::store(call.process.caller.endpoint, call.words[2], &owner.to_le_bytes()).map(|()| 0)
         }
         _ => return None,

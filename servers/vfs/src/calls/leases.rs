@@ -11,7 +11,8 @@ use crate::{
     processes::{Process, Processes},
 };
 use abi::{
-    Capability, Errno,
+    Capability, Errno, Part,
+    container::{pid_meant, pid_shown},
     vfs::{OWNER_GROUP, OWNER_PROCESS, OWNER_THREAD},
 };
 use sys::time;
@@ -38,13 +39,13 @@ pub(super) fn control(call: &Call, file: &OpenFile, command: u32) -> Result<u64,
     file.usable()?;
     match command {
         fcntl::SETOWN => set_signed_owner(call, file, argument as i32),
-        fcntl::GETOWN => Ok(signed_owner(call.processes(), file) as u64),
+        fcntl::GETOWN => Ok(signed_owner(call, file) as u64),
         fcntl::SETOWN_EX => {
             let [owner] = user::fetch_words::<1>(process.caller.endpoint, argument)?;
             set_owner(call, file, owner & 0xffff_ffff, (owner >> 32) as i32)
         }
         fcntl::GETOWN_EX => {
-            let (kind, id) = owner_of(call.processes(), file);
+            let (kind, id) = owner_of(call, file);
             user::store(process.caller.endpoint, argument, &(kind | (id as u64) << 32).to_le_bytes())?;
             Ok(0)
         }
@@ -63,8 +64,8 @@ pub(super) fn set_signed_owner(call: &Call, file: &OpenFile, who: i32) -> Result
 }
 
 /// F_GETOWN: negative ids are groups.
-pub(super) fn signed_owner(processes: &Processes, file: &OpenFile) -> i64 {
-    let (kind, id) = owner_of(processes, file);
+pub(super) fn signed_owner(call: &Call, file: &OpenFile) -> i64 {
+    let (kind, id) = owner_of(call, file);
     if kind == OWNER_GROUP { -(id as i64) } else { id as i64 }
 }
 
@@ -74,6 +75,9 @@ fn set_owner(call: &Call, file: &OpenFile, kind: u64, id: i32) -> Result<u64, Er
         return Err(Errno::EINVAL);
     }
     let id = u32::try_from(id).map_err(|_| Errno::ESRCH)?;
+    // In a container of processes no number means one outside.
+    let container = call.process.caller.parts().of(Part::Processes);
+    let id = if id == 0 { 0 } else { pid_meant(container, id).ok_or(Errno::ESRCH)? };
     if id != 0 && !exists(call.processes(), kind, id) {
         return Err(Errno::ESRCH);
     }
@@ -91,10 +95,11 @@ pub(super) fn name_owner(process: &Process, owner: &FileOwner, kind: u64, id: u3
 }
 
 /// Kind and id of the owner; id 0: there is none, or it has ended.
-fn owner_of(processes: &Processes, file: &OpenFile) -> (u64, u32) {
+fn owner_of(call: &Call, file: &OpenFile) -> (u64, u32) {
     let Some(owner) = file.owner() else { return (OWNER_THREAD, 0) };
     let (kind, id) = (owner.record().kind as u64, owner.record().id);
-    (kind, if exists(processes, kind, id) { id } else { 0 })
+    let container = call.process.caller.parts().of(Part::Processes);
+    (kind, if exists(call.processes(), kind, id) { pid_shown(container, id) } else { 0 })
 }
 
 /// Whether a thread, process or group has this id. vfs knows neither the ids of threads nor zombies: every thread id counts as existing, and

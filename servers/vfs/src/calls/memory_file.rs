@@ -21,10 +21,15 @@ const NAME_BYTES: usize = 249;
 pub(super) const CALLS: &[Entry] =
     &[call(nr::MEMFD_CREATE, |c| task(create_memory_file(c.base(), c.process(), c.path(0)?, c.flags(1))))];
 
-/// memfd_create: returns the descriptor. `EINVAL`: unknown flags, or the name is too long; `ENOMEM`: no file system in memory is mounted.
+/// memfd_create: returns the descriptor. `EINVAL`: unknown flags, or the name is too long; `ENOMEM`: no file system in memory is mounted; `ENOSYS` in a
+/// container with limits, which would not pay for the memory.
 async fn create_memory_file(base: &Base, process: Rc<Process>, name: Vec<u8>, flags: u32) -> Result<u64, Errno> {
     if flags & !(CLOEXEC | ALLOW_SEALING) != 0 || name.len() > NAME_BYTES {
         return Err(Errno::EINVAL);
+    }
+    if process.caller.parts().limited().is_some() {
+        process.caller.refuse("memfd_create");
+        return Err(Errno::ENOSYS);
     }
     process.files().check_room(process.caller.descriptor_limit())?;
     let node = create_nameless(base.files(), &process).await?;

@@ -112,7 +112,7 @@ async fn mknod(files: &Files, process: Rc<Process>, side: Side, mode: u32, devic
     let is_whiteout = mode & S_IFMT == S_IFCHR && device == 0;
     let is_device = matches!(mode & S_IFMT, S_IFCHR | S_IFBLK) && !is_whiteout;
     if is_device && !process.caller.credentials().has(Capability::MakeNode) {
-        return Err(Errno::EPERM);
+        return Err(process.caller.refuse("mknod of a device"));
     }
     make_node(files, &process, &found, mode & (S_IFMT | 0o7777), device).await?;
     Ok(0)

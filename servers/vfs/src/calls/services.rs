@@ -7,7 +7,7 @@ use crate::{
     exec,
     keep::{
         ROOT, Text,
-        records::{GlobalRecord, IdMaps, NOWHERE, NodeRecord, ThreadRecord},
+        records::{GlobalRecord, IdMaps, LimitRecord, NOWHERE, NodeRecord, ThreadRecord},
     },
     mounts::{
         self,
@@ -16,6 +16,7 @@ use crate::{
     processes::{Place, Process, Processes, descriptors::Descriptors, directories::Directories, file_table::FileTable},
     state::Vfs,
 };
+use abi::container::{CONTAINERS, account};
 use abi::{CapabilitySet, Endpoint, Errno, Message, Part, Parts, endpoint::slot, limits, vfs, vfs::Request};
 use alloc::{rc::Rc, vec::Vec};
 use sys::copy;
@@ -43,6 +44,10 @@ pub fn service_request(vfs: &'static Vfs, message: &Message) -> Message {
             Err(error) => Err(error),
         },
         Request::Usage(_) => return shown::usage(base, message),
+        Request::ContainerFiles(request) if is_pm(message) => match container_files(base, request.container) {
+            Ok((files, pipes)) => return vfs::ContainerFiles::reply(message, 0, files, pipes),
+            Err(error) => Err(error),
+        },
         _ if !is_pm(message) => Err(Errno::EPERM),
         request => pm_request(vfs, message.source, request),
     };
@@ -76,6 +81,7 @@ fn pm_request(vfs: &'static Vfs, pm: Endpoint, request: Request) -> Result<u64, 
             let process = processes.get(request.process)?;
             set_ids(&process, pm, &request)?;
         }
+        Request::LimitContainer(request) => limit_container(base, &request)?,
         Request::SetParts(request) => set_parts(vfs, &request)?,
         Request::SetIdMap(request) => {
             let maps = IdMaps { users: request.users, groups: request.groups };
@@ -105,6 +111,28 @@ fn next_event(base: &Base, message: &Message) -> Message {
         base.store().set_global(&GlobalRecord { sync: 0, ..base.store().global() });
     }
     reply
+}
+
+/// The account of a container. `EINVAL`: there is none with this number.
+fn account_of(container: u64) -> Result<(u8, u32), Errno> {
+    let number = u8::try_from(container).map_err(|_| Errno::EINVAL)?;
+    let exists = (1..CONTAINERS).contains(&usize::from(number));
+    if exists { Ok((number, account(number))) } else { Err(Errno::EINVAL) }
+}
+
+/// Sets what a container may have, here and for successors.
+fn limit_container(base: &Base, request: &vfs::LimitContainer) -> Result<(), Errno> {
+    let (number, _) = account_of(request.container)?;
+    let limit = |value| u32::try_from(value).unwrap_or(u32::MAX);
+    let record = LimitRecord { files: limit(request.files), pipes: limit(request.pipes) };
+    base.apply_limits(number, &record)?;
+    base.store().set_limits(number, &record);
+    Ok(())
+}
+
+fn container_files(base: &Base, container: u64) -> Result<(u64, u64), Errno> {
+    let (_, account) = account_of(container)?;
+    Ok((base.store().files_of(account) as u64, base.pipes().held_by(account) as u64))
 }
 
 /// Adds the thread of a child. If it exists, pm repeats a request that a predecessor did not reply to.
@@ -157,7 +185,7 @@ fn first_process(base: &Base, request: &vfs::Fork) -> Result<Process, Errno> {
 
 fn child_process(base: &Base, parent: &Process, request: &vfs::Fork) -> Result<Process, Errno> {
     check_root(parent, request.parts)?;
-    let (files, user) = (parent.files(), parent.caller.user());
+    let (files, user) = (parent.files(), request.parts.account(parent.caller.record().ids[2]));
     let files = match request.flags & vfs::FORK_FILES {
         0 => FileTable::new(base.closing(), user, files.descriptors().copy()?)?,
         _ => files,
@@ -166,9 +194,12 @@ fn child_process(base: &Base, parent: &Process, request: &vfs::Fork) -> Result<P
         Some(shared) if request.flags & vfs::FORK_FS == 0 => Some(shared.copy(user)?),
         shared => shared,
     };
-    let copies = new_namespace(base, parent, request.parts)?;
-    if let (Some(copies), Some(directories)) = (&copies, &directories) {
-        enter_copy(directories, copies)?;
+    match (new_namespace(base, parent, request.parts)?, &directories) {
+        (Some(copies), Some(directories)) => enter_copy(directories, &copies)?,
+        (None, Some(directories)) if u16::from(request.parts.of(Part::Mounts)) != parent.caller.mounts() => {
+            enter_root(base, directories, request.parts)?;
+        }
+        _ => {}
     }
     let has_same_users = parent.caller.parts().of(Part::Users) == request.parts.of(Part::Users);
     let id_maps = if has_same_users { parent.caller.record().id_maps } else { IdMaps::NONE };
@@ -214,6 +245,14 @@ fn enter_copy(directories: &Directories, copies: &[Copied]) -> Result<(), Errno>
     directories.set_working(tree::place_in_copy(copies, &working))
 }
 
+/// Goes to the root of the mounts of a container that has some.
+fn enter_root(base: &Base, directories: &Directories, parts: Parts) -> Result<(), Errno> {
+    let namespace = parts.of(Part::Mounts).into();
+    let root = Place { node: base.files().mounts.root(namespace)?, path: Rc::from(&b"/"[..]) };
+    directories.set_root(root.clone())?;
+    directories.set_working(root)
+}
+
 /// A thread goes into other containers. Done again, it finds itself there.
 fn set_parts(vfs: &Vfs, request: &vfs::SetParts) -> Result<(), Errno> {
     let (base, processes) = (vfs.base(), vfs.processes());
@@ -232,11 +271,7 @@ fn set_parts(vfs: &Vfs, request: &vfs::SetParts) -> Result<(), Errno> {
         let directories = process.directories()?;
         match new_namespace(base, &process, request.parts)? {
             Some(copies) => enter_copy(&directories, &copies)?,
-            None => {
-                let root = Place { node: base.files().mounts.root(namespace)?, path: Rc::from(&b"/"[..]) };
-                directories.set_root(root.clone())?;
-                directories.set_working(root)?;
-            }
+            None => enter_root(base, &directories, request.parts)?,
         }
     }
     process.caller.set_parts(request.parts);

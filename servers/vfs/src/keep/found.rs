@@ -35,6 +35,11 @@ impl Store {
         self.mounts.table.entries(&self.recover).filter_map(|(place, entry)| Some((place as u16, entry.record()?)))
     }
 
+    /// What containers may have, by number.
+    pub fn limits(&self) -> impl Iterator<Item = (u8, LimitRecord)> + '_ {
+        self.limits.entries(&self.recover).filter_map(|(place, entry)| Some((place as u8, entry.record()?)))
+    }
+
     /// What is behind loop devices.
     pub fn loops(&self) -> impl Iterator<Item = (usize, LoopRecord)> + '_ {
         self.loops.entries(&self.recover).filter_map(|(place, entry)| Some((place, entry.record()?)))

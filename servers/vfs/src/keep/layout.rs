@@ -11,7 +11,7 @@ use super::{
     records::*,
     text::Texts,
 };
-use abi::{endpoint::SLOTS, limits, vfs::INOTIFY_USER_INSTANCES};
+use abi::{container::CONTAINERS, endpoint::SLOTS, limits, vfs::INOTIFY_USER_INSTANCES};
 use alloc::{boxed::Box, vec::Vec};
 use core::cell::{Cell, RefCell};
 use recover::records::{Area, Cells, Found, Record, Recover, Table};
@@ -209,6 +209,7 @@ pub struct Store {
     /// Inotify instances, by user.
     pub(super) instances: Shares,
     pub(super) loops: Table<LoopRecord>,
+    pub(super) limits: Table<LimitRecord>,
     pub(super) peers: Table<PeerRecord>,
     pub(super) global: Table<GlobalRecord>,
     pub(super) texts: Texts,
@@ -219,6 +220,8 @@ pub struct Store {
     pub(super) last_calls: Box<[LastCall]>,
     /// Results are to be noted although no record has changed.
     pub(super) moved: Cell<bool>,
+    /// When a refusal was logged last, monotonic.
+    pub(super) logged_ns: Cell<u64>,
 }
 
 impl Store {
@@ -259,12 +262,14 @@ impl Store {
             file_events: Places::lay_out_shared(&recover, FILE_EVENTS, FILE_EVENTS),
             instances: quota(INSTANCES),
             loops: Table::lay_out(&recover, limits::LOOP_DEVICES),
+            limits: Table::lay_out(&recover, CONTAINERS),
             peers: Table::lay_out(&recover, PEERS),
             global: Table::lay_out(&recover, 1),
             texts: Texts::lay_out(&recover, 2 * sizes.files),
             sizes,
             table_sizes: quota(sizes.descriptors),
             moved: Cell::new(false),
+            logged_ns: Cell::new(0),
             last_calls: core::iter::repeat_with(LastCall::none).take(SLOTS).collect(),
             recover,
         };

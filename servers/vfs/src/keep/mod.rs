@@ -27,12 +27,15 @@ use layout::{PEERS, Places};
 pub use pool::ROOT;
 use pool::SHARE;
 use records::{
-    BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, ListRecord, LockRecord, LoopRecord,
-    MountRecord, NO_PLACE, Note, PeerRecord, TableRecord,
+    BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, LimitRecord, ListRecord, LockRecord,
+    LoopRecord, MountRecord, NO_PLACE, Note, PeerRecord, TableRecord,
 };
 use recover::records::{Record, Recover, Table, VALUE_BITS};
 use server::quota::Share;
 pub use text::Text;
+
+/// Distance of two lines of the log about refusals.
+const LOG_NS: u64 = 1_000_000_000;
 
 /// The last call of a thread, by its number (`abi::message::REPEATED`); 0: none.
 #[derive(Debug)]
@@ -401,6 +404,31 @@ impl Store {
                 None => return self.peers.set(&self.recover, place, record),
             }
         }
+    }
+
+    /// Whether a refusal may be logged now: one at a time.
+    pub fn may_log(&self) -> bool {
+        let now_ns = sys::time::now_ns();
+        let may = self.logged_ns.get() == 0 || now_ns.saturating_sub(self.logged_ns.get()) >= LOG_NS;
+        if may {
+            self.logged_ns.set(now_ns);
+        }
+        may
+    }
+
+    /// Preserves what a container with limits may have.
+    pub fn set_limits(&self, container: u8, record: &LimitRecord) {
+        self.limits.set(&self.recover, container.into(), record);
+    }
+
+    /// Returns how many open files an account has.
+    pub fn files_of(&self, account: u32) -> usize {
+        self.files.pool.held_by(account)
+    }
+
+    /// Sets how many open files an account may have. `ENOMEM`.
+    pub fn limit_files(&self, account: u32, limit: Option<usize>) -> Result<(), Errno> {
+        self.files.pool.set_limit(account, limit).map_err(|_| Errno::ENOMEM)
     }
 
     /// Returns the record of which one exists.

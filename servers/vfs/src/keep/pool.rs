@@ -119,6 +119,16 @@ impl Pool {
         result.is_ok()
     }
 
+    /// Sets what an account gets, if users share the table. `None`: as much as every user.
+    pub fn set_limit(&self, account: u32, limit: Option<usize>) -> Result<(), Refusal> {
+        self.state.borrow_mut().quota.as_mut().map_or(Ok(()), |quota| quota.set_limit(account, limit))
+    }
+
+    /// Returns how many places an account has, if users share the table.
+    pub fn held_by(&self, account: u32) -> usize {
+        self.state.borrow().quota.as_ref().map_or(0, |quota| quota.held_by(account))
+    }
+
     /// After a restart: this place is in use by a user, if there is such a place.
     #[expect(clippy::disallowed_methods, reason = "a predecessor had the memory")]
     pub fn claim(&self, place: usize, user: u32) {

@@ -698,6 +698,34 @@ impl Record for LoopRecord {
     }
 }
 
+/// What a container with limits may have; its place is its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitRecord {
+    /// Open files.
+    pub files: u32,
+    /// Pipes.
+    pub pipes: u32,
+}
+
+impl LimitRecord {
+    /// A limit as quotas have it; `None`: that of a user.
+    pub fn limit(value: u32) -> Option<usize> {
+        (value != u32::MAX).then_some(value as usize)
+    }
+}
+
+impl Record for LimitRecord {
+    const WORDS: usize = 1;
+
+    fn store(&self, words: &mut [u64]) {
+        words[0] = halves(self.files, self.pipes);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        LimitRecord { files: words[0] as u32, pipes: (words[0] >> 32) as u32 }
+    }
+}
+
 /// A service that vfs asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]

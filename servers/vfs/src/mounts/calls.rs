@@ -204,8 +204,12 @@ async fn mount_new(base: &Base, process: &Process, found: Found, arguments: Argu
             // Nodes that somebody makes in it must mean nothing.
             "tmpfs" | "proc" | "sysfs" => flags |= MS_NODEV,
             "devpts" => {}
-            _ => return Err(Errno::EPERM),
+            _ => return Err(process.caller.refuse("mount of a disk or devices")),
         }
+    }
+    if served.kind == "tmpfs" && process.caller.parts().limited().is_some() {
+        // Its memory is tmpfs's, which the container would not pay for.
+        return Err(process.caller.refuse("mount of tmpfs"));
     }
     let target = tree::path_in_mount(node.mount(), &found.canonical)?;
     if needs_no_device(served.kind) {

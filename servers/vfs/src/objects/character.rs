@@ -31,6 +31,8 @@ use sys::{
 /// ioctls of terminals that have the number of a group or session.
 const TIOCGPGRP: u32 = 0x540f;
 const TIOCSPGRP: u32 = 0x5410;
+/// Types a byte.
+const TIOCSTI: u32 = 0x5412;
 const TIOCGSID: u32 = 0x5429;
 
 /// At most so many bytes a request, so that other requests get in between.
@@ -321,6 +323,10 @@ async fn control(
     argument: u64,
 ) -> Result<u64, Errno> {
     let (service, minor) = device;
+    if request == TIOCSTI && caller.parts().limited().is_some() {
+        // What it types is read by whoever reads the terminal next, perhaps a shell outside.
+        return Err(caller.refuse("TIOCSTI"));
+    }
     if matches!(request, TIOCGPGRP | TIOCSPGRP | TIOCGSID) && caller.parts().of(Part::Processes) != 0 {
         return control_group(base, caller, device, request, argument).await;
     }

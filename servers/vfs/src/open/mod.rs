@@ -412,6 +412,7 @@ fn may_open(process: &Process, node: &NodeRef, flags: u32) -> Result<(), Errno> 
         return Err(Errno::EROFS);
     }
     if credentials.contained.is_some() && is_of_system(node, wanted) {
+        process.caller.refuse("open of a disk or setting");
         return Err(Errno::EACCES);
     }
     if flags & O_NOATIME != 0 {

@@ -63,6 +63,16 @@ impl Pipes {
         Ok(Rc::new(Pipe::new(record, Ring::new(capacity), Charge { place, pages })))
     }
 
+    /// Sets how many pipes an account may have; `None`: as many as a user. `ENOMEM`.
+    pub fn set_limit(&self, account: u32, limit: Option<usize>) -> Result<(), Errno> {
+        self.places.set_limit(account, limit).map_err(|_| Errno::ENOMEM)
+    }
+
+    /// Returns how many pipes an account has.
+    pub fn held_by(&self, account: u32) -> usize {
+        self.places.held_by(account)
+    }
+
     /// Two pipes, or none. `ENFILE`.
     pub fn make_two(&self, user: u32) -> Result<[Rc<Pipe>; 2], Errno> {
         let first = self.make(user)?;

@@ -194,6 +194,9 @@ impl Restoration {
                 self.lost += 1;
             }
         }
+        for (container, limits) in store.limits() {
+            self.lost += usize::from(self.vfs.base().apply_limits(container, &limits).is_err());
+        }
         self.restore_mounts();
         self.lost += self.vfs.base().loops().restore(&store, |record| self.node(record));
         self.restore_queues();

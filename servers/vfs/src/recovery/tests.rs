@@ -462,7 +462,7 @@ fn seen_of_socket(vfs: &Vfs, socket: &Rc<Socket>) -> String {
     }
     text += &format!(" {}", socket.is_connected());
     text += &format!(" {:?}", socket.incoming().map(|pipe| (pipe.bytes(), pipe.message_bytes(vfs.base(), true))));
-    let found = vfs.sockets().get(&Key::named(socket.name().name()));
+    let found = vfs.sockets().get(&Key::named(0, socket.name().name()));
     text + &format!(" {}", found.is_some_and(|found| Rc::ptr_eq(&found, socket)))
 }
 

@@ -30,7 +30,7 @@ use crate::{
     memory::address::Address,
     pipes::{Pipe, pool::Pipes},
 };
-use abi::Errno;
+use abi::{Errno, container::container_of};
 use alloc::rc::Rc;
 use connection::{Connection, POLLRDHUP};
 use core::cell::{OnceCell, RefCell};
@@ -286,7 +286,7 @@ impl Socket {
     }
 
     fn key(&self, name: &[u8], node: Option<&NodeRef>) -> Key {
-        node.map_or_else(|| Key::named(name), Key::of)
+        node.map_or_else(|| Key::named(container_of(self.record().user), name), Key::of)
     }
 
     /// Lets it listen, or changes how many connections may wait. `EINVAL`: it has no name, or is connected.

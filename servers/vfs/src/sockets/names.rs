@@ -14,8 +14,8 @@ const DIGITS: u32 = 5;
 /// What a socket is found by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
-    /// An abstract name.
-    Abstract(Rc<[u8]>),
+    /// An abstract name, and the container with limits that it is of; 0: of the system.
+    Abstract(u8, Rc<[u8]>),
     /// A special file: its mount, and its number there.
     File(u16, u64),
 }
@@ -27,9 +27,9 @@ impl Key {
         Key::File(record.mount, record.node)
     }
 
-    /// That of an abstract name, which is short.
-    pub fn named(name: &[u8]) -> Key {
-        Key::Abstract(name.into())
+    /// That of an abstract name, which is short, of a container with limits or the system.
+    pub fn named(container: u8, name: &[u8]) -> Key {
+        Key::Abstract(container, name.into())
     }
 }
 
@@ -46,13 +46,13 @@ impl Names {
         self.sockets.borrow().get(key).and_then(Weak::upgrade)
     }
 
-    /// An abstract name that no socket has: NUL and five digits.
-    pub fn free_name(&self) -> [u8; 1 + DIGITS as usize] {
+    /// An abstract name that no socket of a container has: NUL and five digits.
+    pub fn free_name(&self, container: u8) -> [u8; 1 + DIGITS as usize] {
         loop {
             let number = self.next.replace(self.next.get().wrapping_add(1));
             let digit = |at: u32| b"0123456789abcdef"[(number >> (4 * (DIGITS - at)) & 0xf) as usize];
             let name = core::array::from_fn(|at| if at == 0 { 0 } else { digit(at as u32) });
-            if self.get(&Key::named(&name)).is_none() {
+            if self.get(&Key::named(container, &name)).is_none() {
                 return name;
             }
         }

@@ -10,6 +10,7 @@ mod attributes;
 mod binds;
 mod capabilities;
 mod contained;
+mod container_limits;
 mod control;
 mod data;
 mod descriptors;

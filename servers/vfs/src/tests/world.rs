@@ -202,7 +202,8 @@ impl World {
         self.ask_as_pm(request).result()
     }
 
-    fn ask_as_pm(&self, request: Message) -> Message {
+    /// A request of pm, and the whole reply.
+    pub fn ask_as_pm(&self, request: Message) -> Message {
         self.machine.run();
         while self.machine.received(PM).is_some() {}
         let mut reply = self.machine.ask(PM, Endpoint::VFS, &request).expect("vfs answers pm at once");
@@ -260,11 +261,16 @@ impl World {
 
     /// A child of a program; `flags` of `vfs::Fork`.
     pub fn fork(&self, parent: Endpoint, flags: u64) -> Endpoint {
+        self.fork_into(parent, flags, abi::Parts::SYSTEM)
+    }
+
+    /// A child of a program, in these containers.
+    pub fn fork_into(&self, parent: Endpoint, flags: u64, parts: abi::Parts) -> Endpoint {
         let slot = self.programs.get();
         self.programs.set(slot + 1);
         let child = Endpoint::new(slot, 1);
         self.machine.add_program(child, MEMORY);
-        let fork = vfs::Fork { parent, child, identity: slot as u64, flags, parts: abi::Parts::SYSTEM };
+        let fork = vfs::Fork { parent, child, identity: slot as u64, flags, parts };
         assert_eq!(self.call_as_pm(fork.message()), Ok(0));
         child
     }

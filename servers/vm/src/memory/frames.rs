@@ -7,9 +7,14 @@
 //! What vm needs for itself (its heap, page tables, zeros) is marked so: after a death of vm all other users are recounted
 //! (`recover`).
 //!
+//! A frame that a container pays for is marked, and its payer noted, until its last user releases it: what is copied on write or shared by processes of
+//! a container counts once.
+//!
 //! Invariants: a frame is free exactly when its bit is set; then it has no users. Neighbours: `memory`, which decides who
 //! may still take a frame when few are left.
 
+use abi::Errno;
+use abi::container::CONTAINERS;
 use abi::layout::{PAGE_BYTES, SPACES};
 use alloc::{vec, vec::Vec};
 
@@ -46,12 +51,54 @@ impl Run {
 }
 
 /// Users of a frame that is vm's own.
-pub const OWN: u16 = u16::MAX;
+pub const OWN: u16 = PAID - 1;
+/// Added to the users of a frame that a container pays for.
+const PAID: u16 = 1 << 15;
+
+/// The last user of a frame that a container pays for.
+const LAST_PAID: u16 = PAID | 1;
 
 const WORD: usize = u64::BITS as usize;
 
 // Every space may be a user, and vm itself.
-const _: () = assert!(SPACES < u16::MAX as usize);
+const _: () = assert!(SPACES < OWN as usize);
+
+/// Who pays for frames: a container with limits, or nobody in particular.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Payer(u8);
+
+impl Payer {
+    /// Services, and programs in no container with limits.
+    pub const NOBODY: Payer = Payer(0);
+
+    /// A container. `EINVAL`: there is none with this number.
+    pub fn container(number: u64) -> Result<Payer, Errno> {
+        if (1..CONTAINERS as u64).contains(&number) { Ok(Payer(number as u8)) } else { Err(Errno::EINVAL) }
+    }
+
+    /// As a number of a byte.
+    pub const fn to_bits(self) -> usize {
+        self.0 as usize
+    }
+
+    /// From [`Payer::to_bits`].
+    pub const fn from_bits(bits: usize) -> Payer {
+        Payer(bits as u8)
+    }
+
+    fn get(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// What a container pays for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    frames: u64,
+    /// Page tables of its spaces: the kernel's pool has given and takes their frames.
+    tables: u64,
+    limit: u64,
+}
 
 /// All frames that vm has.
 #[derive(Debug)]
@@ -59,6 +106,9 @@ pub struct Frames {
     free_bits: Vec<u64>,
     summary: Vec<u64>,
     users: Vec<u16>,
+    /// Who pays for each frame that is marked `PAID`.
+    payers: Vec<Payer>,
+    accounts: [Account; CONTAINERS],
     /// Words of `summary` below this one are zero.
     first_summary: usize,
     free: usize,
@@ -75,6 +125,8 @@ impl Frames {
             free_bits: vec![0; words],
             summary: vec![0; summary],
             users: vec![0; words * WORD],
+            payers: vec![Payer::NOBODY; words * WORD],
+            accounts: [Account::default(); CONTAINERS],
             first_summary: summary,
             free: 0,
             total: 0,
@@ -83,7 +135,7 @@ impl Frames {
 
     /// Bytes of heap that `new(limit)` takes.
     pub const fn heap_bytes(limit: usize) -> usize {
-        limit * 2 + limit / 8 + limit / 512 + 4096
+        limit * 3 + limit / 8 + limit / 512 + 4096
     }
 
     /// Adds a free frame. Frames beyond the limit and known ones are left out.
@@ -112,7 +164,59 @@ impl Frames {
 
     /// How many users a frame has.
     pub fn users(&self, frame: Frame) -> u16 {
-        self.users.get(frame.0 as usize).copied().unwrap_or(0)
+        self.users.get(frame.0 as usize).map_or(0, |users| users & !PAID)
+    }
+
+    /// Sets how many frames a container may pay for. What it has already stays.
+    pub fn set_limit(&mut self, payer: Payer, limit: u64) {
+        self.accounts[payer.get()].limit = limit;
+    }
+
+    /// Returns how many frames a container pays for, page tables included.
+    pub fn paid_by(&self, payer: Payer) -> u64 {
+        let account = &self.accounts[payer.get()];
+        account.frames + account.tables
+    }
+
+    /// Returns how many frames a payer may still get.
+    pub fn left_for(&self, payer: Payer) -> u64 {
+        if payer == Payer::NOBODY {
+            return u64::MAX;
+        }
+        self.accounts[payer.get()].limit.saturating_sub(self.paid_by(payer))
+    }
+
+    /// Returns who pays for a frame.
+    #[cfg(test)]
+    pub fn payer_of(&self, frame: Frame) -> Payer {
+        let index = frame.0 as usize;
+        if self.users[index] & PAID != 0 { self.payers[index] } else { Payer::NOBODY }
+    }
+
+    /// Frames that have just been taken are paid for by somebody.
+    pub fn charge(&mut self, run: Run, payer: Payer) {
+        if payer != Payer::NOBODY {
+            self.accounts[payer.get()].frames += run.frames;
+            for index in run.iter().map(|frame| frame.0 as usize) {
+                self.users[index] |= PAID;
+                self.payers[index] = payer;
+            }
+        }
+    }
+
+    /// Page tables of a payer's spaces have taken frames.
+    pub fn charge_tables(&mut self, frames: u64, payer: Payer) {
+        if payer != Payer::NOBODY {
+            self.accounts[payer.get()].tables += frames;
+        }
+    }
+
+    /// Page tables of a payer's spaces are gone, or another one's.
+    pub fn refund_tables(&mut self, frames: u64, payer: Payer) {
+        if payer != Payer::NOBODY {
+            let account = &mut self.accounts[payer.get()];
+            account.tables = account.tables.saturating_sub(frames);
+        }
     }
 
     /// Takes a free frame, for one user.
@@ -158,8 +262,15 @@ impl Frames {
         match self.users[index] {
             0 => debug_assert!(false, "frame {index} is released but free"),
             1 => self.make_free(index),
+            LAST_PAID => self.refund(index),
             _ => self.users[index] -= 1,
         }
+    }
+
+    #[cold]
+    fn refund(&mut self, index: usize) {
+        self.accounts[self.payers[index].get()].frames -= 1;
+        self.make_free(index);
     }
 
     /// Frames in use become vm's own.
@@ -172,15 +283,23 @@ impl Frames {
         run.iter().for_each(|frame| self.make_free(frame.0 as usize));
     }
 
-    /// Frees everything but vm's own frames: the other users claim theirs again.
+    /// Frees everything but vm's own frames: the other users claim theirs again, until `end_recount`.
     pub fn begin_recount(&mut self) {
+        self.accounts.iter_mut().for_each(|account| (account.frames, account.tables) = (0, 0));
         self.free = 0;
         self.free_bits.iter().for_each(|word| self.free += word.count_ones() as usize);
         for index in 0..self.users.len() {
             if !matches!(self.users[index], 0 | OWN) {
+                let paid = self.users[index] & PAID;
                 self.make_free(index);
+                self.users[index] = paid;
             }
         }
+    }
+
+    /// Nobody pays for what nobody has claimed.
+    pub fn end_recount(&mut self) {
+        self.users.iter_mut().filter(|users| **users == PAID).for_each(|users| *users = 0);
     }
 
     /// One more user of a frame. False: it is nobody's to use.
@@ -188,10 +307,20 @@ impl Frames {
         match self.users(frame) {
             0 if !self.is_free(frame) => return false,
             OWN => return false,
-            0 => self.make_used(frame.0 as usize),
+            0 => self.claim_first(frame.0 as usize),
             _ => self.share(frame),
         }
         true
+    }
+
+    /// The first user of a frame, which is paid for by whom it was before.
+    fn claim_first(&mut self, index: usize) {
+        let paid = self.users[index];
+        self.make_used(index);
+        if paid != 0 {
+            self.users[index] |= paid;
+            self.accounts[self.payers[index].get()].frames += 1;
+        }
     }
 
     fn is_free(&self, frame: Frame) -> bool {
@@ -259,6 +388,50 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_is_paid_for_once_until_its_last_user_releases_it() {
+        let mut frames = frames(0..100);
+        let [first, second] = [3, 4].map(|number| Payer::container(number).unwrap());
+        frames.set_limit(first, 10);
+        let run = frames.take_some(4).unwrap();
+        frames.charge(run, first);
+        frames.charge_tables(5, first);
+        assert_eq!((frames.paid_by(first), frames.left_for(first), frames.paid_by(second)), (9, 1, 0));
+        frames.share(run.first);
+        assert_eq!((frames.users(run.first), frames.paid_by(first)), (2, 9));
+        frames.release(run.first);
+        assert_eq!((frames.users(run.first), frames.paid_by(first)), (1, 9));
+        run.iter().for_each(|frame| frames.release(frame));
+        frames.refund_tables(5, first);
+        assert_eq!((frames.paid_by(first), frames.free()), (0, 100));
+        assert_eq!(frames.take(), Some(run.first), "the next one pays for itself");
+        frames.release(run.first);
+        assert_eq!((frames.left_for(Payer::NOBODY), frames.paid_by(first)), (u64::MAX, 0));
+        assert!([0, CONTAINERS as u64, u64::MAX].iter().all(|number| Payer::container(*number).is_err()));
+    }
+
+    #[test]
+    fn a_recount_finds_who_pays_for_what_is_claimed_and_forgets_the_rest() {
+        let mut frames = frames(0..10);
+        let payer = Payer::container(62).unwrap();
+        let run = frames.take_some(3).unwrap();
+        frames.charge(run, payer);
+        let [other, own] = [(); 2].map(|()| frames.take().unwrap());
+        frames.keep(Run { first: own, frames: 1 });
+        frames.begin_recount();
+        assert!(frames.claim(run.first) && frames.claim(run.first) && frames.claim(other) && !frames.claim(own));
+        frames.end_recount();
+        assert_eq!((frames.paid_by(payer), frames.users(run.first), frames.free()), (1, 2, 7));
+        assert!(!frames.manages(Frame(500)) && frames.manages(run.first.plus(1)));
+        frames.release(run.first);
+        frames.release(run.first);
+        frames.release(other);
+        assert_eq!((frames.paid_by(payer), frames.free()), (0, 9));
+        let again: Vec<Frame> = core::iter::from_fn(|| frames.take()).collect();
+        again.iter().for_each(|frame| frames.release(*frame));
+        assert_eq!((again.len(), frames.paid_by(payer)), (9, 0));
+    }
+
+    #[test]
     fn runs_end_at_used_frames() {
         let mut frames = frames(0..200);
         let all: Vec<Frame> = core::iter::from_fn(|| frames.take()).collect();
@@ -276,7 +449,7 @@ mod tests {
     fn the_table_needs_no_more_heap_than_foretold() {
         for limit in [1, 1000, 65_536, 1 << 24] {
             let frames = Frames::new(limit);
-            let bytes = frames.users.len() * 2 + (frames.free_bits.len() + frames.summary.len()) * 8;
+            let bytes = frames.users.len() * 3 + (frames.free_bits.len() + frames.summary.len()) * 8;
             assert!(bytes <= Frames::heap_bytes(limit), "{limit} frames need {bytes} bytes");
         }
     }

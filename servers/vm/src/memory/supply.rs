@@ -3,7 +3,7 @@
 //! The last frames are reserved for the services on which all others depend. A program meets `ENOMEM` first (the larger it is, the
 //! earlier, so that a hog and not its neighbour dies), then services, and what remains is for page tables.
 
-use crate::memory::frames::{Frame, Frames, OWN, Run};
+use crate::memory::frames::{Frame, Frames, OWN, Payer, Run};
 use crate::memory::kernel::{Kernel, PageBytes, Source};
 use crate::memory::object::Objects;
 use abi::{
@@ -13,19 +13,45 @@ use abi::{
 use alloc::vec::Vec;
 use sys::space::Space;
 
-/// How many free frames somebody must leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Floor(pub usize);
+/// How many free frames somebody must leave, in the low half, and who pays for what he takes, above: so a payer is noticed by the comparison that
+/// finds memory short, and nobody else pays for the question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Floor(usize);
 
 impl Floor {
     /// For page tables.
-    pub const OWN: Floor = Floor(0);
+    pub const OWN: Floor = Floor::of(0);
     /// For services.
-    pub const SERVICE: Floor = Floor(64);
+    pub const SERVICE: Floor = Floor::of(64);
     /// For programs of ordinary size.
-    pub const PROGRAM: Floor = Floor(abi::limits::FREE_FRAMES);
+    pub const PROGRAM: Floor = Floor::of(abi::limits::FREE_FRAMES);
+
+    /// So many frames, and nobody pays.
+    pub const fn of(frames: usize) -> Floor {
+        Floor(frames)
+    }
+
+    /// The same with so many frames more.
+    pub const fn raised_by(self, frames: usize) -> Floor {
+        Floor(self.0 + frames)
+    }
+
+    /// The same for somebody who pays.
+    pub const fn paid_by(self, payer: Payer) -> Floor {
+        Floor(self.frames() | payer.to_bits() << PAYER_SHIFT)
+    }
+
+    const fn frames(self) -> usize {
+        self.0 & ((1 << PAYER_SHIFT) - 1)
+    }
+
+    pub const fn payer(self) -> Payer {
+        Payer::from_bits(self.0 >> PAYER_SHIFT)
+    }
 }
 
+/// Where the payer begins in a [`Floor`].
+const PAYER_SHIFT: u32 = 32;
 /// Frames given to the pool of page tables at a time, when so many neighbours are free.
 const DONATION: u64 = 16;
 /// One page never needs more tables than this.
@@ -85,18 +111,38 @@ impl<K: Kernel> Memory<K> {
 
     /// Allocates a frame, leaving at least `floor` free ones. It is not zeroed.
     pub fn take(&mut self, floor: Floor) -> Result<Frame, Errno> {
-        self.make_room(1, floor)?;
+        permit()?;
+        if self.frames.free() <= floor.0 {
+            return self.take_slowly(1, floor).map(|run| run.first);
+        }
         self.frames.take().ok_or(Errno::ENOMEM)
     }
 
     /// Takes a frame and its free followers, at most `most`.
     pub fn take_some(&mut self, most: u64, floor: Floor) -> Result<Run, Errno> {
-        self.make_room(1, floor)?;
+        permit()?;
+        if self.frames.free() <= floor.0 {
+            return self.take_slowly(most, floor);
+        }
         let most = most.min((self.frames.free() - floor.0) as u64);
         self.frames.take_some(most).ok_or(Errno::ENOMEM)
     }
 
-    /// Takes exactly `frames` neighbours.
+    /// Takes frames when memory is short, or for somebody who pays. `ENOMEM`: who pays has as much as it may, too.
+    #[cold]
+    fn take_slowly(&mut self, most: u64, floor: Floor) -> Result<Run, Errno> {
+        let most = most.min(self.frames.left_for(floor.payer()));
+        if most == 0 {
+            return Err(Errno::ENOMEM);
+        }
+        self.drop_images(1, floor.frames())?;
+        let most = most.min((self.frames.free() - floor.frames()) as u64);
+        let run = self.frames.take_some(most).ok_or(Errno::ENOMEM)?;
+        self.frames.charge(run, floor.payer());
+        Ok(run)
+    }
+
+    /// Takes exactly `frames` neighbours, for a service.
     pub fn take_run(&mut self, frames: u64, floor: Floor) -> Result<Run, Errno> {
         self.make_room(usize::try_from(frames).map_err(|_| Errno::ENOMEM)?, floor)?;
         loop {
@@ -133,7 +179,11 @@ impl<K: Kernel> Memory<K> {
     /// Drops images until `wanted` frames can be taken. `ENOMEM`: even so too few are free.
     fn make_room(&mut self, wanted: usize, floor: Floor) -> Result<(), Errno> {
         permit()?;
-        let needed = wanted.saturating_add(floor.0);
+        self.drop_images(wanted, floor.frames())
+    }
+
+    fn drop_images(&mut self, wanted: usize, floor: usize) -> Result<(), Errno> {
+        let needed = wanted.saturating_add(floor);
         while self.frames.free() < needed {
             self.drop_image()?;
         }
@@ -259,25 +309,45 @@ impl<K: Kernel> Memory<K> {
         let mut done = 0;
         let mut donated = 0;
         let mut donated_in_vain = 0;
-        loop {
-            let more = step(&mut self.kernel, done)?;
-            done += more;
-            if done >= pages {
-                return Ok(donated);
+        let error = loop {
+            match step(&mut self.kernel, done) {
+                Ok(more) => {
+                    done += more;
+                    if done >= pages {
+                        return Ok(donated);
+                    }
+                    donated_in_vain = if more == 0 { donated_in_vain + 1 } else { 0 };
+                }
+                Err(error) => break error,
             }
-            donated_in_vain = if more == 0 { donated_in_vain + 1 } else { 0 };
             if donated_in_vain > TABLES_PER_PAGE {
-                return Err(Errno::ENOMEM);
+                break Errno::ENOMEM;
             }
-            donated += self.donate(floor(self))?;
+            match self.donate(floor(self)) {
+                Ok(more) => donated += more,
+                Err(error) => break error,
+            }
+        };
+        if donated > 0 {
+            // They are the kernel's, for whoever needs tables next.
+            let payer = floor(self).payer();
+            self.frames.refund_tables(donated, payer);
         }
+        Err(error)
     }
 
+    /// Gives the kernel frames for page tables, for which the space pays.
     fn donate(&mut self, floor: Floor) -> Result<u64, Errno> {
-        let run = self.take_some(DONATION, floor)?;
+        let payer = floor.payer();
+        let most = DONATION.min(self.frames.left_for(payer));
+        if most == 0 {
+            return Err(Errno::ENOMEM);
+        }
+        let run = self.take_some(most, Floor::of(floor.frames()))?;
         self.frames.keep(run);
         self.kernel.donate(run).inspect_err(|_| self.frames.unkeep(run))?;
         self.own_frames += run.frames;
+        self.frames.charge_tables(run.frames, payer);
         Ok(run.frames)
     }
 

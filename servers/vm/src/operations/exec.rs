@@ -4,7 +4,7 @@
 //! part ends within a page and zeros follow, the page is made once for each image (`object::Loaded`) and shared by
 //! all processes that execute it, copied when written.
 
-use crate::memory::frames::Frame;
+use crate::memory::frames::{Frame, Payer};
 use crate::memory::kernel::Kernel;
 use crate::memory::object::{Content, Loaded, ObjectId};
 use crate::memory::{Floor, Memory};
@@ -42,10 +42,11 @@ pub fn exec<K: Kernel>(
     interpreter: Option<ObjectId>,
     stack_bytes: u64,
     seed: u64,
+    payer: Payer,
 ) -> Result<(AddressSpace, Started), Errno> {
     load(memory, image)?;
     interpreter.map_or(Ok(()), |interpreter| load(memory, interpreter))?;
-    let mut space = AddressSpace::new(memory)?;
+    let mut space = AddressSpace::new(memory)?.for_payer(payer);
     match build(&mut space, memory, image, interpreter, stack_bytes, &Placement::of(seed)) {
         Ok(started) => Ok((space, started)),
         Err(error) => {

@@ -15,7 +15,7 @@ impl AddressSpace {
     /// A copy of this space for one thread.
     pub fn fork<K: Kernel>(&self, memory: &mut Memory<K>) -> Result<AddressSpace, Errno> {
         memory.ensure_heap(self.heap_bytes())?;
-        let mut child = AddressSpace::new(memory)?;
+        let mut child = AddressSpace::new(memory)?.for_payer(self.payer());
         match self.copy_to(memory, &mut child) {
             Ok(()) => Ok(child),
             Err(error) => {

@@ -62,6 +62,8 @@ impl<K: Kernel> Server<K> {
         let reserved = objects.iter().flat_map(|object| object.unused_reserve());
         let all = owned.chain(in_objects).map(|(_, frame)| frame).chain(tails.flatten()).chain(reserved);
         let lost = all.chain(self.dma.frames()).filter(|&frame| !frames.claim(frame)).count();
+        frames.end_recount();
+        self.processes.spaces().for_each(|space| frames.charge_tables(space.table_frames, space.payer()));
         if lost > 0 {
             sys::log!("{lost} frames in use are not vm's to give");
         }

@@ -1,5 +1,6 @@
 //! The protocol of `abi::vm`: what pm, rs, vfs and drivers ask. Each request names who may make it; others get `EPERM`.
 
+use crate::memory::frames::Payer;
 use crate::memory::images;
 use crate::memory::images::Stretch;
 use crate::memory::kernel::{Kernel, Source};
@@ -93,6 +94,15 @@ impl<K: Kernel> Server<K> {
                 only(message, &[slot::PM])?;
                 let (faults, peak_bytes) = self.memory_use(ask.process)?;
                 Ok(vm::MemoryUse::reply(message, 0, faults, peak_bytes))
+            }
+            Request::SetContainer(set) => {
+                only(message, &[slot::PM])?;
+                self.set_container(&set).map(|()| message.reply(Ok(0)))
+            }
+            Request::ContainerMemory(ask) => {
+                only(message, &[slot::PM])?;
+                let pages = self.memory.frames.paid_by(Payer::container(ask.container)?);
+                Ok(vm::ContainerMemory::reply(message, 0, pages))
             }
             Request::SetLimits(limits) => {
                 only(message, &[slot::PM])?;
@@ -303,14 +313,15 @@ impl<K: Kernel> Server<K> {
         self.memory.ensure_heap(0)?;
         let image = ObjectId(request.image);
         // The first program has no memory yet.
-        let (limits, used) = match self.processes.space(request.process) {
+        let (limits, used, payer) = match self.processes.space(request.process) {
             // After vfork it is the parent's.
-            Ok(space) if space.users > 1 => (space.limits, MemoryUse::default()),
-            Ok(space) => (space.limits, MemoryUse { peak_pages: space.peak_pages(), ..space.used }),
-            Err(_) => (Limits::NONE, MemoryUse::default()),
+            Ok(space) if space.users > 1 => (space.limits, MemoryUse::default(), space.payer()),
+            Ok(space) => (space.limits, MemoryUse { peak_pages: space.peak_pages(), ..space.used }, space.payer()),
+            Err(_) => (Limits::NONE, MemoryUse::default(), Payer::NOBODY),
         };
+        let vm::Exec { stack_bytes, seed, .. } = *request;
         let (mut space, started) =
-            exec::exec(&mut self.memory, image, optional(request.interpreter), request.stack_bytes, request.seed)?;
+            exec::exec(&mut self.memory, image, optional(request.interpreter), stack_bytes, seed, payer)?;
         (space.limits, space.used) = (limits, used);
         self.processes.enter(&mut self.memory, request.process, space)?;
         Ok(vm::Exec::reply(
@@ -323,6 +334,13 @@ impl<K: Kernel> Server<K> {
             started.interpreter_base,
             started.stack_end,
         ))
+    }
+
+    fn set_container(&mut self, request: &vm::SetContainer) -> Result<(), Errno> {
+        let payer = Payer::container(request.container)?;
+        self.memory.frames.set_limit(payer, request.pages);
+        self.processes.space(request.process)?.set_payer(&mut self.memory, payer);
+        Ok(())
     }
 
     fn next_file_map(&mut self, message: &Message) -> Result<Message, Errno> {

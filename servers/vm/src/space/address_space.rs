@@ -4,7 +4,7 @@
 //! page is writable in the kernel only while this space is its one user.
 //! Neighbours: `fault` brings pages in, `fork`, `exec` and `spawn` make spaces, the Linux calls change regions.
 
-use crate::memory::frames::Run;
+use crate::memory::frames::{Payer, Run};
 use crate::memory::kernel::Kernel;
 use crate::memory::pages::{LEAF_HEAP_BYTES, Pages};
 use crate::memory::{Floor, Memory};
@@ -67,6 +67,8 @@ pub struct AddressSpace {
     pub has_locked: bool,
     /// Frames that page tables have taken for it.
     pub table_frames: u64,
+    /// How many frames it must leave to others while it is small, and who pays for its memory.
+    pub floor: Floor,
     /// The page a fault is expected at next, and how often that was right in a row.
     pub expected: (u64, u32),
     /// What it has used so far.
@@ -108,6 +110,7 @@ impl AddressSpace {
             locks_new: false,
             has_locked: false,
             table_frames: 0,
+            floor: Floor::PROGRAM,
             expected: (0, 0),
             used: MemoryUse::default(),
             process: 0,
@@ -119,6 +122,7 @@ impl AddressSpace {
     /// Gives everything back. No thread uses it any more.
     pub fn destroy<K: Kernel>(self, memory: &mut Memory<K>) -> Result<(), Errno> {
         let result = self.retire(memory);
+        memory.frames.refund_tables(self.table_frames, self.payer());
         let now_s = self.segment_time(memory, 0, USER_END);
         self.pages.owned().for_each(|(_, frame)| memory.frames.release(frame));
         for region in self.regions.iter() {
@@ -152,7 +156,24 @@ impl AddressSpace {
         }
         let total = memory.frames.total();
         let is_large = (self.pages.count() + self.table_frames) as usize > total / 8;
-        Floor(Floor::PROGRAM.0 + if is_large { total / 64 } else { 0 })
+        self.floor.raised_by(if is_large { total / 64 } else { 0 })
+    }
+
+    /// Who pays for its memory.
+    pub fn payer(&self) -> Payer {
+        self.floor.payer()
+    }
+
+    /// The same for somebody who pays, before anything is in it.
+    pub fn for_payer(self, payer: Payer) -> AddressSpace {
+        AddressSpace { floor: self.floor.paid_by(payer), ..self }
+    }
+
+    /// From now on somebody else pays for what it takes, and for its page tables.
+    pub fn set_payer<K>(&mut self, memory: &mut Memory<K>, payer: Payer) {
+        memory.frames.refund_tables(self.table_frames, self.payer());
+        memory.frames.charge_tables(self.table_frames, payer);
+        self.floor = self.floor.paid_by(payer);
     }
 
     /// Estimate of vm's heap that the bookkeeping of this space takes.

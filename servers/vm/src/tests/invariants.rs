@@ -1,12 +1,13 @@
 //! What must hold after every request: each frame counted right, and the kernel's tables within what vm knows.
 
-use crate::memory::frames::{Frame, OWN};
+use crate::memory::frames::{Frame, OWN, Payer};
 use crate::memory::object::ObjectId;
 use crate::memory::pages::Page;
 use crate::server::Server;
 use crate::simulation::{FIRST_FRAME, Simulation};
 use crate::space::AddressSpace;
 use crate::space::region::{Backing, Purpose};
+use abi::container::CONTAINERS;
 use abi::layout::{PAGE_BYTES, map};
 use std::collections::BTreeMap;
 
@@ -43,6 +44,18 @@ fn check_frames(server: &Server<Simulation>) {
     let all = (FIRST_FRAME..FIRST_FRAME + frames.total() as u32).map(Frame);
     let wrong = all.filter(|frame| frames.users(*frame) != users.get(frame).copied().unwrap_or(0)).count();
     assert_eq!(wrong, zeros, "frames are counted wrong");
+    check_payers(server, users.keys().copied());
+}
+
+/// What each container pays for is what is marked so, and the page tables of its spaces.
+fn check_payers(server: &Server<Simulation>, used: impl Iterator<Item = Frame> + Clone) {
+    let frames = &server.memory.frames;
+    for payer in (1..CONTAINERS as u64).map(|number| Payer::container(number).expect("is one")) {
+        let paid = used.clone().filter(|frame| frames.payer_of(*frame) == payer).count() as u64;
+        let spaces = server.processes.spaces().filter(|space| space.payer() == payer);
+        let tables = spaces.map(|space| space.table_frames).sum::<u64>();
+        assert_eq!(frames.paid_by(payer), paid + tables, "{payer:?}");
+    }
 }
 
 fn check_attaches(server: &Server<Simulation>) {

@@ -1,6 +1,7 @@
 //! vm as a whole, over a simulated kernel.
 
 mod calls;
+mod containers;
 mod deaths;
 mod exhaustion;
 mod files;

@@ -52,6 +52,20 @@ fn check_loaded(server: &mut Server<Simulation>, process: Endpoint, file: &[u8],
 }
 
 #[test]
+fn an_exec_takes_the_payer_along() {
+    let (mut server, p) = with_program(4000);
+    let request = vm::SetContainer { process: p, container: 4, pages: 1000 };
+    assert_eq!(server.ask(slot::PM, request.message()).result(), Ok(0));
+    let image = files::image(&mut server, 9, linker());
+    let (.., stack_end) = exec(&mut server, p, image, 0).expect("a real program");
+    server.store(p, stack_end - (1 << 16), 1).expect("the stack grows");
+    invariants::check(&server);
+    let payer = server.processes.space(p).expect("there").payer();
+    assert!(server.memory.frames.paid_by(payer) >= 3, "two pages of the stack at once, and one");
+    assert_eq!(server.ask(slot::PM, vm::ContainerMemory { container: 5 }.message()).words[1], 0);
+}
+
+#[test]
 fn real_programs_are_in_memory_as_in_their_files() {
     for file in real_programs() {
         let (mut server, p) = with_program(4000);

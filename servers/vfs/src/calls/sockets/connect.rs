@@ -21,7 +21,7 @@ use crate::{
         names::{Key, Names},
     },
 };
-use abi::Errno;
+use abi::{Errno, container::container_of};
 use alloc::rc::Rc;
 use sys::fallible::copied;
 
@@ -42,7 +42,7 @@ pub fn bind(
     }
     if address.is_empty() {
         if !socket.is_bound() {
-            socket.bind(names, &names.free_name(), None)?;
+            socket.bind(names, &names.free_name(container_of(process.caller.user())), None)?;
         }
         return done(Ok(0));
     }
@@ -93,7 +93,7 @@ pub async fn find(
     kind: Kind,
 ) -> Result<Rc<Socket>, Errno> {
     let key = match address.is_path() {
-        false => Key::named(address.name()),
+        false => Key::named(container_of(process.caller.user()), address.name()),
         true => {
             let found = walk::resolve(files, process, AT_FDCWD, copied(address.name())?, Last::Follow).await?;
             let node: &NodeRef = found.existing()?;
@@ -141,7 +141,7 @@ async fn connect_to(
     address: Address,
 ) -> Result<u64, Errno> {
     if socket.has_option(PASSCRED) && !socket.is_bound() {
-        socket.bind(names, &names.free_name(), None)?;
+        socket.bind(names, &names.free_name(container_of(process.caller.user())), None)?;
     }
     let deadline_ns = deadline(socket.record().send_ns);
     loop {
