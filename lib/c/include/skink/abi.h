@@ -4312,7 +4312,6 @@ struct skink_vm_image_resize_reply {
     uint64_t in_use;
 };
 
-<<<<<<< Updated upstream
 /* pm: returns how many page faults a process has had, over its execs, and the most memory that it had resident. */
 #define SKINK_VM_MEMORY_USE 0x1002au
 struct skink_vm_memory_use {
@@ -4321,10 +4320,11 @@ struct skink_vm_memory_use {
 struct skink_vm_memory_use_reply {
     uint64_t faults;
     uint64_t peak_bytes;
-=======
+};
+
 /* pm: what a process, its children and the programs that they execute take from now on is charged to a container, which may have so many
  * pages: anonymous and shared memory, and page tables. Beyond that it is ENOMEM, also of a fault. u64::MAX: no limit. */
-#define SKINK_VM_SET_CONTAINER 0x1002au
+#define SKINK_VM_SET_CONTAINER 0x1002bu
 struct skink_vm_set_container {
     uint64_t process;
     uint64_t container;
@@ -4332,13 +4332,12 @@ struct skink_vm_set_container {
 };
 
 /* pm: returns the pages that are charged to a container. */
-#define SKINK_VM_CONTAINER_MEMORY 0x1002bu
+#define SKINK_VM_CONTAINER_MEMORY 0x1002cu
 struct skink_vm_container_memory {
     uint64_t container;
 };
 struct skink_vm_container_memory_reply {
     uint64_t pages;
->>>>>>> Stashed changes
 };
 
 #endif
