@@ -6,6 +6,7 @@ use crate::system::{
     End, FileEvent, FileIds, FileLimits, Footprint, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName,
     Requester, SegmentUse, System, ThreadUse,
 };
+use abi::endpoint::{FIRST_CONTAINER, FIRST_SERVICE};
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Message, Parts, tty, vfs, vm};
 use core::fmt;
@@ -119,6 +120,11 @@ impl System for Native {
             }
             _ => ThreadUse::default(),
         }
+    }
+
+    fn services_ns(&mut self) -> u64 {
+        let services = (FIRST_SERVICE..FIRST_CONTAINER).filter_map(|slot| info::thread(slot).ok());
+        services.map(|service| service.run_ns).sum()
     }
 
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize {

@@ -221,6 +221,8 @@ pub trait System {
     fn thread_at(&mut self, slot: usize) -> Option<Endpoint>;
     /// What a thread has used.
     fn thread_use(&mut self, thread: Endpoint) -> ThreadUse;
+    /// How long the services that there are have run.
+    fn services_ns(&mut self) -> u64;
     /// Copies the kernel's log. Returns its length.
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize;
     /// Writes a line `pm: text` to the kernel's console.

@@ -76,6 +76,12 @@ impl<S: System> Programs<S> {
         used
     }
 
+    /// How long services have run since this was asked last.
+    fn services_since_look(&mut self) -> u64 {
+        let run_ns = self.system.services_ns();
+        self.table.containers.services_since(run_ns)
+    }
+
     /// The container with limits of a thread, if the entry is in use.
     fn container_of(&self, t: ThreadIndex) -> Option<u8> {
         let is_used = self.table[t].endpoint() != abi::Endpoint::NONE;
@@ -171,6 +177,7 @@ impl<S: System> Pm<S> {
         self.programs.table.limit_threads(container, settings.processes)?;
         self.programs.system.vfs_limit_container(container, settings.files, settings.pipes)?;
         if limited.is_watched() && !self.timers.is_set(Key::Containers) {
+            self.programs.services_since_look();
             self.plan_look();
         }
         Ok(())
@@ -227,7 +234,7 @@ impl<S: System> Pm<S> {
                 processes,
                 files,
                 pipes,
-                percent: limited.used_ns(living),
+                percent: limited.run_ns(living),
             },
         }
     }
@@ -235,11 +242,12 @@ impl<S: System> Pm<S> {
     /// Looks who has used its share of the processor, and stops or starts the threads of those that changes for.
     pub fn look_at_containers(&mut self) {
         let used = self.programs.living_use();
+        let services_ns = self.programs.services_since_look();
         let (now_ns, _) = self.programs.system.time_ns();
         let mut turns: ByContainer<Option<Turn>> = [None; CONTAINERS];
         for container in 1..CONTAINERS {
             let limited = self.programs.table.containers.limited_mut(container as u8);
-            turns[container] = limited.filter(|one| one.is_watched()).map(|one| one.look(used[container], now_ns));
+            turns[container] = limited.filter(|one| one.is_watched()).map(|one| one.look(used[container], services_ns, now_ns));
         }
         for t in ThreadIndex::all() {
             let turn = self.programs.container_of(t).and_then(|container| turns[usize::from(container)]);

@@ -91,6 +91,8 @@ pub struct Containers {
     quota: Quota,
     /// When a refusal was logged last, monotonic.
     logged_ns: u64,
+    /// How long services had run when somebody looked at the processor last.
+    services_ns: u64,
 }
 
 impl Default for Containers {
@@ -107,6 +109,7 @@ impl Containers {
             all: (0..CONTAINERS).map(|_| None).collect(),
             quota: Quota::new(CONTAINERS - 1, USER_SHARE, RESERVED),
             logged_ns: 0,
+            services_ns: 0,
         }
     }
 
@@ -183,6 +186,12 @@ impl Containers {
             self.logged_ns = now_ns;
         }
         may
+    }
+
+    /// How long services have run since the last call, when they have run for so long.
+    pub fn services_since(&mut self, run_ns: u64) -> u64 {
+        // A service that was started anew begins at 0.
+        run_ns.saturating_sub(core::mem::replace(&mut self.services_ns, run_ns))
     }
 
     fn get(&self, number: u8) -> Option<&Container> {

@@ -1,8 +1,8 @@
 //! What a container with limits is called, what it may have, and whether it has used its share of the processor.
 //!
 //! Processes are counted by `Table`'s quota, memory by vm, files and pipes by vfs, each under the container's account. The processor is counted
-//! here as a credit: it grows with time, by the container's percent, and shrinks by what its threads have run and by what services are
-//! reckoned to have done for them. Whose credit is below zero waits. Neighbours: `containers`, and `process::limited`, which looks and acts.
+//! here as a credit: it grows with time, by the container's percent, and shrinks by what its threads have run and by what services may have
+//! done for them. Whose credit is below zero waits. Neighbours: `containers`, and `process::limited`, which looks and acts.
 
 use abi::container::{CONTAINERS, Settings};
 use abi::{Errno, Name};
@@ -11,10 +11,10 @@ use abi::{Errno, Name};
 pub const LOOK_NS: u64 = 10_000_000;
 /// Credit that a container which has been quiet has at most, as if it had been quiet for so long.
 const BURST_NS: u64 = 2 * LOOK_NS;
-/// What services do for a message of a program, on the average of calls that do not wait.
-const MESSAGE_NS: u64 = 700;
-/// What they do for a process that comes and goes.
-const PROCESS_NS: u64 = 150_000;
+/// What services do at most for a message of a program, in nearly all calls.
+const MESSAGE_MOST_NS: u64 = 20_000;
+/// What they do at most for a process that comes and goes.
+const PROCESS_MOST_NS: u64 = 300_000;
 
 /// What threads of a container have used since they exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,10 +48,10 @@ pub struct Limited {
     settings: Settings,
     /// Of threads that have ended.
     ended: Use,
-    /// Processes that were made.
+    /// Processes that were made since the last look.
     made: u64,
-    /// What was reckoned at the last look, and when that was.
-    reckoned_ns: u64,
+    /// What all threads had used at the last look, and when that was.
+    looked: Use,
     looked_ns: u64,
     credit_ns: i64,
     turn: Turn,
@@ -63,17 +63,8 @@ impl Limited {
         if settings.processes == 0 || !(1..=100).contains(&settings.percent) || name == Name::default() {
             return Err(Errno::EINVAL);
         }
-        let start = Use::default();
-        Ok(Limited {
-            name,
-            settings,
-            ended: start,
-            made: 0,
-            reckoned_ns: 0,
-            looked_ns: now_ns,
-            credit_ns: 0,
-            turn: Turn::Runs,
-        })
+        let (ended, looked) = (Use::default(), Use::default());
+        Ok(Limited { name, settings, ended, made: 0, looked, looked_ns: now_ns, credit_ns: 0, turn: Turn::Runs })
     }
 
     /// Its name.
@@ -101,10 +92,9 @@ impl Limited {
         self.settings.percent < 100
     }
 
-    /// What it has used of the processor so far, when its living threads have used this.
-    pub fn used_ns(&self, living: Use) -> u64 {
-        let Use { run_ns, messages } = self.ended.plus(living);
-        run_ns + messages * MESSAGE_NS + self.made * PROCESS_NS
+    /// How long its threads have run so far, when the living ones have used this.
+    pub fn run_ns(&self, living: Use) -> u64 {
+        self.ended.plus(living).run_ns
     }
 
     /// Whether its threads run.
@@ -113,18 +103,26 @@ impl Limited {
         self.turn
     }
 
-    /// Settles accounts now, when its living threads have used this. Returns whether they may run from here on.
-    pub fn look(&mut self, living: Use, now_ns: u64) -> Turn {
-        let reckoned_ns = self.used_ns(living);
+    /// Settles accounts now, when its living threads have used this, and services have run for `services_ns` since the last look. Returns
+    /// whether its threads may run from here on.
+    pub fn look(&mut self, living: Use, services_ns: u64, now_ns: u64) -> Turn {
         let passed_ns = now_ns.saturating_sub(self.looked_ns);
-        // Nobody uses more time than passes: what was reckoned was too much.
-        let used_ns = reckoned_ns.saturating_sub(self.reckoned_ns).min(passed_ns);
+        let used_ns = self.used_since_look(self.ended.plus(living), services_ns).min(passed_ns);
         let earned_ns = passed_ns * self.settings.percent / 100;
         let most_ns = BURST_NS * self.settings.percent / 100;
         self.credit_ns = (self.credit_ns + earned_ns as i64 - used_ns as i64).min(most_ns as i64);
-        (self.reckoned_ns, self.looked_ns) = (reckoned_ns, now_ns);
+        self.looked_ns = now_ns;
         self.turn = if self.credit_ns < 0 { Turn::Waits } else { Turn::Runs };
         self.turn
+    }
+
+    /// What its threads have run, and what services have done for them: all that these did, unless it has asked for less.
+    fn used_since_look(&mut self, total: Use, services_ns: u64) -> u64 {
+        let messages = total.messages.saturating_sub(self.looked.messages);
+        let asked_ns = messages * MESSAGE_MOST_NS + core::mem::take(&mut self.made) * PROCESS_MOST_NS;
+        let run_ns = total.run_ns.saturating_sub(self.looked.run_ns);
+        self.looked = total;
+        run_ns + asked_ns.min(services_ns)
     }
 }
 
@@ -149,7 +147,7 @@ mod tests {
                 run_ns += LOOK_NS;
                 ran += 1;
             }
-            limited.look(Use { run_ns, messages: 0 }, now_ns);
+            limited.look(Use { run_ns, messages: 0 }, LOOK_NS, now_ns);
         }
         ran / 10
     }
@@ -172,12 +170,22 @@ mod tests {
     #[test]
     fn what_services_do_for_it_counts() {
         let mut limited = limited(50);
-        let messages = LOOK_NS / MESSAGE_NS;
-        assert_eq!(limited.look(Use { run_ns: 0, messages }, LOOK_NS), Turn::Waits);
-        assert_eq!(limited.look(Use { run_ns: 0, messages }, 2 * LOOK_NS), Turn::Runs);
-        (0..60).for_each(|_| limited.count_made());
-        limited.add_ended(Use { run_ns: LOOK_NS / 2, messages: 0 });
-        assert_eq!(limited.look(Use { run_ns: 0, messages }, 3 * LOOK_NS), Turn::Waits);
+        let messages = LOOK_NS / MESSAGE_MOST_NS;
+        let asked = Use { run_ns: 0, messages };
+        assert_eq!(limited.look(asked, LOOK_NS, LOOK_NS), Turn::Waits);
+        assert_eq!(limited.look(asked, LOOK_NS, 2 * LOOK_NS), Turn::Runs, "services worked for others");
+        (0..LOOK_NS / PROCESS_MOST_NS).for_each(|_| limited.count_made());
+        limited.add_ended(Use { run_ns: LOOK_NS / 8, messages: 0 });
+        assert_eq!(limited.look(asked, LOOK_NS, 3 * LOOK_NS), Turn::Waits);
+    }
+
+    #[test]
+    fn services_count_as_long_as_they_ran() {
+        let mut limited = limited(50);
+        let asked = Use { run_ns: 0, messages: u64::from(u32::MAX) };
+        assert_eq!(limited.look(asked, LOOK_NS / 2, LOOK_NS), Turn::Runs);
+        limited.add_ended(asked);
+        assert_eq!(limited.look(asked, LOOK_NS / 2 + 1, 2 * LOOK_NS), Turn::Waits);
     }
 
     #[test]

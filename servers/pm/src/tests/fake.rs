@@ -39,6 +39,7 @@ pub struct FakeThread {
     pub blocked_on: Endpoint,
     pub state: u32,
     pub run_ns: u64,
+    pub messages: u64,
     pub waited: u64,
     pub footprint: Footprint,
     pub queue: u32,
@@ -111,6 +112,8 @@ pub struct Fake {
     pub replies: Vec<(Endpoint, Result<u64>)>,
     pub now_ns: u64,
     pub real_offset_ns: u64,
+    /// How long services have run.
+    pub services_ns: u64,
     pub alarm: Option<u64>,
     pub alarm_queue: u64,
     pub printed: String,
@@ -232,6 +235,7 @@ impl System for Fake {
             blocked_on: Endpoint::NONE,
             state: state::READY,
             run_ns: 0,
+            messages: 0,
             waited: 0,
             footprint: Footprint::default(),
             queue: 8,
@@ -320,11 +324,14 @@ impl System for Fake {
     fn thread_use(&mut self, thread: Endpoint) -> ThreadUse {
         self.threads.get(&thread.0).map_or(ThreadUse::default(), |t| ThreadUse {
             run_ns: t.run_ns,
-            messages: 0,
+            messages: t.messages,
             state: t.state,
             queue: t.queue,
             waits: t.waited,
         })
+    }
+    fn services_ns(&mut self) -> u64 {
+        self.services_ns
     }
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize {
         buffer[..LOG.len()].copy_from_slice(LOG);

@@ -207,6 +207,30 @@ fn who_has_used_its_share_of_the_processor_waits_and_runs_again() {
 }
 
 #[test]
+fn what_services_do_is_charged_to_those_who_ask_them() {
+    let mut world = World::new();
+    let init = world.init;
+    let limits = Settings { percent: 25, ..Settings::NONE };
+    let (_, hog) = create(&mut world, init, "hog", limits).unwrap();
+    let (_, quiet) = create(&mut world, init, "quiet", limits).unwrap();
+    let mut now_ns = world.pm.programs.system.now_ns;
+    let mut looks = [0, 0];
+    for _ in 0..100 {
+        now_ns += LOOK_NS;
+        world.thread(quiet).messages += 2;
+        if world.thread(hog).runs {
+            world.thread(hog).messages += 1000;
+            world.pm.programs.system.services_ns += LOOK_NS;
+        }
+        for (ran, thread) in looks.iter_mut().zip([hog, quiet]) {
+            *ran += u32::from(world.thread(thread).runs);
+        }
+        world.set_time(now_ns);
+    }
+    assert!((24..=27).contains(&looks[0]) && looks[1] == 100, "{looks:?}");
+}
+
+#[test]
 fn a_container_without_a_share_is_not_looked_at() {
     let mut world = World::new();
     let init = world.init;
