@@ -421,6 +421,11 @@ mod tests {
         assert!(frames.claim(run.first) && frames.claim(run.first) && frames.claim(other) && !frames.claim(own));
         frames.end_recount();
         assert_eq!((frames.paid_by(payer), frames.users(run.first), frames.free()), (1, 2, 7));
+        // What was forgotten is not found by the next recount either.
+        frames.begin_recount();
+        assert!(frames.claim(run.first) && frames.claim(run.first) && frames.claim(other));
+        frames.end_recount();
+        assert_eq!((frames.paid_by(payer), frames.free()), (1, 7));
         assert!(!frames.manages(Frame(500)) && frames.manages(run.first.plus(1)));
         frames.release(run.first);
         frames.release(run.first);

@@ -110,17 +110,57 @@ fn shared_memory_and_segments_are_paid_for_by_who_touches_them_first() {
     assert_eq!(paid(&mut server), 0);
 }
 
+/// Touches pages that have no table in common.
+fn touch_far(server: &mut Vm, inside: Endpoint) {
+    const FAR: u64 = 1 << 30;
+    for at in (1..60).map(|number| number * FAR) {
+        map(server, inside, at, 1, PRIVATE);
+        // At the limit there may be a frame, and no table for it.
+        let touched = server.touch(inside, at, Touch::Write(1));
+        assert!(matches!(touched, Ok(_) | Err(Errno::ENOMEM)), "{touched:?}");
+    }
+}
+
+#[test]
+fn page_tables_of_a_fork_that_fails_are_given_back() {
+    // Two stretches, each with more tables than one gift to the kernel's pool has.
+    const PAGES: u64 = 40 * 512;
+    for more in 0..100 {
+        let (mut server, outside) = with_program(2 * PAGES as u32);
+        let inside = program(1);
+        fork(&mut server, outside, inside).expect("forked");
+        set(&mut server, inside, 2 * PAGES).expect("pm may");
+        map(&mut server, inside, ARENA, PAGES, PRIVATE);
+        assert_eq!(fill(&mut server, inside, ARENA, PAGES), PAGES);
+        server.call(inside, nr::MUNMAP, [ARENA + PAGES / 2 * P, P, 0, 0, 0, 0]).expect("unmapped");
+        let before = paid(&mut server);
+        set(&mut server, inside, before + more).expect("pm may");
+        if fork(&mut server, inside, program(2)).is_ok() {
+            assert!(more > 20, "{more} pages are enough for two stretches");
+            return;
+        }
+        assert_eq!(paid(&mut server), before, "with {more} more");
+    }
+    unreachable!("a fork needs fewer tables");
+}
+
+#[test]
+fn a_successor_of_vm_counts_frames_and_page_tables_alike() {
+    let (mut server, inside) = contained(1000);
+    touch_far(&mut server, inside);
+    let before = paid(&mut server);
+    assert!(server.processes.space(inside).expect("there").table_frames > 0);
+    for _ in 0..2 {
+        server.recover(|_| true);
+        assert_eq!(paid(&mut server), before);
+    }
+}
+
 #[test]
 fn page_tables_count_and_go_with_their_space() {
-    const FAR: u64 = 1 << 30;
-    for limit in [30, 60, 1000] {
+    for limit in (20..60).chain([1000]) {
         let (mut server, inside) = contained(limit);
-        for at in (1..60).map(|number| number * FAR) {
-            map(&mut server, inside, at, 1, PRIVATE);
-            // At the limit there may be a frame, and no table for it.
-            let touched = server.touch(inside, at, Touch::Write(1));
-            assert!(matches!(touched, Ok(_) | Err(Errno::ENOMEM)), "{touched:?}");
-        }
+        touch_far(&mut server, inside);
         assert!(server.processes.space(inside).expect("there").table_frames > 0);
         assert!(paid(&mut server) <= limit);
         exit(&mut server, inside).expect("known");
