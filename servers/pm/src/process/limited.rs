@@ -247,7 +247,8 @@ impl<S: System> Pm<S> {
         let mut turns: ByContainer<Option<Turn>> = [None; CONTAINERS];
         for container in 1..CONTAINERS {
             let limited = self.programs.table.containers.limited_mut(container as u8);
-            turns[container] = limited.filter(|one| one.is_watched()).map(|one| one.look(used[container], services_ns, now_ns));
+            turns[container] =
+                limited.filter(|one| one.is_watched()).map(|one| one.look(used[container], services_ns, now_ns));
         }
         for t in ThreadIndex::all() {
             let turn = self.programs.container_of(t).and_then(|container| turns[usize::from(container)]);
