@@ -25,7 +25,11 @@ core::arch::global_asm!(
     user_code = const USER_CODE,
     protection = const vector::GENERAL_PROTECTION,
     hal = const vector::HAL,
+    native = const NATIVE, replyrec = const REPLYREC, sendrec = const SENDREC,
+    linux_call = sym linux_call, answer = sym answer, request = sym request, other_syscall = sym other_syscall,
 );
+// `entry.s` compares in this order.
+const _: () = assert!(NATIVE < SENDREC && SENDREC < REPLYREC);
 
 const _: () = assert!(offset_of!(Frame, r15) == 0 && offset_of!(Frame, rsp) == 17 * 8, "entry.s counts them");
 
@@ -33,9 +37,6 @@ unsafe extern "C" {
     fn syscall_entry();
     fn protection_entry();
     fn hal_entry();
-    fn leave_kernel();
-    fn leave_kernel_with_message();
-    fn leave_kernel_with_linux_call();
     static trap_stubs: u8;
 }
 
@@ -123,7 +124,7 @@ fn leave(kernel: &mut Kernel, hardware: &mut Hardware, slot: usize) -> ! {
     // restores all registers from the frame in rax.
     unsafe {
         CURRENT_FRAME = frame;
-        core::arch::asm!("jmp {}", sym leave_kernel, in("rax") frame, options(noreturn));
+        core::arch::asm!("jmp leave_kernel", in("rax") frame, options(noreturn));
     }
 }
 
@@ -144,10 +145,10 @@ fn leave_with(kernel: &mut Kernel, hardware: &mut Hardware, load: Load, from: us
         CURRENT_FRAME = receiver;
         match load {
             Load::Message => {
-                core::arch::asm!("jmp {}", sym leave_kernel_with_message, in("rax") receiver, in("rdi") sender, options(noreturn))
+                core::arch::asm!("jmp leave_kernel_with_message", in("rax") receiver, in("rdi") sender, options(noreturn))
             }
             Load::LinuxCall => {
-                core::arch::asm!("jmp {}", sym leave_kernel_with_linux_call, in("rax") receiver, in("rdi") sender, options(noreturn))
+                core::arch::asm!("jmp leave_kernel_with_linux_call", in("rax") receiver, in("rdi") sender, options(noreturn))
             }
         }
     }
@@ -175,35 +176,30 @@ fn take_interrupt(kernel: &mut Kernel, hardware: &mut Hardware, vector: u64) {
     hardware.apic.acknowledge();
 }
 
+/// A call with a number above `REPLYREC`.
 #[unsafe(no_mangle)]
 extern "C" fn syscall_from_user(number: u64) -> ! {
     match number {
-        SENDREC => request(),
-        REPLYREC => answer(),
-        ..NATIVE => linux_call(number),
+        VIR_COPY => copy::<VIR_COPY>(),
+        SAFE_COPY_FROM => copy::<SAFE_COPY_FROM>(),
+        SAFE_COPY_TO => copy::<SAFE_COPY_TO>(),
         rt::call::FIRST..rt::call::END => real_time_call(number),
-        VIR_COPY => copy::<false>(KernelCall::VirCopy),
-        SAFE_COPY_FROM => copy::<true>(KernelCall::SafeCopyFrom),
-        SAFE_COPY_TO => copy::<true>(KernelCall::SafeCopyTo),
         _ => other_syscall(number),
     }
 }
 
 /// `SENDREC`.
-#[inline(never)]
-fn request() -> ! {
+extern "C" fn request() -> ! {
     by_fast_path(SENDREC, Load::Message, |kernel, hardware| kernel.try_request(hardware))
 }
 
 /// `REPLYREC`.
-#[inline(never)]
-fn answer() -> ! {
+extern "C" fn answer() -> ! {
     by_fast_path(REPLYREC, Load::Message, |kernel, hardware| kernel.try_answer(hardware))
 }
 
 /// A Linux call.
-#[inline(never)]
-fn linux_call(number: u64) -> ! {
+extern "C" fn linux_call(number: u64) -> ! {
     by_fast_path(number, Load::LinuxCall, |kernel, hardware| kernel.try_linux_call(hardware, number))
 }
 
@@ -227,13 +223,13 @@ fn real_time_call(number: u64) -> ! {
     if kernel.real_time_call(hardware, number) { go_on(kernel) } else { dispatch(kernel, hardware) }
 }
 
-/// A copy, likewise if it is short. `VirCopy` has code of its own.
+/// A copy, likewise if it is short. Each call has code of its own.
 #[inline(never)]
-fn copy<const BY_GRANT: bool>(call: KernelCall) -> ! {
-    let call = if BY_GRANT { call } else { KernelCall::VirCopy };
+fn copy<const CALL: u64>() -> ! {
     // SAFETY: as in `by_fast_path`.
     let (kernel, hardware) = unsafe { node_state() };
-    if kernel.try_copy(hardware, call) { go_on(kernel) } else { other_syscall(call.number()) }
+    let done = KernelCall::from_number(CALL).is_some_and(|call| kernel.try_copy(hardware, call));
+    if done { go_on(kernel) } else { other_syscall(CALL) }
 }
 
 /// Leaves the kernel for the thread that has entered it.
@@ -241,12 +237,12 @@ fn copy<const BY_GRANT: bool>(call: KernelCall) -> ! {
 fn go_on(kernel: &mut Kernel) -> ! {
     let frame: *mut Frame = kernel.frame_mut(kernel.current());
     // SAFETY: as in `leave`: `CURRENT_FRAME` and the loaded space are those of this thread still.
-    unsafe { core::arch::asm!("jmp {}", sym leave_kernel, in("rax") frame, options(noreturn)) }
+    unsafe { core::arch::asm!("jmp leave_kernel", in("rax") frame, options(noreturn)) }
 }
 
-/// Every other call, and these three where the fast path is not open.
+/// Every other call, and these where the fast path is not open.
 #[inline(never)]
-fn other_syscall(number: u64) -> ! {
+extern "C" fn other_syscall(number: u64) -> ! {
     // SAFETY: as in `by_fast_path`, whose references are gone.
     let (kernel, hardware) = unsafe { node_state() };
     kernel.syscall(hardware, number);

@@ -59,9 +59,16 @@ syscall_entry:
     mov [rsp + frame_rsp], rcx
     save rsp, rax, rdi, rsi, rdx, r10, r8, r9, rbx, rbp, r12, r13, r14, r15
     mov qword ptr [rsp + {entry}], {entry_syscall}
-    mov rsp, offset kernel_stack_end
+    mov rsp, offset kernel_stack_end - 8    # as after a call
     mov rdi, rax
-    call syscall_from_user
+    cmp rdi, {replyrec}
+    ja syscall_from_user
+    je {answer}
+    cmp rdi, {native}
+    jb {linux_call}
+    cmp rdi, {sendrec}
+    je {request}
+    jmp {other_syscall}
 
 # rax = frame of the thread to go on with.
 .global leave_kernel

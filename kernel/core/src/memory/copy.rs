@@ -78,10 +78,9 @@ fn named(node: &Node, request: &CopyRequest) -> Result<(Place, Place), Errno> {
 #[inline(always)]
 pub fn copy_at_once<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> bool {
     let words = node.threads.running().frame.words();
-    let may_copy = node.privileges(node.current()).kernel_calls & call.bit() != 0;
-    let by_grant = call != KernelCall::VirCopy;
+    let (caller, by_grant) = (node.privileges(node.current()), call != KernelCall::VirCopy);
     // Longer copies by grant are a file system's blocks, into buffers that lie anyhow: most would be looked up in vain.
-    if !may_copy || by_grant && words[4] > PAGE_BYTES / 8 || node.threads.is_observed() {
+    if by_grant && words[4] > PAGE_BYTES / 8 || caller.kernel_calls & call.bit() == 0 || node.threads.is_observed() {
         return false;
     }
     let sides = if by_grant { granted(node, m, call, words).ok() } else { named(node, &request(words)).ok() };
