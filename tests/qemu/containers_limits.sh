@@ -20,6 +20,13 @@ container run time --root /c --processor 10 -- contained hog processor &
 until container list | grep -q '^time .* [1-9][0-9][0-9]ms *10%'; do sleep 0.1; done
 container kill time
 
+echo '== priorities'
+niceness='set -- $(cat /proc/self/stat); shift 18; echo "niceness $1"'
+real_time='grep "realtime priority" /proc/self/limits | tr -s " "'
+container run plain --root /c -- sh -c "$niceness; $real_time"
+container run slow --root /c --priority 10 -- sh -c "$niceness; $real_time"
+container run quick --root /c --real-time -- sh -c "$niceness; $real_time"
+
 echo '== list, exec, kill'
 container run one --root /c --processes 5 --memory 8M -- sleep 1000 &
 until container exec one -- true 2>/dev/null; do sleep 0.1; done
