@@ -22,7 +22,7 @@ container kill time
 
 echo '== priorities'
 niceness='set -- $(cat /proc/self/stat); shift 18; echo "niceness $1"'
-real_time='grep "realtime priority" /proc/self/limits | tr -s " "'
+real_time='set -- $(grep "realtime priority" /proc/self/limits); echo "real-time priority $5"'
 container run plain --root /c -- sh -c "$niceness; $real_time"
 container run slow --root /c --priority 10 -- sh -c "$niceness; $real_time"
 container run quick --root /c --real-time -- sh -c "$niceness; $real_time"
