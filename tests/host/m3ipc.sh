@@ -3,7 +3,7 @@
 root=$(dirname "$SKINK")
 made=${CARGO_TARGET_DIR:-$root/target}/release
 (cd "$root" && cargo build --quiet --release --package libm3ipc --package m3ipcd --package m3)
-for program in deaths steady scribbler; do
+for program in deaths steady scribbler talk; do
     gcc -O1 -Wall -Wextra -Werror -static -I "$root/lib/m3ipc/include" "$root/host/tests/$program.c" -o "$program" -L "$made" -lm3ipc
 done
 export M3IPC_SOCKET="$PWD/socket"
@@ -48,6 +48,23 @@ grep -q EMOLDRVSINIT error
 # A second broker at the same socket is refused.
 ! "$made/m3ipcd" 2>error || exit 1
 grep -q 'another m3ipcd' error
+
+# Members in namespaces of their own; who may join goes by the ids outside of them.
+user='setpriv --reuid 1000 --regid 1000 --clear-groups'
+chmod a+rx . && chmod a+rw socket
+"$m3" init 3
+./talk 3 server &
+server=$!
+while ! "$m3" ps 3 | grep -q ' 1 .*talk'; do sleep 0.01; done
+for world in '' 'unshare --map-root-user --net' 'unshare --map-root-user --net --pid --fork' 'bwrap --unshare-all --bind / / --dev /dev --proc /proc'; do
+    [ "$($world ./talk 3 client 2)" = 'sendrec -> 0, type 8' ]
+done
+for world in '' 'bwrap --unshare-all --uid 0 --bind / /'; do
+    [ "$($user $world ./talk 3 client 2)" = 'bind -> -1' ]
+done
+[ "$(./talk 3 client 2 last)" = 'sendrec -> 0, type 100' ]
+wait "$server"
+"$m3" end
 
 # One of two is killed while they talk.
 ./deaths 100

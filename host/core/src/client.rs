@@ -36,7 +36,7 @@ pub struct Answer {
 /// Asks the broker, and waits for its reply.
 ///
 /// # Errors
-/// The broker's; `NotInitialised`: there is none; `Interrupted`.
+/// The broker's; `NotInitialised`: there is none; `NotPermitted`: this user may not ask it; `Interrupted`.
 pub fn call(call: u32, arguments: &[i64], bytes: &[u8]) -> Result<Answer, Error> {
     let mut request = Request { call, is_repeated: 0, number: 0, arguments: [0; ARGUMENTS], bytes: bytes.to_vec() };
     request.arguments[..arguments.len()].copy_from_slice(arguments);
@@ -63,6 +63,7 @@ fn converse(connection: &mut Option<Connection>, mut request: Request) -> Result
                     std::thread::sleep(PAUSE);
                     continue;
                 }
+                Err(Errno::ACCESS) => return Err(Error::NotPermitted),
                 Err(_) => return Err(Error::NotInitialised),
             },
         };

@@ -1,6 +1,7 @@
 //! The calls that bind and unbind, and those that hand out what members map.
 
-use crate::broker::{Answer, Broker, Caller, Turn};
+use crate::admission::Caller;
+use crate::broker::{Answer, Broker, Turn};
 use crate::calls::{ended, int};
 use crate::container::Container;
 use m3core::process;

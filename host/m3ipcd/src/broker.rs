@@ -3,6 +3,7 @@
 //! One thread, one `epoll`. Nothing here waits for a program: a connection whose peer does not read its replies is closed.
 
 use crate::Options;
+use crate::admission::{Admission, Caller};
 use crate::container::{Container, numbers};
 use crate::store::{self, Key, Packet};
 use m3core::wait::Limit;
@@ -28,25 +29,16 @@ const EVENTS: usize = 64;
 const THREAD_END_MS: i64 = 100;
 /// Pause between two looks whether it has ended.
 const LOOK_NS: u64 = 500_000;
-
-/// Who is at the other end of a connection.
-#[derive(Clone, Copy)]
-pub struct Caller {
-    /// Its connection.
-    pub connection: u64,
-    /// Its process.
-    pub pid: i32,
-    /// Its user.
-    pub uid: u32,
-    /// Its group.
-    pub gid: u32,
-}
+/// Connections of users who may not join, until they are told. Further ones are closed at once.
+const REFUSED_AT_ONCE: usize = 64;
 
 /// What is watched.
 enum Watched {
     Listener(OwnedFd),
     Supervisor(OwnedFd),
     Connection(OwnedFd, Caller),
+    /// Of a user who may not join: his first request is answered with that.
+    Refused(OwnedFd, Caller),
     Process(OwnedFd, i32),
 }
 
@@ -120,9 +112,7 @@ pub struct Broker {
     waiters: Vec<Waiter>,
     /// Processes of which a thread seems to end, and until when to look.
     ending: Vec<(i32, Limit)>,
-    own_uid: u32,
-    uids: Vec<u32>,
-    gids: Vec<u32>,
+    admission: Admission,
     /// The node.
     pub node: Option<Node>,
     /// Its containers.
@@ -160,9 +150,7 @@ impl Broker {
             next_token: 1,
             waiters: Vec::new(),
             ending: Vec::new(),
-            own_uid: rustix::process::getuid().as_raw(),
-            uids: options.uids.clone(),
-            gids: options.gids.clone(),
+            admission: Admission::new(options),
             node: None,
             containers: BTreeMap::new(),
             supervisor: supervisor.try_clone().map_err(|_| Errno::MFILE)?,
@@ -228,9 +216,8 @@ impl Broker {
         let token = self.next_token;
         self.next_token += 1;
         let fd = match &watched {
-            Watched::Listener(fd) | Watched::Supervisor(fd) | Watched::Connection(fd, _) | Watched::Process(fd, _) => {
-                fd
-            }
+            Watched::Listener(fd) | Watched::Supervisor(fd) | Watched::Process(fd, _) => fd,
+            Watched::Connection(fd, _) | Watched::Refused(fd, _) => fd,
         };
         epoll::add(&self.poll, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?;
         self.watched.insert(token, watched);
@@ -304,6 +291,12 @@ impl Broker {
                     self.welcome(socket);
                 }
             }
+            Watched::Refused(_, caller) => {
+                let caller = *caller;
+                if let Some(Watched::Refused(socket, _)) = self.watched.remove(&token) {
+                    self.admission.refuse(socket, &caller);
+                }
+            }
             Watched::Process(_, pid) => {
                 let pid = *pid;
                 self.watched.remove(&token);
@@ -328,20 +321,19 @@ impl Broker {
         let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else { return };
         let (uid, gid) = (peer.uid.as_raw(), peer.gid.as_raw());
         let caller = Caller { connection: self.next_token, pid: peer.pid.as_raw_nonzero().get(), uid, gid };
-        if self.may_join(&caller) {
-            // What cannot be watched is closed, and its peer notices.
-            let _ = self.watch(Watched::Connection(socket, caller));
-        }
-    }
-
-    /// Whether processes of this user may be bound.
-    fn may_join(&self, caller: &Caller) -> bool {
-        self.is_admin(caller) || self.uids.contains(&caller.uid) || self.gids.contains(&caller.gid)
+        let refused = self.watched.values().filter(|watched| matches!(watched, Watched::Refused(..))).count();
+        let watched = match self.admission.may_join(&caller) {
+            true => Watched::Connection(socket, caller),
+            false if refused < REFUSED_AT_ONCE => Watched::Refused(socket, caller),
+            false => return,
+        };
+        // What cannot be watched is closed, and its peer notices.
+        let _ = self.watch(watched);
     }
 
     /// Whether this user may do what is for root.
     pub fn is_admin(&self, caller: &Caller) -> bool {
-        caller.uid == 0 || caller.uid == self.own_uid
+        self.admission.is_admin(caller)
     }
 
     fn close(&mut self, token: u64) {

@@ -1,6 +1,7 @@
 //! What each call does. What binds and unbinds is in `bindings`.
 
-use crate::broker::{Answer, Broker, Caller, Node, Turn, Waits};
+use crate::admission::Caller;
+use crate::broker::{Answer, Broker, Node, Turn, Waits};
 use crate::container::{Container, numbers};
 use crate::store::{self, Key};
 use m3core::board::Writer;

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod admission;
 mod bindings;
 mod broker;
 mod calls;
