@@ -6,6 +6,8 @@ for name in sh sleep true; do ln -s busybox /c/bin/$name; done
 last='3 17'
 [ -z "${SKINK_DEEP:-}" ] || last='1 2 3 4 5 7 9 13 17 20 31 61 119'
 for k in $last; do
+    # More than eight deaths of vm in ten seconds end the system.
+    [ -z "${SKINK_DEEP:-}" ] || sleep 3
     for service in pm vm vfs; do
         container run box --root /c --processes 6 --memory 16M --descriptors 20 --processor 50 -- sleep 1000 &
         until container exec box -- true 2>/dev/null; do sleep 0.1; done
