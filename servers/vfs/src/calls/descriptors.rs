@@ -163,7 +163,10 @@ fn seek(files: &'static Files, process: &Process, descriptor: i32, offset: i64, 
     if matches!(whence, SEEK_DATA | SEEK_HOLE) && file.object::<Regular>().is_some() {
         return task(seek_data(files, file, offset as u64, whence == SEEK_HOLE));
     }
-    file.set_position(position);
+    // Kinds without a position stay at 0, and preserve something else in its place.
+    if position != file.position() {
+        file.set_position(position);
+    }
     done(Ok(position))
 }
 

@@ -79,12 +79,12 @@ impl Store {
         self.descriptors.get(&self.recover, place).record().map(DescriptorRecord::from_value)
     }
 
-    /// An open file, its position and its status flags.
+    /// An open file, its value and its status flags.
     pub fn file(&self, place: u32) -> Option<(FileRecord, u64, u32)> {
         let record = get_wide(&self.files.table, &self.recover, place)?;
-        let position = self.positions.get(&self.recover, place as usize).record()?;
+        let value = self.values.get(&self.recover, place as usize).record()?;
         let flags = self.flags.get(&self.recover, place as usize).record()?;
-        Some((record, position, flags as u32))
+        Some((record, value, flags as u32))
     }
 
     /// Directories of a process.

@@ -182,7 +182,8 @@ pub struct Store {
     pub(super) blocks: Pool,
     pub(super) files: Places<FileRecord>,
     /// Positions and status flags of open files.
-    pub(super) positions: Cells,
+    /// Of each open file its position, or what a kind without positions keeps there.
+    pub(super) values: Cells,
     pub(super) flags: Cells,
     pub(super) directories: Places<DirectoriesRecord>,
     pub(super) pipes: Places<PipeRecord>,
@@ -238,7 +239,7 @@ impl Store {
             descriptors: Cells::lay_out(&recover, DESCRIPTOR_BLOCKS * BLOCK),
             blocks: Pool::new(DESCRIPTOR_BLOCKS),
             files: Places::lay_out_shared(&recover, FILES, sizes.files),
-            positions: Cells::lay_out(&recover, FILES),
+            values: Cells::lay_out(&recover, FILES),
             flags: Cells::lay_out(&recover, FILES),
             directories: Places::lay_out(&recover, TABLES),
             pipes: Places::lay_out(&recover, PIPES),

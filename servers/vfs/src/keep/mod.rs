@@ -30,7 +30,8 @@ use records::{
     BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, LimitRecord, ListRecord, LockRecord,
     LoopRecord, MountRecord, NO_PLACE, Note, PeerRecord, TableRecord,
 };
-use recover::records::{Record, Recover, Table, VALUE_BITS};
+pub use recover::records::VALUE_BITS;
+use recover::records::{Record, Recover, Table};
 use server::quota::Share;
 pub use text::Text;
 
@@ -298,8 +299,13 @@ impl Store {
         }
     }
 
-    /// Makes the record of an open file at position 0, with this path. `ENFILE`: no place is free.
-    pub fn new_file(self: &Rc<Self>, file: FileRecord, flags: u32, path: &[u8]) -> Result<Kept<FileRecord>, Errno> {
+    /// Makes the record of an open file with this value, status flags and path. `ENFILE`: no place is free.
+    pub fn new_file(
+        self: &Rc<Self>,
+        file: FileRecord,
+        (value, flags): (u64, u32),
+        path: &[u8],
+    ) -> Result<Kept<FileRecord>, Errno> {
         let path = self.texts.put(&self.recover, path, file.user, self.turn()).ok_or(Errno::ENFILE)?;
         let Some(place) = self.files.pool.take(file.user, self.turn()) else {
             self.release_text(path);
@@ -307,7 +313,7 @@ impl Store {
         };
         let file = FileRecord { path, ..file };
         self.files.table.put_unreferenced(&self.recover, place, &file);
-        self.positions.put_unreferenced(&self.recover, place, 0);
+        self.values.put_unreferenced(&self.recover, place, value);
         self.flags.put_unreferenced(&self.recover, place, flags as u64);
         Ok(Kept::new(self, place as u32, file))
     }
@@ -315,7 +321,13 @@ impl Store {
     /// Sets the position of an open file. Positions beyond 2^48, which no file system has, are preserved as 2^48 - 1.
     #[inline]
     pub fn set_position(&self, place: u32, position: u64) {
-        self.positions.set(&self.recover, place as usize, position.min((1 << VALUE_BITS) - 1));
+        self.set_value(place, position.min((1 << VALUE_BITS) - 1));
+    }
+
+    /// Sets the value of an open file: its position, or what its object keeps instead (`objects::Object::value`), below 2^48.
+    #[inline]
+    pub fn set_value(&self, place: u32, value: u64) {
+        self.values.set(&self.recover, place as usize, value);
     }
 
     /// Sets the status flags of an open file.

@@ -16,7 +16,7 @@ impl Store {
     pub fn trim(&self) {
         let (recover, turn) = (&self.recover, self.turn());
         self.files.trim(recover, turn, 2 * CELL_BYTES, |run| {
-            self.positions.discard(recover, run.clone());
+            self.values.discard(recover, run.clone());
             self.flags.discard(recover, run);
         });
         self.pages.trim(recover, turn, PIPE_PAGE, |run| {

@@ -1,6 +1,7 @@
 //! Counters behind descriptors (eventfd(2)).
 //!
-//! A counter is the object of one open file, whose record has its value. A write and a read each change it in one turn, with their result
+//! A counter is the object of one open file. The low bits of its value are preserved in place of a position, the others, which hardly ever
+//! change, in its record. A write and a read each change it in one turn, with their result
 //! noted; so a call that comes again after a death of vfs does not count twice. A read waits while it is 0, a write while the sum would
 //! reach 2^64 - 1.
 
@@ -13,7 +14,7 @@ use crate::{
         poll::{ANY, POLLERR, POLLIN, POLLOUT},
     },
     files::{stat::Summary, vnode::NodeRef},
-    keep::records::ObjectRecord,
+    keep::{VALUE_BITS, records::ObjectRecord},
     memory as user,
     memory::buffer::UserBuffer,
 };
@@ -25,6 +26,9 @@ use core::{
     mem::take,
 };
 use sys::text::Text;
+
+/// The low bits of a value.
+const LOW: u64 = (1 << VALUE_BITS) - 1;
 
 /// Bytes that a read gives and a write takes.
 const COUNT_BYTES: u64 = 8;
@@ -67,8 +71,11 @@ impl EventCounter {
 
     /// Changes the counter of an open file, and wakes those who wait for these events. A write of 0 wakes too, as on Linux.
     fn set(&self, file: &OpenFile, count: u64, events: u32) {
-        self.count.set(count);
-        file.set_object(self.record());
+        let before = self.count.replace(count);
+        if (before ^ count) & !LOW != 0 {
+            file.save_object();
+        }
+        file.set_value(count & LOW);
         self.watchers.fire_for(events);
     }
 
@@ -106,7 +113,11 @@ async fn wait_and_add(caller: Rc<Caller>, file: Rc<OpenFile>, value: u64) -> Res
 impl Object for EventCounter {
     fn record(&self) -> ObjectRecord {
         let minor = (self.taking == Taking::One) as u32;
-        ObjectRecord { minor, more: self.count.get(), ..ObjectRecord::of(Self::NUMBER) }
+        ObjectRecord { minor, more: self.count.get() & !LOW, ..ObjectRecord::of(Self::NUMBER) }
+    }
+
+    fn value(&self) -> u64 {
+        self.count.get() & LOW
     }
 
     fn summary(&self) -> Result<Summary, Errno> {
@@ -173,6 +184,11 @@ impl Kind for EventCounter {
 
     fn restore(record: &ObjectRecord, _: Option<NodeRef>, _: &mut dyn Inheritance) -> Option<Self> {
         let taking = if record.minor == 0 { Taking::All } else { Taking::One };
-        Some(EventCounter::new(record.more, taking))
+        Some(EventCounter::new(record.more & !LOW, taking))
+    }
+
+    fn position_in(&self, value: u64) -> u64 {
+        self.count.set(self.count.get() | value);
+        0
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! Invariant: what is preserved says the same as the fields here, but for the position while a transfer is in progress.
 
-use super::{Object, OpenFile};
+use super::{Kind, Object, OpenFile};
 use crate::{
     base::closing::{Closed, Closing},
     files::{leases::FileOwner, vnode::NodeRef, watches::flag},
     keep::{
         Kept, Text,
-        records::{FileRecord, NodeRecord, ObjectRecord},
+        records::{FileRecord, NodeRecord},
     },
 };
 use abi::Errno;
@@ -59,7 +59,7 @@ pub const O_TMPFILE: u32 = 0x40_0000;
 /// What `F_SETFL` may change at any file; `O_ASYNC` only where that has an effect.
 pub const CHANGEABLE: u32 = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME;
 
-/// An open file as a predecessor has left it: record, position, status flags.
+/// An open file as a predecessor has left it: record, value (see [`Object::value`]), status flags.
 pub type FoundFile = (FileRecord, u64, u32);
 
 /// One open file, of an object of kind `O`.
@@ -88,7 +88,8 @@ impl<O: Object> File<O> {
         let node = object.node().map_or(NodeRecord::NONE, |node| node.record());
         let record = FileRecord { object: object.record(), node, number, path: Text::EMPTY, user };
         closing.open().inspect_err(|_| object.close(closing))?;
-        let record = closing.store().new_file(record, flags, &path).inspect_err(|_| {
+        let value = object.value();
+        let record = closing.store().new_file(record, (value, flags), &path).inspect_err(|_| {
             object.close(closing);
             closing.closed();
         })?;
@@ -106,7 +107,11 @@ impl<O: Object> File<O> {
     }
 
     /// An open file as a predecessor has left it.
-    pub fn restore(closing: &Rc<Closing>, object: O, place: u32, (record, position, flags): FoundFile) -> Rc<OpenFile> {
+    pub fn restore(closing: &Rc<Closing>, object: O, place: u32, (record, value, flags): FoundFile) -> Rc<OpenFile>
+    where
+        O: Kind,
+    {
+        let position = object.position_in(value);
         let path = closing.store().text(record.path);
         closing.open().expect("a successor needs no more than its predecessor had");
         Rc::new(File {
@@ -183,13 +188,14 @@ impl OpenFile {
 
     /// Preserves what has changed of its object.
     pub fn save_object(&self) {
-        self.set_object(self.object.record());
+        let record = self.object.record();
+        self.record.update(|file| file.object = record);
     }
 
-    /// Preserves what has changed of its object, whose record is this now.
+    /// Preserves what its object keeps in place of a position.
     #[inline]
-    pub fn set_object(&self, record: ObjectRecord) {
-        self.record.update(|file| file.object = record);
+    pub fn set_value(&self, value: u64) {
+        self.record.store().set_value(self.place(), value);
     }
 
     /// Access mode and status flags.
@@ -208,7 +214,7 @@ impl OpenFile {
         self.position.get()
     }
 
-    /// Sets the position.
+    /// Sets the position. Only for kinds that have one: it is preserved where others have their value.
     pub fn set_position(&self, position: u64) {
         self.position.set(position);
         self.record.store().set_position(self.place(), position);

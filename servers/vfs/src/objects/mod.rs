@@ -87,6 +87,12 @@ pub trait Object: Any + Debug {
     /// Returns its description in records.
     fn record(&self) -> ObjectRecord;
 
+    /// What is preserved in place of its open file's position, which it does not have: a number below 2^48 that most calls change, which
+    /// costs a word and not the whole record. Its [`Object::seek`] never changes the position.
+    fn value(&self) -> u64 {
+        0
+    }
+
     /// Its file, if it has a name in a file system.
     fn node(&self) -> Option<&NodeRef> {
         None
@@ -213,6 +219,11 @@ pub trait Kind: Object + Sized {
     const NUMBER: u8;
     /// The object that a predecessor has described so. `None`: the record makes no sense.
     fn restore(record: &ObjectRecord, node: Option<NodeRef>, from: &mut dyn Inheritance) -> Option<Self>;
+
+    /// Takes over the value that its predecessor's open file had. Returns the position of the open file.
+    fn position_in(&self, value: u64) -> u64 {
+        value
+    }
 }
 
 type Restore = fn(u32, FoundFile, Option<NodeRef>, &mut dyn Inheritance) -> Option<Rc<OpenFile>>;

@@ -167,9 +167,19 @@ fn a_counter_is_an_open_file() {
 fn a_counter_outlives_vfs() {
     let mut world = World::new();
     let (counter, posts) = (create(&world, 0, O_NONBLOCK), create(&world, 2, SEMAPHORE | O_NONBLOCK));
-    add(&world, counter, MOST).unwrap();
-    world.restart_vfs();
+    let sums = [1, (1 << 48) - 2, 1, 1 << 50, MOST - (1 << 50) - (1 << 48)];
+    let mut sum = 0;
+    for further in sums {
+        sum += further;
+        add(&world, counter, further).unwrap();
+        assert_eq!(world.seek(world.root, counter, 100, SEEK_SET), Ok(0));
+        world.restart_vfs();
+        assert_eq!((value(&world, counter), add(&world, counter, sum)), (Ok(sum), Ok(8)));
+        world.restart_vfs();
+    }
     assert_eq!((value(&world, counter), value(&world, counter)), (Ok(MOST), Err(Errno::EAGAIN)));
+    world.restart_vfs();
+    assert_eq!(value(&world, counter), Err(Errno::EAGAIN));
     assert_eq!([(); 3].map(|()| value(&world, posts)), [Ok(1), Ok(1), Err(Errno::EAGAIN)]);
 }
 
