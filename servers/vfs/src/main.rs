@@ -132,31 +132,36 @@ fn sizes() -> Sizes {
     info.map_or(Sizes::WHOLE, |(total, ..)| Sizes::for_memory(total))
 }
 
-/// Handles one message, as far as that goes without waiting.
+/// Handles one message, as far as that goes without waiting. Calls of programs are inlined into the receive loop; what they leave to be
+/// swept is swept with their reply.
+#[inline(always)]
 fn handle(vfs: &'static Vfs, message: &Message) -> Flow {
-    if message.is_reply() {
-        // The reply to a request that has been dropped.
-        return Flow::Later;
-    }
-    let flow = if message.source.is_service() {
-        if vfs.base().serve_block(message) {
-            return Flow::Later;
-        }
-        vfs.base().runtime().reply(message, &service_request(vfs, message));
-        Flow::Later
-    } else if message.label >= LINUX_LABELS {
-        vfs.base().runtime().reply(message, &message.reply(Err(Errno::ENOSYS)));
-        Flow::Later
-    } else if !vfs.startup().recovered().is_reached() {
-        handle_recovered(vfs, *message);
-        Flow::Later
-    } else {
-        linux_call(vfs, message)
+    let is_call = message.label < LINUX_LABELS && !message.source.is_service();
+    let flow = match is_call && vfs.startup().recovered().is_reached() {
+        true => linux_call(vfs, message),
+        false => handle_other(vfs, message),
     };
     if matches!(flow, Flow::Later) {
         vfs.base().sweep();
     }
     flow
+}
+
+/// Handles a message that is no call of a program, or a call that came while a predecessor's state is being restored.
+#[inline(never)]
+fn handle_other(vfs: &'static Vfs, message: &Message) -> Flow {
+    if message.is_reply() {
+        // The reply to a request that has been dropped.
+    } else if message.source.is_service() {
+        if !vfs.base().serve_block(message) {
+            vfs.base().runtime().reply(message, &service_request(vfs, message));
+        }
+    } else if message.label >= LINUX_LABELS {
+        vfs.base().runtime().reply(message, &message.reply(Err(Errno::ENOSYS)));
+    } else {
+        handle_recovered(vfs, *message);
+    }
+    Flow::Later
 }
 
 /// Handles a call that came while a predecessor's state is being restored: it waits for that.

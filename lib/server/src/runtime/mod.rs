@@ -298,30 +298,34 @@ impl<'a, H: Handlers> Server<'a, H> {
         Server { runtime, handlers, tasks: Tasks::new() }
     }
 
-    /// Handles a message, if one was received, and receives the next one into its place: so no message is moved. If a reply is all that
-    /// the turn has left to do, it is sent at once.
+    /// Handles a message and receives the next one into its place, word by word from the registers: a result that is looked at later
+    /// would have each word stored twice. If a reply is all that the turn has left to do, it is sent at once.
     #[inline(always)]
-    fn turn(&mut self, incoming: &mut sys::Result<Message>) {
-        let Ok(message) = incoming else {
-            *incoming = self.end_turn(None);
-            return;
-        };
+    fn turn(&mut self, message: &mut Message) {
         let to = message.source;
         let reply = self.take_in(message).map(|outcome| self.handlers.reply(outcome));
         match reply {
             Some(reply) if !self.tasks.is_any_ready() && self.runtime.inner.is_quiet() && !is_tagged(to, &reply) => {
                 self.handlers.before_sending(core::iter::once((to, reply.words[0])));
-                *incoming = ipc::reply_receive(to, &reply, Endpoint::ANY);
+                match ipc::reply_receive(to, &reply, Endpoint::ANY) {
+                    Ok(next) => *message = next,
+                    Err(_) => *message = self.end_turn(None),
+                }
             }
-            reply => *incoming = self.end_turn(reply.map(|reply| (to, reply))),
+            reply => *message = self.end_turn(reply.map(|reply| (to, reply))),
         }
     }
 
-    /// Runs all ready tasks, sends what has come of the turn, and receives the next message.
+    /// Runs all ready tasks, sends what has come of the turn, and receives the next message. A call that sends and receives may end
+    /// without one.
     #[inline(never)]
-    fn end_turn(&mut self, reply: Option<(Endpoint, Message)>) -> sys::Result<Message> {
-        self.leave(reply);
-        self.runtime.next_message()
+    fn end_turn(&mut self, mut reply: Option<(Endpoint, Message)>) -> Message {
+        loop {
+            self.leave(reply.take());
+            if let Ok(message) = self.runtime.next_message() {
+                return message;
+            }
+        }
     }
 
     /// Runs all ready tasks, and sends what has come of the turn but for one message.

@@ -160,9 +160,13 @@ impl<F: Fn(&Message) -> Step<Message>> Handlers for Committing<F> {
 impl<H: Handlers> Server<'_, H> {
     /// Runs a turn. Returns the reply that is sent by the `REPLYREC` that receives the next message.
     fn step(&mut self, incoming: Option<Message>) -> Option<(Endpoint, Message)> {
-        let mut received = incoming.ok_or(Errno::EAGAIN);
-        self.turn(&mut received);
-        let played = received.expect("there is always a next message");
+        let played = match incoming {
+            Some(mut message) => {
+                self.turn(&mut message);
+                message
+            }
+            None => self.end_turn(None),
+        };
         (played.source != Endpoint::NONE).then_some((played.source, played))
     }
 }
