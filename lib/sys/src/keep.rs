@@ -203,7 +203,7 @@ impl Keep {
     /// If they are outside the memory.
     #[inline]
     pub fn words(&self, first: usize, count: usize) -> Words<'_> {
-        let within = first.checked_add(count).is_some_and(|end| end <= self.words);
+        let within = first <= self.words && count <= self.words - first;
         if !within {
             outside(first, count, self.words);
         }

@@ -31,6 +31,8 @@ const LAYOUT: usize = 0;
 const USED: usize = 1;
 const LOG: usize = 2;
 const WORD_BYTES: usize = 8;
+/// What a service dies of that changes too much at once.
+const FULL: &str = "a change of the preserved state is larger than its undo log";
 /// The half of word 1 that counts commits.
 const COMMITS: u64 = !0 << 32;
 const ONE_COMMIT: u64 = 1 << 32;
@@ -226,7 +228,19 @@ impl Recover {
     /// When the change has more words than the log has room for.
     #[inline]
     fn change(&self, at: usize, value: u64) {
-        self.change_all(at, &[value]);
+        let used = self.used.get();
+        assert!(used + 2 <= self.log_words, "{FULL}");
+        let word = self.keep.words(at, 1);
+        let old = word.read(0);
+        if old == value {
+            return;
+        }
+        let log = self.keep.words(LOG + used, 2);
+        log.write(0, at as u64);
+        log.write(1, old);
+        self.used.set(used + 2);
+        self.put_used(used + 2);
+        word.write(0, value);
     }
 
     /// Changes words of the state that lie one after another, from `first` on. All old values are in the log before the first new one is
@@ -238,7 +252,7 @@ impl Recover {
     fn change_all(&self, first: usize, values: &[u64]) {
         let used = self.used.get();
         let free = self.log_words - used;
-        assert!(2 * values.len() <= free, "a change of the preserved state is larger than its undo log");
+        assert!(2 * values.len() <= free, "{FULL}");
         let words = self.keep.words(first, values.len());
         let log = self.keep.words(LOG + used, free);
         let mut logged = 0;

@@ -81,27 +81,36 @@ impl Watcher {
 
 /// Who is told when something changes: handlers that wait, and registrations.
 #[derive(Debug, Default)]
-pub struct Watchers(RefCell<Vec<Watcher>>);
+pub struct Watchers {
+    list: RefCell<Vec<Watcher>>,
+    /// Whether the list may not be empty: most changes look no further.
+    any: Cell<bool>,
+}
 
 impl Watchers {
     /// `event` fires at each change from now on.
     #[expect(clippy::disallowed_methods, reason = "small, of a call in progress: from the heap's reserve")]
     pub fn add(&self, event: &Rc<Event>) {
-        self.0.borrow_mut().push(Watcher::Handler(event.clone()));
+        self.list.borrow_mut().push(Watcher::Handler(event.clone()));
+        self.any.set(true);
     }
 
     /// Removes every entry of this event.
     pub fn remove(&self, event: &Rc<Event>) {
-        self.0.borrow_mut().retain(|known| !matches!(known, Watcher::Handler(known) if Rc::ptr_eq(known, event)));
+        let mut list = self.list.borrow_mut();
+        list.retain(|known| !matches!(known, Watcher::Handler(known) if Rc::ptr_eq(known, event)));
+        self.any.set(!list.is_empty());
     }
 
     /// `watch` is told of each change that concerns one of these events, as long as it exists. `ENOMEM`.
     pub fn add_watch(&self, watch: &Rc<dyn Watch>, events: u32) -> Result<(), Errno> {
-        let mut list = self.0.borrow_mut();
+        let mut list = self.list.borrow_mut();
         if list.len() == list.capacity() {
             list.retain(Watcher::is_alive);
         }
-        list.try_push(Watcher::Other(Rc::downgrade(watch), events))
+        list.try_push(Watcher::Other(Rc::downgrade(watch), events))?;
+        self.any.set(true);
+        Ok(())
     }
 
     /// Tells all of them of a change of whatever kind.
@@ -114,23 +123,23 @@ impl Watchers {
     /// answered. Handlers are woken by each change.
     #[inline]
     pub fn fire_for(&self, events: u32) {
-        let list = self.0.borrow();
-        if !list.is_empty() {
-            fire_all(&list, events);
+        if self.any.get() {
+            fire_all(&self.list.borrow(), events);
         }
     }
 
     /// Those that do not wait.
     pub fn others(&self) -> usize {
-        self.0.borrow().iter().filter_map(Watcher::other).count()
+        self.list.borrow().iter().filter_map(Watcher::other).count()
     }
 
     /// Levels of those that do not wait.
     pub fn height(&self) -> usize {
-        self.0.borrow().iter().filter_map(Watcher::other).map(|watch| watch.height()).max().unwrap_or(0)
+        self.list.borrow().iter().filter_map(Watcher::other).map(|watch| watch.height()).max().unwrap_or(0)
     }
 }
 
+#[inline(never)]
 fn fire_all(list: &[Watcher], events: u32) {
     for watcher in list {
         match watcher {

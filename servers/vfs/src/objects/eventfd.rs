@@ -70,6 +70,7 @@ impl EventCounter {
     }
 
     /// Changes the counter of an open file, and wakes those who wait for these events. A write of 0 wakes too, as on Linux.
+    #[inline]
     fn set(&self, file: &OpenFile, count: u64, events: u32) {
         let before = self.count.replace(count);
         if (before ^ count) & !LOW != 0 {
