@@ -34,7 +34,7 @@ pub use peers::Peers;
 pub use runtime::channel::{self, Receiver, Sender};
 pub use runtime::lock::{Lock, LockGuard};
 pub use runtime::oneshot::{self, Reply, Waiting};
-pub use runtime::peer::{OWN_TAG, Peer, Repeat, Request};
+pub use runtime::peer::{Continuation, OWN_TAG, Peer, Repeat, Request};
 pub use runtime::progress::STALL_PERIODS;
 pub use runtime::wait::WaitList;
 pub use runtime::{Handlers, Runtime, timers::Sleep};

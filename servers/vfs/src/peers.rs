@@ -4,18 +4,18 @@
 //! else they fail with `EIO`, which is also what programs see of every error that is not Linux's.
 
 use crate::{
-    callers::{Call, Caller},
+    callers::{Asked, Call, Caller},
     keep::{Store, records::PeerRecord},
 };
 use abi::{Endpoint, Errno, Message, Name, chardev, rs};
-use alloc::{rc::Rc, vec::Vec};
+use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::{
     cell::{Cell, RefCell},
     future::{Future, poll_fn},
     pin::pin,
     task::Poll,
 };
-use server::{Peer, Repeat, Request, Runtime, STALL_PERIODS};
+use server::{Continuation, Peer, Repeat, Request, Runtime, STALL_PERIODS};
 use sys::ipc;
 
 /// Requests that the drivers of character devices may hold at a time: one for each thread that waits for input, and those of polls and
@@ -260,6 +260,36 @@ impl Peers {
         let peer = self.peer(service)?;
         let request = peer.request_tagged(message, Repeat::Yes, caller.transfer_tag(moved));
         self.wait_for_device(caller, peer, request, message.words[0]).await
+    }
+
+    /// [`Peers::ask_device_once`] without a task: `next` gets the reply, which [`Peers::device_replied`] takes. `ENXIO`: there is no such
+    /// service.
+    pub fn ask_device_then(
+        &self,
+        caller: &Caller,
+        service: Service,
+        message: Message,
+        moved: u64,
+        next: Box<dyn Continuation>,
+    ) -> Result<(), Errno> {
+        let (peer, tag, minor) = (self.peer(service)?, caller.transfer_tag(moved), message.words[0]);
+        peer.request_then(message, Repeat::Yes, tag, next);
+        let asked = Asked { peer, tag, minor };
+        if caller.is_cancelled() {
+            // A signal came while the call was on its way from a predecessor.
+            asked.cancel();
+        }
+        caller.set_call(Call::Device(asked));
+        Ok(())
+    }
+
+    /// The reply to [`Peers::ask_device_then`], as awaiting [`Peers::ask_device_once`] gives it.
+    pub fn device_replied(caller: &Caller, reply: Result<Message, Errno>) -> Result<Message, Errno> {
+        caller.set_call(Call::None);
+        match (success(reply), caller.take_cancelled()) {
+            (Err(Errno::EINTR), Some(error)) => Err(error),
+            (result, _) => result,
+        }
     }
 
     async fn wait_for_device(

@@ -60,7 +60,7 @@ pub trait Handlers {
 
 struct Inner {
     timers: RefCell<Timers>,
-    spawned: RefCell<Vec<Task<()>>>,
+    spawned: Rc<RefCell<Vec<Task<()>>>>,
     outbox: RefCell<Outbox>,
     peers: RefCell<Vec<Rc<PeerCore>>>,
     waiting: Rc<Cell<Waiting>>,
@@ -85,7 +85,7 @@ impl Runtime {
     pub fn new() -> Runtime {
         let inner = Inner {
             timers: RefCell::default(),
-            spawned: RefCell::default(),
+            spawned: Rc::default(),
             outbox: RefCell::default(),
             peers: RefCell::default(),
             waiting: Rc::default(),
@@ -137,26 +137,27 @@ impl Runtime {
         }
     }
 
-    /// Sends the remaining message and receives the next one.
+    /// Sends the remaining message and receives the next one into `incoming`. False: there is none yet, and the turn has to be ended again.
     #[inline(always)]
-    fn next_message(&self) -> sys::Result<Message> {
+    fn next_message(&self, incoming: &mut Message) -> bool {
         let mut answers = self.inner.answers.borrow_mut();
         let Some((to, reply)) = answers.last() else {
-            return self.ask_and_receive().map_or_else(|| ipc::receive(Endpoint::ANY), Ok);
+            return self.ask_and_receive(incoming) || take_in(incoming, ipc::receive(Endpoint::ANY));
         };
-        let received = match is_tagged(*to, reply) {
-            true => ipc::send_receive(*to, reply, Endpoint::ANY),
-            false => ipc::reply_receive(*to, reply, Endpoint::ANY),
+        let is_received = match is_tagged(*to, reply) {
+            true => take_in(incoming, ipc::send_receive(*to, reply, Endpoint::ANY)),
+            false => take_in(incoming, ipc::reply_receive(*to, reply, Endpoint::ANY)),
         };
         answers.clear();
-        received
+        is_received
     }
 
     /// Reports to rs that the server is ready, then serves forever.
     pub fn serve(&self, handlers: impl Handlers) -> ! {
         crate::ready();
         let mut server = Server::new(self, handlers);
-        let mut incoming = server.end_turn(None);
+        let mut incoming = Message::default();
+        server.end_turn(&mut incoming);
         loop {
             server.turn(&mut incoming);
         }
@@ -197,15 +198,16 @@ impl Runtime {
         }
     }
 
-    /// Sends the requests that peers accept, the last one with a call that receives the next message. Returns that, if there was one.
+    /// Sends the requests that peers accept, the last one with a call that receives the next message into `incoming`. Returns whether there
+    /// is one.
     #[inline]
-    fn ask_and_receive(&self) -> Option<Message> {
+    fn ask_and_receive(&self, incoming: &mut Message) -> bool {
         if let Waiting::One(index) = self.inner.waiting.get() {
             self.inner.waiting.set(Waiting::None);
-            return self.inner.peers.borrow()[index].pump_and_receive();
+            return self.inner.peers.borrow()[index].pump_and_receive(incoming);
         }
         self.send_requests();
-        None
+        false
     }
 
     /// Handles the event that a service came up or went down.
@@ -274,6 +276,13 @@ impl Inner {
     }
 }
 
+/// Takes in what a call has received, if it has. Word by word from the registers: a result that is looked at later would have each stored
+/// twice.
+#[inline(always)]
+fn take_in(incoming: &mut Message, received: sys::Result<Message>) -> bool {
+    received.map(|message| *incoming = message).is_ok()
+}
+
 /// Returns whether `REPLYREC` may send the reply: a client with a tag may not be waiting and would lose it.
 #[inline]
 fn is_tagged(to: Endpoint, message: &Message) -> bool {
@@ -298,8 +307,7 @@ impl<'a, H: Handlers> Server<'a, H> {
         Server { runtime, handlers, tasks: Tasks::new() }
     }
 
-    /// Handles a message and receives the next one into its place, word by word from the registers: a result that is looked at later
-    /// would have each word stored twice. If a reply is all that the turn has left to do, it is sent at once.
+    /// Handles a message and receives the next one into its place. If a reply is all that the turn has left to do, it is sent at once.
     #[inline(always)]
     fn turn(&mut self, message: &mut Message) {
         let to = message.source;
@@ -307,32 +315,35 @@ impl<'a, H: Handlers> Server<'a, H> {
         match reply {
             Some(reply) if !self.tasks.is_any_ready() && self.runtime.inner.is_quiet() && !is_tagged(to, &reply) => {
                 self.handlers.before_sending(core::iter::once((to, reply.words[0])));
-                match ipc::reply_receive(to, &reply, Endpoint::ANY) {
-                    Ok(next) => *message = next,
-                    Err(_) => *message = self.end_turn(None),
+                if !take_in(message, ipc::reply_receive(to, &reply, Endpoint::ANY)) {
+                    self.end_turn(message);
                 }
             }
-            reply => *message = self.end_turn(reply.map(|reply| (to, reply))),
+            Some(reply) => self.end_turn_with(to, &reply, message),
+            None => self.end_turn(message),
         }
     }
 
-    /// Runs all ready tasks, sends what has come of the turn, and receives the next message. A call that sends and receives may end
-    /// without one.
+    /// Ends a turn that leaves a reply and more. A function of its own: so the fast path has the registers.
     #[inline(never)]
-    fn end_turn(&mut self, mut reply: Option<(Endpoint, Message)>) -> Message {
+    fn end_turn_with(&mut self, to: Endpoint, reply: &Message, incoming: &mut Message) {
+        self.runtime.answer(to, *reply);
+        self.end_turn(incoming);
+    }
+
+    /// Runs all ready tasks, sends what has come of the turn, and receives the next message into `incoming`.
+    #[inline(never)]
+    fn end_turn(&mut self, incoming: &mut Message) {
         loop {
-            self.leave(reply.take());
-            if let Ok(message) = self.runtime.next_message() {
-                return message;
+            self.leave();
+            if self.runtime.next_message(incoming) {
+                return;
             }
         }
     }
 
     /// Runs all ready tasks, and sends what has come of the turn but for one message.
-    fn leave(&mut self, reply: Option<(Endpoint, Message)>) {
-        if let Some((to, reply)) = reply {
-            self.runtime.answer(to, reply);
-        }
+    fn leave(&mut self) {
         self.run_ready();
         self.runtime.arm();
         self.runtime.send_all(&self.handlers);

@@ -1,7 +1,8 @@
 //! Peers: file systems and drivers to which a server sends asynchronous requests. The file is long because the states of a request and
 //! what changes them belong together.
 //!
-//! Requests are queued, sent by `SENDNB` at the end of the turn as far as the window allows, and completed in any order by their tag.
+//! Requests are queued, sent by `SENDNB` at the end of the turn as far as the window allows, and completed in any order by their tag. A
+//! task awaits its reply, or a [`Continuation`] takes it ([ADR 83](../../../../docs/adr/0083-requests-without-a-task.md)).
 //! A peer that is not waiting notifies the server when it is. When it dies, each request in flight is repeated to the successor or
 //! fails with `EDEADSRCDST`, as the request says; queued requests wait for the successor. When rs gives the service up, all
 //! requests fail.
@@ -9,6 +10,7 @@
 use super::Runtime;
 use super::progress::Progress;
 use crate::names::{self, Event};
+use crate::step::Task;
 use abi::{Endpoint, Errno, Message, Name};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -16,6 +18,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::future::Future;
+use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use sys::{Result, ipc};
@@ -63,12 +66,26 @@ enum State {
     Done(Result<Message>),
 }
 
+/// What goes on when a request has its reply, without a task that waits for it.
+pub trait Continuation {
+    /// Takes the reply (whose result it checks), `EDEADSRCDST`, or the kernel's error. It is called between the messages of a turn, or from
+    /// a task.
+    fn replied(self: Box<Self>, reply: Result<Message>);
+}
+
+/// Who is told that a request is done.
+enum Next {
+    Nobody,
+    Task(Waker),
+    Continuation(Box<dyn Continuation>),
+}
+
 struct Entry {
     /// With its tag in word 6.
     message: Message,
     state: State,
     repeat: Repeat,
-    waker: Option<Waker>,
+    next: Next,
     /// Its reply is ignored, and it is not repeated.
     abandoned: bool,
     reply: Reply,
@@ -106,6 +123,8 @@ struct Table {
     /// Sequence number, which makes tags differ from those of earlier requests.
     sequence: u32,
     progress: Progress,
+    /// Tasks that are about to begin: what follows a request that fails at the end of a turn goes on in one.
+    spawned: Rc<RefCell<Vec<Task<()>>>>,
 }
 
 /// The runtime's record of a peer.
@@ -168,6 +187,12 @@ impl Peer {
         debug_assert!(tag & OWN_TAG != 0, "the tag {tag:#x} lacks the bit of callers' tags");
         let at = self.core.add(message, repeat, Tag::Given(tag), Reply::Awaited);
         Request { core: self.core.clone(), at, finished: false }
+    }
+
+    /// Queues a request with the caller's tag, as [`Peer::request_tagged`] does; `next` gets what awaiting it would return.
+    pub fn request_then(&self, message: Message, repeat: Repeat, tag: u64, next: Box<dyn Continuation>) {
+        debug_assert!(tag & OWN_TAG != 0, "the tag {tag:#x} lacks the bit of callers' tags");
+        self.core.add_with(message, repeat, Tag::Given(tag), Reply::Awaited, Next::Continuation(next));
     }
 
     /// Queues a message without reply. It is lost if the peer dies.
@@ -238,7 +263,7 @@ impl Future for Request {
         let mut table = request.core.table.borrow_mut();
         let entry = table.entries[request.at].as_mut().expect("a completed request was polled again");
         let State::Done(result) = entry.state else {
-            entry.waker = Some(context.waker().clone());
+            entry.next = Next::Task(context.waker().clone());
             return Poll::Pending;
         };
         table.free(request.at);
@@ -267,6 +292,7 @@ impl PeerCore {
             queue: VecDeque::new(),
             sequence: 0,
             progress: Progress::default(),
+            spawned: runtime.inner.spawned.clone(),
         };
         let (waits, waiting) = (Cell::new(false), runtime.inner.waiting.clone());
         let slot = Cell::new(found.map(Endpoint::slot));
@@ -323,7 +349,7 @@ impl PeerCore {
 
     /// Handles a reply. Returns false if no request has its tag.
     pub(super) fn answered(&self, reply: &Message) -> bool {
-        {
+        let next = {
             let mut table = self.table.borrow_mut();
             if reply.source != table.endpoint {
                 return false;
@@ -331,12 +357,15 @@ impl PeerCore {
             let Some(at) = table.find(reply.tag()) else { return false };
             table.in_flight -= 1;
             table.progress.answered();
-            table.finish(at, Ok(*reply));
-            if table.queue.is_empty() {
-                return true;
+            let next = table.finish(at, Ok(*reply));
+            if !table.queue.is_empty() {
+                self.wait_for_turn_end();
             }
+            next
+        };
+        if let Some(next) = next {
+            next.replied(Ok(*reply));
         }
-        self.wait_for_turn_end();
         true
     }
 
@@ -351,8 +380,12 @@ impl PeerCore {
         Some(table.endpoint)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
-    fn add(&self, mut message: Message, repeat: Repeat, tag: Tag, reply: Reply) -> usize {
+    fn add(&self, message: Message, repeat: Repeat, tag: Tag, reply: Reply) -> usize {
+        self.add_with(message, repeat, tag, reply, Next::Nobody)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "bounded by the calls in progress: from the heap's reserve")]
+    fn add_with(&self, mut message: Message, repeat: Repeat, tag: Tag, reply: Reply, next: Next) -> usize {
         let mut table = self.table.borrow_mut();
         let at = table.free_entry();
         message.words[6] = match tag {
@@ -361,7 +394,7 @@ impl PeerCore {
             Tag::Given(tag) => tag,
         };
         let one_way = matches!(tag, Tag::None);
-        table.entries[at] = Some(Entry { reply, ..Entry::new(message, repeat, one_way) });
+        table.entries[at] = Some(Entry { reply, next, ..Entry::new(message, repeat, one_way) });
         table.queue.push_back(at);
         if table.link == Link::GivenUp {
             table.fail_all();
@@ -423,26 +456,27 @@ impl PeerCore {
         }
     }
 
-    /// Ends a turn in which only this peer has messages to send: the last of them goes in the call that receives the next message. Returns
-    /// that message; `None`: none was received.
+    /// Ends a turn in which only this peer has messages to send: the last of them goes in the call that receives the next message into
+    /// `incoming`. Returns whether there is one.
     #[inline]
-    pub(super) fn pump_and_receive(&self) -> Option<Message> {
+    pub(super) fn pump_and_receive(&self, incoming: &mut Message) -> bool {
         self.waits.set(false);
         let mut table = self.table.borrow_mut();
         while table.link == Link::Open && table.in_flight < self.window {
-            let &at = table.queue.front()?;
+            let Some(&at) = table.queue.front() else { return false };
             match &table.entries[at] {
                 Some(entry) if table.queue.len() == 1 && entry.cancellation.is_none() => {
                     let received = ipc::request_receive(table.endpoint, &entry.message, Endpoint::ANY);
-                    table.sent(at, received.map(drop));
-                    if let Ok(message) = received {
-                        return Some(message);
+                    let sent = received.map(|message| *incoming = message);
+                    table.sent(at, sent);
+                    if sent.is_ok() {
+                        return true;
                     }
                 }
                 _ => table.send(at),
             }
         }
-        None
+        false
     }
 }
 
@@ -452,7 +486,7 @@ impl Entry {
             message,
             state: State::Queued,
             repeat,
-            waker: None,
+            next: Next::Nobody,
             abandoned: one_way,
             reply: Reply::Awaited,
             one_way,
@@ -535,7 +569,7 @@ impl Table {
             }
             Err(error) => {
                 self.queue.pop_front();
-                self.finish(at, Err(error));
+                self.fail(at, error);
             }
         }
     }
@@ -561,7 +595,7 @@ impl Table {
                 entry.state = State::Queued;
                 self.queue.push_front(at);
             } else {
-                self.finish(at, Err(Errno::EDEADSRCDST));
+                self.fail(at, Errno::EDEADSRCDST);
             }
         }
     }
@@ -569,18 +603,35 @@ impl Table {
     /// Fails all queued requests.
     fn fail_all(&mut self) {
         while let Some(at) = self.queue.pop_front() {
-            self.finish(at, Err(Errno::EDEADSRCDST));
+            self.fail(at, Errno::EDEADSRCDST);
         }
     }
 
-    fn finish(&mut self, at: usize, result: Result<Message>) {
-        let Some(entry) = &mut self.entries[at] else { return };
+    /// A request has failed: what follows goes on later in this turn or, if it has ended, in the next one.
+    #[cold]
+    #[expect(clippy::disallowed_methods, reason = "bounded by the calls in progress: from the heap's reserve")]
+    fn fail(&mut self, at: usize, error: Errno) {
+        if let Some(next) = self.finish(at, Err(error)) {
+            self.spawned.borrow_mut().push(Box::pin(async move { next.replied(Err(error)) }));
+        }
+    }
+
+    /// A request is done. Returns the continuation that gets the result.
+    fn finish(&mut self, at: usize, result: Result<Message>) -> Option<Box<dyn Continuation>> {
+        let entry = self.entries[at].as_mut()?;
         if entry.abandoned || entry.reply == Reply::Ignored {
-            return self.free(at);
+            self.free(at);
+            return None;
+        }
+        let next = mem::replace(&mut entry.next, Next::Nobody);
+        if let Next::Continuation(next) = next {
+            self.free(at);
+            return Some(next);
         }
         entry.state = State::Done(result);
-        if let Some(waker) = entry.waker.take() {
+        if let Next::Task(waker) = next {
             waker.wake();
         }
+        None
     }
 }

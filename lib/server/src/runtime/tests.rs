@@ -4,7 +4,7 @@
 use super::peer::Repeat;
 use super::progress::STALL_PERIODS;
 use super::*;
-use crate::{Lock, Peer, WaitList, channel, oneshot};
+use crate::{Continuation, Lock, Peer, WaitList, channel, oneshot};
 use abi::call::{self, KernelCall};
 use abi::{Name, ds};
 use core::cell::Cell;
@@ -165,7 +165,11 @@ impl<H: Handlers> Server<'_, H> {
                 self.turn(&mut message);
                 message
             }
-            None => self.end_turn(None),
+            None => {
+                let mut message = Message::default();
+                self.end_turn(&mut message);
+                message
+            }
         };
         (played.source != Endpoint::NONE).then_some((played.source, played))
     }
@@ -362,6 +366,66 @@ fn nobody_waits_for_a_peer_that_was_given_up() {
     assert_eq!(answered.1.result(), Err(Errno::EDEADSRCDST));
     let answered = server.step(Some(request_from(OTHER, 0))).expect("is answered at once");
     assert_eq!(answered.1.result(), Err(Errno::EDEADSRCDST));
+}
+
+/// What follows a request of a program: it is answered.
+struct Answering {
+    runtime: Runtime,
+    program: Endpoint,
+}
+
+impl Continuation for Answering {
+    fn replied(self: Box<Self>, reply: Result<Message>) {
+        let result = reply.and_then(|reply| reply.result());
+        self.runtime.answer(self.program, request_from(self.program, 0).reply(result));
+    }
+}
+
+/// Asks the peer on behalf of whoever sends a message, without a task.
+fn ask_without_a_task(runtime: &Runtime, peer: &Peer, message: &Message) -> Step<Message> {
+    let next = Box::new(Answering { runtime: runtime.clone(), program: message.source });
+    peer.request_then(Message::new(READ), Repeat::Yes, crate::OWN_TAG | u64::from(message.source.0), next);
+    Step::Later
+}
+
+#[test]
+fn what_follows_a_request_runs_in_the_turn_of_its_reply() {
+    let played = with_disk();
+    let runtime = Runtime::new();
+    let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
+    let mut server =
+        Server::new(&runtime, Handle(|message: &Message| ask_without_a_task(&runtime, &peer, message)));
+    assert!(server.step(Some(request_from(PROGRAM, 0))).is_none());
+    assert!(server.step(Some(request_from(OTHER, 0))).is_none());
+    let first = played.sent_to(DISK);
+    assert_eq!(first.len(), 1);
+    let (to, answer) = server.step(Some(answer_of(&first[0], DISK, 7))).expect("is answered");
+    assert_eq!((to, answer.result()), (PROGRAM, Ok(7)));
+    let second = played.sent_to(DISK);
+    assert_eq!(second.len(), 1, "the window has room again");
+    assert!(server.step(Some(answer_of(&first[0], DISK, 8))).is_none(), "there is one reply to a request");
+    let (to, answer) = server.step(Some(answer_of(&second[0], DISK, 9))).expect("is answered");
+    assert_eq!((to, answer.result()), (OTHER, Ok(9)));
+}
+
+#[test]
+fn what_follows_a_request_outlives_its_server_and_fails_with_the_last_one() {
+    let played = with_disk();
+    let runtime = Runtime::new();
+    let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
+    let mut server =
+        Server::new(&runtime, Handle(|message: &Message| ask_without_a_task(&runtime, &peer, message)));
+    server.step(Some(request_from(PROGRAM, 0)));
+    let before = played.sent_to(DISK);
+    played.0.borrow_mut().events.push_back((name(), SUCCESSOR, true));
+    assert!(server.step(Some(notification(Endpoint::new(6, 1), 0))).is_none());
+    let again = played.sent_to(SUCCESSOR);
+    assert_eq!((again.len(), again[0].tag()), (1, before[0].tag()));
+    played.0.borrow_mut().events.push_back((name(), Endpoint::NONE, false));
+    let (to, answer) = server.step(Some(notification(Endpoint::new(6, 1), 0))).expect("is answered");
+    assert_eq!((to, answer.result()), (PROGRAM, Err(Errno::EDEADSRCDST)));
+    let (to, answer) = server.step(Some(request_from(OTHER, 0))).expect("is answered in its own turn");
+    assert_eq!((to, answer.result()), (OTHER, Err(Errno::EDEADSRCDST)));
 }
 
 #[test]

@@ -15,17 +15,18 @@ use crate::{
     },
     pipes::Pipe,
 };
-use abi::{Endpoint, Errno, Message, Part, Parts, endpoint::SLOTS, message::REPLY, vfs};
+use abi::{Endpoint, Errno, Message, Part, Parts, chardev, endpoint::SLOTS, message::REPLY, vfs};
 use alloc::{rc::Rc, vec::Vec};
 use core::{
     cell::{Cell, RefCell},
+    fmt,
     future::{Future, poll_fn},
     pin::{Pin, pin},
     task::Poll,
 };
 use lives::Identity;
 use permission::Credentials;
-use server::{OWN_TAG, Sleep};
+use server::{OWN_TAG, Peer, Sleep};
 use signals::Signals;
 use sys::fallible::collect;
 
@@ -39,8 +40,34 @@ pub enum Call {
     Pipe(Rc<Pipe>),
     /// Its handler waits for the caller's event, or for a device.
     Waiting,
+    /// A device reads or writes for it, without a task.
+    Device(Asked),
     /// The caller has been sent SIGPIPE, and the call ends with `Cancel`; bytes it has written.
     Signalled(u64),
+}
+
+/// A request at a device, which a signal ends early.
+pub struct Asked {
+    /// The device's driver.
+    pub peer: Peer,
+    /// The request.
+    pub tag: u64,
+    /// The device.
+    pub minor: u64,
+}
+
+impl Asked {
+    /// Has the device end the request: its reply comes soon.
+    pub fn cancel(&self) {
+        let (tag, minor) = (self.tag, self.minor);
+        self.peer.cancel(tag, chardev::Cancel { tag, minor }.message());
+    }
+}
+
+impl fmt::Debug for Asked {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "request {:#x} of {:?}", self.tag, self.peer.name())
+    }
 }
 
 /// One thread.
@@ -278,6 +305,11 @@ impl Caller {
     pub fn interrupt(&self, error: Errno) {
         self.cancel(error);
         self.event.fire();
+    }
+
+    /// Whether the call in progress is to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.get().is_some()
     }
 
     /// Takes the error that the call in progress is to end with.

@@ -313,6 +313,7 @@ fn end(base: &Base, processes: &Processes, process: &Process) {
     match process.caller.set_call(Call::None) {
         Call::Pipe(pipe) => drop(pipe.cancel(process.caller.endpoint)),
         Call::Waiting => process.caller.interrupt(Errno::EINTR),
+        Call::Device(asked) => asked.cancel(),
         Call::None | Call::Signalled(_) => {}
     }
     base.notices().forget(process.caller.endpoint);
@@ -349,6 +350,11 @@ fn cancel(base: &Base, process: &Process, error: Errno) -> Result<(), Errno> {
         Call::Waiting => {
             process.caller.set_call(Call::Waiting);
             process.caller.interrupt(error);
+        }
+        Call::Device(asked) => {
+            process.caller.cancel(error);
+            asked.cancel();
+            process.caller.set_call(Call::Device(asked));
         }
         Call::Pipe(pipe) => {
             let moved = pipe.cancel(endpoint).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Character devices: requests go to the driver, data straight between it and the program through a magic grant. Most are streams; one
 //! with positions (a frame buffer) is read and written like a file whose end the driver knows.
 
-use super::{Asking, Done, End, Inheritance, Kind, Object, OpenFile, Operation, Seek, no_position};
+use super::{Asking, Done, End, Inheritance, Kind, Object, OpenFile, Operation, Seek, done, no_position};
 use crate::{
     base::{
         Base, Flow,
@@ -18,11 +18,12 @@ use crate::{
     peers::{Peers, Service},
 };
 use abi::{
-    Endpoint, Errno, Part, chardev, container,
+    Endpoint, Errno, Message, Part, chardev, container,
     tty::{MINOR_MASTER, MINOR_SLAVE},
 };
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::mem::take;
+use server::Continuation;
 use sys::{
     fallible::copied,
     grant::{Access, GrantedBuffer, MagicGrant},
@@ -126,9 +127,15 @@ impl Character {
         if !self.is_memory() {
             no_position(at)?;
         }
-        let device = (self.service, self.minor);
-        let file = Transferring(on.file.clone());
-        Ok(Flow::task(transfer(on.base, on.caller.clone(), file, device, take(buffer), access)))
+        if let Some(Note::Moved(moved)) = on.caller.noted() {
+            buffer.advance_all(moved);
+        }
+        if buffer.left() == 0 {
+            return done(buffer.moved());
+        }
+        let (caller, file) = (on.caller.clone(), Transferring(on.file.clone()));
+        let transfer = Transfer { base: on.base, caller, file, buffer: take(buffer), access, asked: 0, grant: None };
+        Box::new(transfer).go_on().map(|()| Flow::Later)
     }
 }
 
@@ -214,48 +221,79 @@ impl Kind for Character {
     }
 }
 
-/// Reads from (`access`: the device may write the program's memory) or writes to a character device, piece by piece as
-/// long as each is moved in full.
-async fn transfer(
-    base: &Base,
+/// A read from (`access`: the device may write the program's memory) or a write to a character device, piece by piece as long as each is
+/// moved in full. It is what goes on with the reply to its request.
+struct Transfer {
+    base: &'static Base,
     caller: Rc<Caller>,
     file: Transferring,
-    (service, minor): (Service, u64),
-    mut buffer: UserBuffer,
+    buffer: UserBuffer,
     access: Access,
-) -> Result<u64, Errno> {
-    let flags = if file.0.nonblocking() { chardev::NONBLOCK } else { 0 };
-    let who = caller.group() & 0xffff_ffff | caller.session() << 32;
-    if buffer.left() == 0 {
-        return Ok(0);
-    }
-    if let Some(Note::Moved(moved)) = caller.noted() {
-        buffer.advance_all(moved);
-    }
-    loop {
-        let piece = buffer.piece();
+    /// Bytes of the piece in progress, and what lets the driver move them.
+    asked: u64,
+    grant: Option<MagicGrant>,
+}
+
+impl Transfer {
+    /// Asks the driver to move the next piece.
+    fn go_on(mut self: Box<Self>) -> Result<(), Errno> {
+        let character = self.file.0.object::<Character>().ok_or(Errno::EIO)?;
+        let (service, minor) = (character.service, character.minor);
+        let flags = if self.file.0.nonblocking() { chardev::NONBLOCK } else { 0 };
+        let caller = self.caller.group() & 0xffff_ffff | self.caller.session() << 32;
+        let (piece, moved) = (self.buffer.piece(), self.buffer.moved());
         let bytes = piece.bytes.min(if minor < MINOR_MASTER { CHUNK } else { PTY_CHUNK });
-        let grant = MagicGrant::new(buffer.owner, piece.address, bytes, service.endpoint(), access)?;
-        let message = match access {
-            Access::Read => chardev::Write { minor, grant: grant.id(), bytes, flags, caller: who }.message(),
-            _ => chardev::Read { minor, grant: grant.id(), bytes, flags, caller: who }.message(),
+        let lent = MagicGrant::new(self.buffer.owner, piece.address, bytes, service.endpoint(), self.access)?;
+        let grant = lent.id();
+        (self.asked, self.grant) = (bytes, Some(lent));
+        let message = match self.access {
+            Access::Read => chardev::Write { minor, grant, bytes, flags, caller }.message(),
+            _ => chardev::Read { minor, grant, bytes, flags, caller }.message(),
         };
-        match base.peers().ask_device_once(&caller, service, message, buffer.moved()).await {
-            Ok(reply) => {
-                let moved = reply.words[0].min(bytes);
-                buffer.advance(moved);
-                base.store().has_moved();
-                // A terminal gives one line, however much was asked for.
-                if moved < bytes || buffer.left() == 0 || access == Access::Write {
-                    return Ok(buffer.moved());
-                }
-                caller.note(Note::Moved(buffer.moved()));
-            }
-            Err(error) => return buffer.moved_or(error),
+        let (base, caller) = (self.base, self.caller.clone());
+        base.peers().ask_device_then(&caller, service, message, moved, self)
+    }
+
+    /// Takes note of what the driver has moved. Returns the result of the call; `None`: there is more to move.
+    fn take_reply(&mut self, reply: Result<Message, Errno>) -> Option<Result<u64, Errno>> {
+        let is_cancelled = self.caller.is_cancelled();
+        let moved = match Peers::device_replied(&self.caller, reply) {
+            Ok(reply) => reply.words[0].min(self.asked),
+            Err(error) => return Some(self.buffer.moved_or(error)),
+        };
+        self.buffer.advance(moved);
+        self.base.store().has_moved();
+        // A terminal gives one line, however much was asked for.
+        let is_short = moved < self.asked || self.access == Access::Write;
+        if is_short || is_cancelled || self.buffer.left() == 0 {
+            return Some(Ok(self.buffer.moved()));
         }
+        self.caller.note(Note::Moved(self.buffer.moved()));
+        None
     }
 }
 
+impl Continuation for Transfer {
+    fn replied(mut self: Box<Self>, reply: Result<Message, Errno>) {
+        let (base, who) = (self.base, self.caller.endpoint);
+        let result = match self.take_reply(reply) {
+            Some(result) => {
+                drop(self);
+                result
+            }
+            None => {
+                let moved = self.buffer.moved();
+                match self.go_on() {
+                    Ok(()) => return,
+                    // At least one piece was moved.
+                    Err(_) => Ok(moved),
+                }
+            }
+        };
+        base.sweep();
+        base.answer(who, result);
+    }
+}
 /// Reads from or writes to a device with positions, until the driver moves less than it is asked to. Repeating a piece does no harm.
 async fn transfer_at(
     base: &Base,
