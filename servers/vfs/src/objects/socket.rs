@@ -203,19 +203,26 @@ pub fn send_cargo_after(
     socket: &Socket,
     buffer: &mut UserBuffer,
     flags: u32,
-    cargo: Cargo,
+    mut cargo: Cargo,
     messages: u64,
 ) -> Result<Flow, Errno> {
     let quiet = flags & flag::NOSIGNAL != 0;
     let Some(pipe) = outgoing(socket, flags)? else { return pipe::broken(on.base, on.caller, quiet) };
     let nonblocking = messages::is_nonblocking(on.file, flags);
-    let mut transfer = Transfer::new(on, pipe, buffer, socket.record().send_ns).with(cargo).after(messages);
+    resume(on, buffer);
+    if buffer.moved() > 0 {
+        cargo.rights = None;
+    }
     on.base.store().has_moved();
-    match transfer.write() {
-        Err(Errno::EAGAIN) if !nonblocking => {}
+    let is_begun = match pipe.write_with(on.base, buffer, on.caller.user(), &mut cargo) {
+        Err(Errno::EAGAIN) if !nonblocking => false,
         Err(Errno::EPIPE) => return pipe::broken(on.base, on.caller, quiet),
-        Ok(_) if transfer.buffer.left() > 0 && !nonblocking => transfer.note(),
+        Ok(_) if buffer.left() > 0 && !nonblocking => true,
         result => return Ok(Flow::Done(result)),
+    };
+    let transfer = Transfer::resumed(on, pipe, buffer, socket.record().send_ns).with(cargo).after(messages);
+    if is_begun {
+        transfer.note();
     }
     Ok(Flow::task(async move { transfer.send(quiet).await }))
 }
@@ -247,6 +254,13 @@ pub fn deadline(limit_ns: u64) -> Option<u64> {
 /// Bits of a note that say how many bytes of a message were moved; those above say how many messages were before it.
 pub const MOVED_BITS: u32 = 32;
 
+/// Goes on in a buffer behind what a predecessor has moved for the call.
+fn resume(on: &Operation, buffer: &mut UserBuffer) {
+    if let Some(Note::Moved(noted)) = on.caller.noted() {
+        buffer.advance_all(noted & ((1 << MOVED_BITS) - 1));
+    }
+}
+
 /// A transfer that waits in a task, because it has a deadline, or what a pipe's own waiting does not do.
 pub struct Transfer {
     base: &'static Base,
@@ -265,12 +279,13 @@ pub struct Transfer {
 impl Transfer {
     /// A transfer of a buffer, each wait of which is limited to so many nanoseconds; 0: not at all.
     pub fn new(on: &Operation, pipe: &Rc<Pipe>, buffer: &mut UserBuffer, limit_ns: u64) -> Transfer {
-        let mut buffer = core::mem::take(buffer);
-        let noted = match on.caller.noted() {
-            Some(Note::Moved(noted)) => noted,
-            _ => 0,
-        };
-        buffer.advance_all(noted & ((1 << MOVED_BITS) - 1));
+        resume(on, buffer);
+        Transfer::resumed(on, pipe, buffer, limit_ns)
+    }
+
+    /// [`Transfer::new`] for a buffer that [`resume`] has seen.
+    fn resumed(on: &Operation, pipe: &Rc<Pipe>, buffer: &mut UserBuffer, limit_ns: u64) -> Transfer {
+        let buffer = core::mem::take(buffer);
         let (caller, file, pipe, cargo) = (on.caller.clone(), on.file.clone(), pipe.clone(), Cargo::default());
         let deadline_ns = deadline(limit_ns);
         Transfer { base: on.base, caller, _file: file, pipe, buffer, cargo, deadline_ns, before: 0 }

@@ -36,6 +36,34 @@ pub struct Cargo {
     pub rights: Option<Rc<dyn Rights>>,
 }
 
+/// How far a read goes, entry by entry.
+struct Stretch {
+    bytes: usize,
+    wanted: usize,
+    by_sender: bool,
+    /// Of the bytes so far, if they have to have one sender.
+    sender: Option<Option<Ucred>>,
+}
+
+impl Stretch {
+    /// Goes over so many bytes of a sender. False: the read ends before them.
+    #[inline]
+    fn goes_over(&mut self, bytes: usize, of: Option<Ucred>) -> bool {
+        if bytes == 0 {
+            return true;
+        }
+        if self.bytes >= self.wanted || self.by_sender && *self.sender.get_or_insert(of) != of {
+            return false;
+        }
+        self.bytes += bytes;
+        true
+    }
+
+    fn end(self, rights: Option<Rc<dyn Rights>>) -> (usize, Cargo) {
+        (self.bytes.min(self.wanted), Cargo { sender: self.sender.flatten(), rights })
+    }
+}
+
 /// An entry.
 #[derive(Debug)]
 pub struct Ancillary {
@@ -166,6 +194,9 @@ impl Ancillaries {
 
     /// How many bytes follow the first `read` ones in a packet that these end in: they are not read any more.
     pub(super) fn rest_of_packet(&self, read: usize) -> usize {
+        if self.packets.0 == 0 {
+            return 0;
+        }
         let mut at = 0;
         for record in self.queue.iter().map(|entry| entry.record.get()) {
             let begin = at + record.before as usize;
@@ -216,25 +247,19 @@ impl Ancillaries {
 
     /// How far a read of `wanted` of `length` bytes goes, and what goes with these; `by_sender`: it does not pass from one sender to another.
     pub(super) fn stretch(&self, length: usize, wanted: usize, by_sender: bool) -> (usize, Cargo) {
-        let (mut bytes, mut sender, mut rights) = (0, None, None);
-        let rest = AncillaryRecord { before: (length - self.marked) as u32, ..blank(0) };
-        let entries = self.queue.iter().map(|entry| (entry.record.get(), entry.rights.as_ref()));
-        'entries: for (record, files) in entries.chain([(rest, None)]) {
-            for (part, of) in [(record.before as usize, None), (record.bytes as usize, record.sender)] {
-                if part == 0 {
-                    continue;
-                }
-                if bytes >= wanted || by_sender && *sender.get_or_insert(of) != of {
-                    break 'entries;
-                }
-                bytes += part;
+        let mut stretch = Stretch { bytes: 0, wanted, by_sender, sender: None };
+        for entry in &self.queue {
+            let record = entry.record.get();
+            if !stretch.goes_over(record.before as usize, None) || !stretch.goes_over(record.bytes as usize, record.sender)
+            {
+                return stretch.end(None);
             }
-            if files.is_some() || record.packet {
-                rights = files.cloned();
-                break;
+            if entry.rights.is_some() || record.packet {
+                return stretch.end(entry.rights.clone());
             }
         }
-        (bytes.min(wanted), Cargo { sender: sender.flatten(), rights })
+        stretch.goes_over(length - self.marked, None);
+        stretch.end(None)
     }
 
     /// The first bytes have been read, of which there were as many; files that go with them leave.
@@ -242,27 +267,26 @@ impl Ancillaries {
         self.marked = self.marked.saturating_sub(bytes);
         while bytes > 0 {
             let Some(entry) = self.queue.front_mut() else { return };
-            let mut record = entry.record.get();
-            let old = record;
-            let skipped = (record.before as usize).min(bytes);
-            let taken = (record.bytes as usize).min(bytes - skipped);
+            let old = entry.record.get();
+            let skipped = (old.before as usize).min(bytes);
+            let taken = (old.bytes as usize).min(bytes - skipped);
             bytes -= skipped + taken;
-            record.before -= skipped as u32;
-            record.bytes -= taken as u32;
             if taken > 0 {
                 entry.take_rights();
+            }
+            let (before, left) = (old.before - skipped as u32, old.bytes - taken as u32);
+            if before + left == 0 {
+                self.queue.pop_front();
+                self.count(&old, -1);
+                continue;
+            }
+            let mut record = AncillaryRecord { before, bytes: left, ..old };
+            if taken > 0 {
                 (record.more, record.count) = (NOWHERE, 0);
             }
-            let left = record.before + record.bytes > 0;
-            if left {
-                entry.record.set(record);
-            } else {
-                self.queue.pop_front();
-            }
+            entry.record.set(record);
             self.count(&old, -1);
-            if left {
-                return self.count(&record, 1);
-            }
+            return self.count(&record, 1);
         }
     }
 

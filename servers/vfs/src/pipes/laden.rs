@@ -137,14 +137,19 @@ impl State {
         cargo: &mut Cargo,
     ) -> Result<(), Errno> {
         let (length, before) = (self.ring.len(), to.moved());
-        let (end, _) = self.ancillaries.stretch(length, length.min(to.left() as usize), by_sender);
+        let (end, found) = self.ancillaries.stretch(length, length.min(to.left() as usize), by_sender);
         to.truncate(end as u64);
         let result = self.drain(world, to);
         let moved = (to.moved() - before) as usize;
         if moved > 0 {
-            *cargo = self.ancillaries.stretch(length, moved, by_sender).1;
+            *cargo = match moved == end {
+                true => found,
+                false => self.ancillaries.stretch(length, moved, by_sender).1,
+            };
             let rest = self.ancillaries.rest_of_packet(moved);
-            self.ring.skip(world, rest);
+            if rest > 0 {
+                self.ring.skip(world, rest);
+            }
             self.ancillaries.consume(moved + rest);
             self.ring.set_ancillary(self.ancillaries.first());
         }

@@ -236,7 +236,7 @@ pub fn receive_message(on: &On, address: u64, flags: u32) -> Result<Flow, Errno>
     let mut header = Header::fetch(on.who(), address)?;
     let mut to = Receiver { buffer: take(&mut header.buffer), ..Receiver::default() };
     let mut parcel = Parcel::default();
-    match receive_now(on, &mut to, &mut parcel, flags) {
+    match receive_now(on, &header, &mut to, &mut parcel, flags) {
         Err(Errno::EAGAIN) if !is_nonblocking(&on.file, flags) => {}
         result => return Ok(Flow::Done(result.and_then(|bytes| header.report(on, &parcel, flags).map(|()| bytes)))),
     }
@@ -251,7 +251,13 @@ pub fn receive_message(on: &On, address: u64, flags: u32) -> Result<Flow, Errno>
 }
 
 /// Receives what there is. `EAGAIN`: nothing, or with `MSG_WAITALL` perhaps too little; other errors as of recvmsg.
-fn receive_now(on: &On, to: &mut Receiver, parcel: &mut Parcel, flags: u32) -> Result<u64, Errno> {
+fn receive_now(
+    on: &On,
+    header: &Header,
+    to: &mut Receiver,
+    parcel: &mut Parcel,
+    flags: u32,
+) -> Result<u64, Errno> {
     let (stream, peeks) = (on.socket.kind() == Kind::Stream, flags & flag::PEEK != 0);
     let incoming = match on.socket.incoming() {
         Some(incoming) if !stream || flags & flag::OOB == 0 => incoming,
@@ -263,7 +269,7 @@ fn receive_now(on: &On, to: &mut Receiver, parcel: &mut Parcel, flags: u32) -> R
     }
     if on.socket.is_deaf() {
         if stream {
-            *parcel = stream_parcel(on, 0, Cargo::default());
+            fill_stream_parcel(on, header, 0, parcel);
         }
         return Ok(0);
     }
@@ -276,7 +282,7 @@ fn receive_now(on: &On, to: &mut Receiver, parcel: &mut Parcel, flags: u32) -> R
     };
     match outcome {
         Outcome::Done(Ok(bytes)) if stream => {
-            *parcel = stream_parcel(on, bytes, take(&mut parcel.cargo));
+            fill_stream_parcel(on, header, bytes, parcel);
             Ok(bytes)
         }
         Outcome::Done(result) => result,
@@ -284,13 +290,16 @@ fn receive_now(on: &On, to: &mut Receiver, parcel: &mut Parcel, flags: u32) -> R
     }
 }
 
-/// What a receiver gets besides bytes of a stream. The end is of user 0, as on Linux.
-fn stream_parcel(on: &On, bytes: u64, mut cargo: Cargo) -> Parcel {
-    let name = if bytes > 0 { on.socket.peer_name() } else { Address::of_length(0) };
-    if bytes == 0 {
-        cargo.sender = Some(Ucred { pid: 0, uid: 0, gid: 0 });
+/// Adds what a receiver of a stream gets besides the bytes and what came with them: the peer's name, if there is a place for it. The end is
+/// of user 0, as on Linux.
+fn fill_stream_parcel(on: &On, header: &Header, bytes: u64, parcel: &mut Parcel) {
+    if bytes > 0 && header.name.0 != 0 {
+        parcel.name = on.socket.peer_name();
     }
-    Parcel { name, cargo, flags: 0, arrived: true }
+    if bytes == 0 {
+        parcel.cargo.sender = Some(Ucred { pid: 0, uid: 0, gid: 0 });
+    }
+    parcel.arrived = true;
 }
 
 /// Receives a message when it comes, after as many others of the same call.
@@ -303,7 +312,8 @@ async fn receive_later(on: &On, header: &Header, mut to: Receiver, flags: u32, d
         Kind::Stream => {
             let mut transfer = Transfer::new(&on.operation(), &incoming, &mut to.buffer, limit_ns).after(done);
             let bytes = transfer.receive(peeks, all).await?;
-            parcel = stream_parcel(on, bytes, transfer.cargo());
+            parcel.cargo = transfer.cargo();
+            fill_stream_parcel(on, header, bytes, &mut parcel);
             bytes
         }
         _ => Task::new(&on.operation(), limit_ns).receive(&incoming, &mut to, Some(&mut parcel), peeks).await?,
@@ -382,7 +392,7 @@ async fn receive_one(on: &On, address: u64, flags: u32, done: u64) -> Result<(),
     let mut header = Header::fetch(on.who(), address)?;
     let mut to = Receiver { buffer: take(&mut header.buffer), ..Receiver::default() };
     let mut parcel = Parcel::default();
-    let bytes = match receive_now(on, &mut to, &mut parcel, flags) {
+    let bytes = match receive_now(on, &header, &mut to, &mut parcel, flags) {
         Err(Errno::EAGAIN) if !is_nonblocking(&on.file, flags) => receive_later(on, &header, to, flags, done).await?,
         result => {
             let bytes = result?;
