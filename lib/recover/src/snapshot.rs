@@ -269,13 +269,21 @@ impl Writer {
         if bytes == 0 {
             return;
         }
+        if second.is_empty() {
+            let (words, rest) = first.as_chunks();
+            self.words.extend_from_slice(words);
+            if !rest.is_empty() {
+                let mut last = [0; WORD_BYTES];
+                last[..rest.len()].copy_from_slice(rest);
+                self.words.push(last);
+            }
+            return;
+        }
         let begin = self.words.len();
         self.words.resize(begin + bytes.div_ceil(WORD_BYTES), [0; WORD_BYTES]);
         let (one, other) = self.words[begin..].as_flattened_mut().split_at_mut(first.len());
         one.copy_from_slice(first);
-        if !second.is_empty() {
-            other[..second.len()].copy_from_slice(second);
-        }
+        other[..second.len()].copy_from_slice(second);
     }
 }
 
