@@ -393,8 +393,7 @@ fn what_follows_a_request_runs_in_the_turn_of_its_reply() {
     let played = with_disk();
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
-    let mut server =
-        Server::new(&runtime, Handle(|message: &Message| ask_without_a_task(&runtime, &peer, message)));
+    let mut server = Server::new(&runtime, Handle(|message: &Message| ask_without_a_task(&runtime, &peer, message)));
     assert!(server.step(Some(request_from(PROGRAM, 0))).is_none());
     assert!(server.step(Some(request_from(OTHER, 0))).is_none());
     let first = played.sent_to(DISK);
@@ -413,8 +412,7 @@ fn what_follows_a_request_outlives_its_server_and_fails_with_the_last_one() {
     let played = with_disk();
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
-    let mut server =
-        Server::new(&runtime, Handle(|message: &Message| ask_without_a_task(&runtime, &peer, message)));
+    let mut server = Server::new(&runtime, Handle(|message: &Message| ask_without_a_task(&runtime, &peer, message)));
     server.step(Some(request_from(PROGRAM, 0)));
     let before = played.sent_to(DISK);
     played.0.borrow_mut().events.push_back((name(), SUCCESSOR, true));

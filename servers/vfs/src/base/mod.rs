@@ -13,7 +13,7 @@ use crate::{
     files::{Files, Shared, loops::Loops, mount::Mount, watches::Watches},
     keep::{
         Kept, Store,
-        records::{AncillaryRecord, LimitRecord, Note, PipeRecord, SignalRecord},
+        records::{AncillaryRecord, Extent, LimitRecord, Note, PipeRecord, SignalRecord},
     },
     mappings::Mappings,
     memory::{
@@ -326,6 +326,10 @@ impl Pages for Base {
 
     fn save(&self, pipe: u16, record: &PipeRecord) {
         self.store.set_pipe(pipe, record);
+    }
+
+    fn save_extent(&self, pipe: u16, extent: Extent) {
+        self.store.set_pipe_extent(pipe, extent);
     }
 
     fn end(&self, pipe: u16) {

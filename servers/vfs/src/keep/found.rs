@@ -94,7 +94,9 @@ impl Store {
 
     /// A pipe.
     pub fn pipe(&self, place: u16) -> Option<PipeRecord> {
-        get(&self.pipes.table, &self.recover, place)
+        let record = get(&self.pipes.table, &self.recover, place)?;
+        let extent = self.pipe_extents.get(&self.recover, place as usize).record()?;
+        Some(PipeRecord { extent: Extent::from_value(extent), ..record })
     }
 
     /// A timer.

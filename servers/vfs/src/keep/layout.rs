@@ -53,7 +53,7 @@ const DEVICE_INTERESTS: usize = 128;
 /// Sockets, those of connections that nobody has accepted included.
 const SOCKETS: usize = scaled(8192, 64);
 /// What goes with bytes and messages of sockets: up to `CARRIED` open files each.
-const ANCILLARIES: usize = scaled(16_384, 64);
+pub(super) const ANCILLARIES: usize = scaled(16_384, 64);
 /// Watches of inotify instances; each keeps a file in use.
 const WATCHES: usize = scaled(8192, 64);
 /// Events that they have not given yet.
@@ -187,6 +187,8 @@ pub struct Store {
     pub(super) flags: Cells,
     pub(super) directories: Places<DirectoriesRecord>,
     pub(super) pipes: Places<PipeRecord>,
+    /// Of each pipe its extent.
+    pub(super) pipe_extents: Cells,
     pub(super) pages: Places<NextRecord>,
     pub(super) content: Area,
     pub(super) locks: Places<LockRecord>,
@@ -243,6 +245,7 @@ impl Store {
             flags: Cells::lay_out(&recover, FILES),
             directories: Places::lay_out(&recover, TABLES),
             pipes: Places::lay_out(&recover, PIPES),
+            pipe_extents: Cells::lay_out(&recover, PIPES),
             pages: Places::lay_out(&recover, PIPE_PAGES),
             content: Area::lay_out(&recover, PIPE_PAGES * PIPE_PAGE),
             locks: Places::lay_out_shared(&recover, LOCKS, LOCKS),

@@ -3,7 +3,7 @@
 use super::{
     PIPE_PAGE, Store,
     pool::ROOT,
-    records::{NextRecord, PipeRecord},
+    records::{Extent, NextRecord, PipeRecord},
 };
 use abi::{Endpoint, Errno};
 
@@ -13,12 +13,20 @@ impl Store {
         let place = self.pipes.pool.take(ROOT, self.turn()).ok_or(Errno::ENFILE)?;
         let record = PipeRecord { capacity: capacity as u32, ..PipeRecord::empty(user) };
         self.pipes.table.put_unreferenced(&self.recover, place, &record);
+        self.pipe_extents.put_unreferenced(&self.recover, place, record.extent.to_value());
         Ok(place as u16)
     }
 
     /// Sets the record of a pipe.
     pub fn set_pipe(&self, place: u16, record: &PipeRecord) {
         self.pipes.table.set(&self.recover, place as usize, record);
+        self.set_pipe_extent(place, record.extent);
+    }
+
+    /// Sets the extent of a pipe.
+    #[inline]
+    pub fn set_pipe_extent(&self, place: u16, extent: Extent) {
+        self.pipe_extents.set(&self.recover, place as usize, extent.to_value());
     }
 
     /// Frees the record of a pipe, but not its pages.

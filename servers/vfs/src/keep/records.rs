@@ -4,9 +4,12 @@
 //! Records refer to each other by place. What nobody refers to, beginning with threads and mounts, is free; so only the words that
 //! refer are changed under the undo log. Neighbours: `keep` (the tables), `recovery` (reads them).
 
-use super::text::Text;
-use abi::{CapabilitySet, Endpoint, Parts, Word, vfs::NO_ID_MAP};
-use recover::records::Record;
+use super::{
+    layout::{ANCILLARIES, PIPE_PAGE},
+    text::Text,
+};
+use abi::{CapabilitySet, Endpoint, Parts, Word, limits, vfs::NO_ID_MAP};
+use recover::records::{Record, VALUE_BITS};
 
 /// "None" in a place of 16 bits.
 pub const NOWHERE: u16 = u16::MAX;
@@ -399,54 +402,88 @@ impl Record for DirectoriesRecord {
     }
 }
 
+/// Bits of an [`Extent`], 48 together: where the bytes begin in a page, how many they are, and the place of what goes with them.
+const START_BITS: u32 = 12;
+const LENGTH_BITS: u32 = 21;
+const ANCILLARY_BITS: u32 = 15;
+const _: () = assert!(START_BITS + LENGTH_BITS + ANCILLARY_BITS == VALUE_BITS);
+const _: () = assert!(PIPE_PAGE == 1 << START_BITS && limits::PIPE_BYTES < 1 << LENGTH_BITS);
+const _: () = assert!(ANCILLARIES < 1 << ANCILLARY_BITS);
+
+/// What every read and write of a pipe changes: a word of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Extent {
+    /// Where the bytes begin in the first page.
+    pub start: u32,
+    /// Bytes in it.
+    pub bytes: u32,
+    /// The first of what goes with its bytes or messages; `NOWHERE`: nothing.
+    pub ancillary: u16,
+}
+
+impl Extent {
+    /// Nothing is in the pipe.
+    pub const EMPTY: Extent = Extent { start: 0, bytes: 0, ancillary: NOWHERE };
+
+    /// As a cell holds it.
+    #[inline]
+    pub fn to_value(self) -> u64 {
+        let ancillary = self.ancillary as u64 & ((1 << ANCILLARY_BITS) - 1);
+        self.start as u64 | (self.bytes as u64) << START_BITS | ancillary << (START_BITS + LENGTH_BITS)
+    }
+
+    /// From a cell.
+    pub fn from_value(value: u64) -> Self {
+        let ancillary = (value >> (START_BITS + LENGTH_BITS)) as u16;
+        Extent {
+            start: value as u32 & ((1 << START_BITS) - 1),
+            bytes: (value >> START_BITS) as u32 & ((1 << LENGTH_BITS) - 1),
+            ancillary: if ancillary == (1 << ANCILLARY_BITS) - 1 { NOWHERE } else { ancillary },
+        }
+    }
+}
+
 /// The ring of a pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct PipeRecord {
     pub capacity: u32,
-    /// Bytes in it.
-    pub bytes: u32,
     /// First and last page; `NOWHERE`: none.
     pub first: u16,
     pub last: u16,
-    /// Where the bytes begin in the first page.
-    pub start: u32,
     /// Real uid of the one who made it, to whom it is charged.
     pub user: u32,
     /// The writer has closed its socket with unread data: the reader gets `ECONNRESET`.
     pub reset: bool,
-    /// The first of what goes with its bytes or messages; `NOWHERE`: nothing.
-    pub ancillary: u16,
+    /// In a cell of its own.
+    pub extent: Extent,
 }
 
 impl PipeRecord {
     /// That of a pipe of a user in which nothing is, and nothing may be.
     pub const fn empty(user: u32) -> PipeRecord {
-        let (first, last, ancillary) = (NOWHERE, NOWHERE, NOWHERE);
-        PipeRecord { capacity: 0, bytes: 0, first, last, start: 0, user, reset: false, ancillary }
+        PipeRecord { capacity: 0, first: NOWHERE, last: NOWHERE, user, reset: false, extent: Extent::EMPTY }
     }
 }
 
 impl Record for PipeRecord {
-    const WORDS: usize = 3;
+    const WORDS: usize = 2;
 
     fn store(&self, words: &mut [u64]) {
         words[0] = halves(self.capacity, self.user);
-        words[1] = halves(self.start, self.bytes);
-        words[2] =
-            halves(self.first as u32 | (self.last as u32) << 16, self.reset as u32 | (self.ancillary as u32) << 16);
+        words[1] = halves(self.first as u32 | (self.last as u32) << 16, self.reset as u32);
     }
 
+    /// Without the extent.
     fn load(words: &[u64]) -> Self {
         PipeRecord {
             capacity: words[0] as u32,
-            bytes: (words[1] >> 32) as u32,
-            first: words[2] as u16,
-            last: (words[2] >> 16) as u16,
-            start: words[1] as u32,
+            first: words[1] as u16,
+            last: (words[1] >> 16) as u16,
             user: (words[0] >> 32) as u32,
-            reset: words[2] >> 32 & 1 != 0,
-            ancillary: (words[2] >> 48) as u16,
+            reset: words[1] >> 32 & 1 != 0,
+            extent: Extent::EMPTY,
         }
     }
 }

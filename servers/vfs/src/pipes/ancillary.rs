@@ -250,7 +250,8 @@ impl Ancillaries {
         let mut stretch = Stretch { bytes: 0, wanted, by_sender, sender: None };
         for entry in &self.queue {
             let record = entry.record.get();
-            if !stretch.goes_over(record.before as usize, None) || !stretch.goes_over(record.bytes as usize, record.sender)
+            if !stretch.goes_over(record.before as usize, None)
+                || !stretch.goes_over(record.bytes as usize, record.sender)
             {
                 return stretch.end(None);
             }

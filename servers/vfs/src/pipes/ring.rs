@@ -1,11 +1,13 @@
-//! The bytes of a pipe: a queue of pages in preserved memory, allocated as it fills and freed as it empties.
+//! The bytes of a pipe: a queue of pages in preserved memory, allocated as it fills and freed as it empties. An empty pipe keeps a page of which
+//! less than half has been used, so that short messages there and back do not take and free one each.
 //!
 //! Bytes are written only behind the last one and never over others, and a freed page is used again only after
-//! the next commit. So what the preserved record says holds, wherever a death leaves it.
+//! the next commit. So what the preserved record says holds, wherever a death leaves it. What every read and write changes is preserved in a word
+//! of its own: the [`Extent`].
 
 use crate::keep::{
     PIPE_PAGE,
-    records::{NOWHERE, PipeRecord},
+    records::{Extent, NOWHERE, PipeRecord},
 };
 use abi::{Endpoint, Errno};
 use alloc::collections::VecDeque;
@@ -29,6 +31,8 @@ pub trait Pages {
     fn read(&self, page: u16, at: usize, into: &mut [u8]);
     /// Preserves the state of a pipe.
     fn save(&self, pipe: u16, record: &PipeRecord);
+    /// Preserves the extent of a pipe, if nothing else of its state has changed.
+    fn save_extent(&self, pipe: u16, extent: Extent);
     /// The pipe is no more.
     fn end(&self, pipe: u16);
 }
@@ -45,21 +49,38 @@ pub struct Ring {
     reset: bool,
     /// The place of the first of what goes with its bytes.
     ancillary: u16,
-    /// It has changed since it was preserved.
-    changed: bool,
+    /// What has changed since it was preserved.
+    change: Change,
+}
+
+/// What of a ring has to be preserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Nothing,
+    Extent,
+    /// More than the extent.
+    Record,
 }
 
 impl Ring {
     /// An empty ring that may hold `capacity` bytes. No page yet.
     pub fn new(capacity: usize) -> Self {
-        Ring { pages: VecDeque::new(), start: 0, len: 0, capacity, reset: false, ancillary: NOWHERE, changed: false }
+        Ring {
+            pages: VecDeque::new(),
+            start: 0,
+            len: 0,
+            capacity,
+            reset: false,
+            ancillary: NOWHERE,
+            change: Change::Nothing,
+        }
     }
 
     /// As a predecessor has left it. `None`: the record makes no sense.
     #[expect(clippy::disallowed_methods, reason = "a successor needs no more than its predecessor had")]
     pub fn restore(record: &PipeRecord, next: impl Fn(u16) -> Option<u16>) -> Option<Self> {
-        let (start, len) = (record.start as usize, record.bytes as usize);
-        let PipeRecord { reset, ancillary, .. } = *record;
+        let Extent { start, bytes, ancillary } = record.extent;
+        let (start, len, reset) = (start as usize, bytes as usize, record.reset);
         let mut ring = Ring { start, len, reset, ancillary, ..Ring::new(record.capacity as usize) };
         if record.first == NOWHERE {
             return (start == 0 && len == 0).then_some(ring);
@@ -76,9 +97,15 @@ impl Ring {
 
     /// Preserves it as this pipe's, whose user this is, if it has changed.
     pub fn save(&mut self, world: &impl Pages, pipe: u16, user: u32) {
-        if core::mem::take(&mut self.changed) {
-            world.save(pipe, &self.record(user));
+        match core::mem::replace(&mut self.change, Change::Nothing) {
+            Change::Nothing => {}
+            Change::Extent => world.save_extent(pipe, self.extent()),
+            Change::Record => world.save(pipe, &self.record(user)),
         }
+    }
+
+    fn extent(&self) -> Extent {
+        Extent { start: self.start as u32, bytes: self.len as u32, ancillary: self.ancillary }
     }
 
     /// As it is preserved.
@@ -86,20 +113,26 @@ impl Ring {
         let page = |page: Option<&u16>| page.copied().unwrap_or(NOWHERE);
         PipeRecord {
             capacity: self.capacity as u32,
-            bytes: self.len as u32,
             first: page(self.pages.front()),
             last: page(self.pages.back()),
-            start: self.start as u32,
             user,
             reset: self.reset,
-            ancillary: self.ancillary,
+            extent: self.extent(),
         }
+    }
+
+    /// Bytes, or what goes with them, have come or gone.
+    #[inline]
+    fn has_moved(&mut self) {
+        self.change = self.change.max(Change::Extent);
     }
 
     /// Sets the place of the first of what goes with its bytes; `NOWHERE`: nothing.
     pub fn set_ancillary(&mut self, place: u16) {
-        self.changed |= self.ancillary != place;
-        self.ancillary = place;
+        if self.ancillary != place {
+            self.ancillary = place;
+            self.has_moved();
+        }
     }
 
     /// Whether the writer has closed its socket with unread data, and the reader has not been told.
@@ -109,7 +142,9 @@ impl Ring {
 
     /// Sets what [`Ring::is_reset`] returns.
     pub fn set_reset(&mut self, reset: bool) {
-        self.changed |= self.reset != reset;
+        if self.reset != reset {
+            self.change = Change::Record;
+        }
         self.reset = reset;
     }
 
@@ -136,7 +171,7 @@ impl Ring {
     /// Sets what it may hold; not less than what is in it.
     pub fn set_capacity(&mut self, capacity: usize) {
         self.capacity = capacity.max(self.len);
-        self.changed = true;
+        self.change = Change::Record;
     }
 
     /// Makes sure that the page of the next byte exists. False: no page is free.
@@ -148,6 +183,7 @@ impl Ring {
                 world.give(page);
                 return Err(error);
             }
+            self.change = Change::Record;
             if let Some(&last) = self.pages.iter().nth_back(1) {
                 world.link(last, page);
             }
@@ -163,20 +199,22 @@ impl Ring {
         let end = self.start + self.len;
         let (page, at) = (self.pages[end / PIPE_PAGE], end % PIPE_PAGE);
         let bytes = bytes.min(self.room()).min(PIPE_PAGE - at);
-        self.changed = true;
         world.fill(page, at, bytes, from, address)?;
         self.len += bytes;
+        self.has_moved();
         Ok(bytes)
     }
 
     /// Copies up to `bytes` of the first bytes, within one page, into a program's memory, and removes them. Returns how many.
     pub fn drain(&mut self, world: &impl Pages, to: Endpoint, address: u64, bytes: usize) -> Result<usize, Errno> {
         let bytes = bytes.min(self.len).min(PIPE_PAGE - self.start);
-        if let Some(&page) = self.pages.front() {
+        if bytes > 0
+            && let Some(&page) = self.pages.front()
+        {
             world.drain(page, self.start, bytes, to, address)?;
             self.start += bytes;
             self.len -= bytes;
-            self.changed = true;
+            self.has_moved();
             self.give_back(world);
         }
         Ok(bytes)
@@ -207,7 +245,7 @@ impl Ring {
             let (now, later) = bytes.split_at(bytes.len().min(PIPE_PAGE - end % PIPE_PAGE));
             world.write(self.pages[end / PIPE_PAGE], end % PIPE_PAGE, now);
             self.len += now.len();
-            self.changed = true;
+            self.has_moved();
             bytes = later;
         }
         Ok(true)
@@ -230,11 +268,7 @@ impl Ring {
         let bytes = bytes.min(self.len);
         self.start += bytes;
         self.len -= bytes;
-        self.changed = true;
-        while self.len > 0 && self.start >= PIPE_PAGE {
-            self.pages.pop_front().into_iter().for_each(|page| world.give(page));
-            self.start -= PIPE_PAGE;
-        }
+        self.has_moved();
         self.give_back(world);
     }
 
@@ -245,23 +279,31 @@ impl Ring {
         while self.pages.len() > pages {
             self.pages.pop_back().into_iter().for_each(|page| world.give(page));
         }
+        self.change = Change::Record;
         self.give_back(world);
     }
 
+    /// Frees the pages whose bytes have been read, and when it is empty, one that is used half.
+    #[inline]
     fn give_back(&mut self, world: &impl Pages) {
-        if self.start == PIPE_PAGE || self.len == 0 {
-            let keep = if self.len == 0 { 0 } else { self.pages.len() - 1 };
-            while self.pages.len() > keep {
-                self.pages.pop_front().into_iter().for_each(|page| world.give(page));
-            }
-            self.start = 0;
+        let is_used_up = self.len == 0 && self.start > PIPE_PAGE / 2;
+        if is_used_up || self.start >= PIPE_PAGE {
+            self.give_pages(world);
+        }
+    }
+
+    fn give_pages(&mut self, world: &impl Pages) {
+        self.change = Change::Record;
+        while self.start >= PIPE_PAGE || self.len == 0 && !self.pages.is_empty() {
+            self.pages.pop_front().into_iter().for_each(|page| world.give(page));
+            self.start = self.start.saturating_sub(PIPE_PAGE);
         }
     }
 
     /// Removes everything.
     pub fn clear(&mut self, world: &impl Pages) {
         (self.start, self.len) = (0, 0);
-        self.give_back(world);
+        self.give_pages(world);
     }
 }
 
@@ -289,7 +331,7 @@ mod tests {
         while ring.len() > 0 {
             out += ring.drain(&world, Endpoint::new(2, 1), out as u64, 1000).expect("the memory is there");
         }
-        assert_eq!((out, ring.pages().count()), (9000, 0));
+        assert_eq!((out, ring.pages().count()), (9000, 1), "a page that is used by less than half");
         assert_eq!(world.get(2, 9000), pattern);
     }
 
@@ -307,13 +349,36 @@ mod tests {
     }
 
     #[test]
+    fn short_messages_go_behind_one_another_in_one_page_until_half_of_it_is_used() {
+        let world = Programs::new();
+        let mut ring = Ring::new(65536);
+        for round in 0..PIPE_PAGE / 2 / 64 {
+            ring.fill(&world, who(), 0, 64).expect("the memory is there");
+            let restored = Ring::restore(&ring.record(5), |page| world.next(page)).expect("it makes sense");
+            assert_eq!((restored.record(5), restored.start), (ring.record(5), round * 64));
+            ring.drain(&world, who(), 0, 64).expect("the memory is there");
+            let empty = Ring::restore(&ring.record(5), |page| world.next(page)).expect("it makes sense");
+            assert_eq!((empty.record(5), empty.len(), empty.pages().count()), (ring.record(5), 0, 1));
+        }
+        ring.fill(&world, who(), 0, 64).expect("the memory is there");
+        ring.drain(&world, who(), 0, 64).expect("the memory is there");
+        assert_eq!((ring.pages().count(), ring.start), (0, 0));
+        ring.fill(&world, who(), 0, 64).expect("the memory is there");
+        ring.drain(&world, who(), 0, 64).expect("the memory is there");
+        ring.clear(&world);
+        assert_eq!((ring.pages().count(), ring.start), (0, 0), "nothing is kept in the end");
+    }
+
+    #[test]
     fn a_record_that_makes_no_sense_is_refused() {
-        let good = PipeRecord { capacity: 65536, bytes: 10, first: 1, last: 1, ..PipeRecord::empty(0) };
+        let extent = Extent { bytes: 10, ..Extent::EMPTY };
+        let good = PipeRecord { capacity: 65536, extent, first: 1, last: 1, ..PipeRecord::empty(0) };
         let next = |_| Some(1);
         assert!(Ring::restore(&good, next).is_some());
-        assert!(Ring::restore(&PipeRecord { bytes: 5000, ..good }, next).is_none());
+        let with = |extent| PipeRecord { extent, ..good };
+        assert!(Ring::restore(&with(Extent { bytes: 5000, ..extent }), next).is_none());
         assert!(Ring::restore(&PipeRecord { last: 2, ..good }, next).is_none());
-        assert!(Ring::restore(&PipeRecord { start: 4096, ..good }, next).is_none());
+        assert!(Ring::restore(&with(Extent { start: 4096, ..extent }), next).is_none());
         assert!(Ring::restore(&PipeRecord { first: NOWHERE, ..good }, next).is_none());
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     keep::{
         Kept, PIPE_PAGE,
-        records::{AncillaryRecord, PipeRecord},
+        records::{AncillaryRecord, Extent, PipeRecord},
     },
     memory::{address::Address, buffer::UserBuffer},
     pipes::{
@@ -107,6 +107,9 @@ impl Pages for Programs {
     }
     fn save(&self, _: u16, record: &PipeRecord) {
         self.saved.set(Some(*record));
+    }
+    fn save_extent(&self, _: u16, extent: Extent) {
+        self.saved.set(self.saved.get().map(|record| PipeRecord { extent, ..record }));
     }
     fn end(&self, _: u16) {
         self.saved.set(None);
@@ -304,7 +307,7 @@ fn a_pipe_that_nobody_holds_is_given_up_with_its_content() {
     let (programs, pipe) = pipe();
     pipe.write(&programs, &mut at(0, 5000), false);
     assert_eq!((pipe.has_ended(), programs.free.borrow().len()), (false, 298));
-    assert_eq!(programs.saved.get().map(|saved| saved.bytes), Some(5000));
+    assert_eq!(programs.saved.get().map(|saved| saved.extent.bytes), Some(5000));
     pipe.close(&programs, true, false);
     pipe.close(&programs, false, true);
     assert_eq!((pipe.has_ended(), programs.free.borrow().len(), programs.saved.get()), (true, 300, None));

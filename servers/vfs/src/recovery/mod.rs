@@ -465,8 +465,8 @@ impl Inheritance for Restoration {
         store.claim_pipe(place, ring.pages());
         let pipe = Rc::new(Pipe::new(place, ring, charge));
         self.pipes.insert(place, pipe.clone());
-        if record.ancillary != NOWHERE {
-            self.laden.insert(place, record.ancillary);
+        if record.extent.ancillary != NOWHERE {
+            self.laden.insert(place, record.extent.ancillary);
         }
         Some(pipe)
     }

@@ -251,13 +251,7 @@ pub fn receive_message(on: &On, address: u64, flags: u32) -> Result<Flow, Errno>
 }
 
 /// Receives what there is. `EAGAIN`: nothing, or with `MSG_WAITALL` perhaps too little; other errors as of recvmsg.
-fn receive_now(
-    on: &On,
-    header: &Header,
-    to: &mut Receiver,
-    parcel: &mut Parcel,
-    flags: u32,
-) -> Result<u64, Errno> {
+fn receive_now(on: &On, header: &Header, to: &mut Receiver, parcel: &mut Parcel, flags: u32) -> Result<u64, Errno> {
     let (stream, peeks) = (on.socket.kind() == Kind::Stream, flags & flag::PEEK != 0);
     let incoming = match on.socket.incoming() {
         Some(incoming) if !stream || flags & flag::OOB == 0 => incoming,
