@@ -35,7 +35,7 @@ pub mod state {
     pub const STOPPED: u32 = 3;
     /// It waits for the answer to a message that the kernel has sent in its name.
     pub const FAULTING: u32 = 4;
-    /// Its message was received, and it waits for the answer.
+    /// Its message was received, and it waits for the answer: that of a successor, perhaps, which is to receive the message again.
     pub const ANSWERING: u32 = 5;
 }
 

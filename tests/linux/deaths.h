@@ -17,7 +17,6 @@ static const struct {
 } excused[] = {
     {"vfs", "epoll by edge: once for each arrival"},
     {"vfs", "poll of a FIFO: POLLHUP after the last writer, not before the first"},
-    {"vfs", "a waiting write that is interrupted returns what is in already"},
     {"vfs", "a terminal tells of a line"},
     {"vfs", "the master of a terminal tells of output"},
     {"pm", "who is attached to in a stopped group"},

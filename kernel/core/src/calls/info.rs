@@ -105,8 +105,8 @@ fn state_of(thread: &Thread) -> u32 {
     match state.blocked_on() {
         _ if state.is_held(Hold::Stopped) || state.is_held(Hold::NoSpace) => info::state::STOPPED,
         Some(_) if state.peer().is_some() && *form == MessageSource::Kernel => info::state::FAULTING,
-        Some(BlockedOn::Send(..)) => info::state::SENDING,
-        Some(BlockedOn::Answer(_)) => info::state::ANSWERING,
+        Some(BlockedOn::Send(..)) if *form != MessageSource::Repeated => info::state::SENDING,
+        Some(BlockedOn::Answer(_) | BlockedOn::Send(..)) => info::state::ANSWERING,
         None => info::state::READY,
         Some(_) => info::state::RECEIVING,
     }

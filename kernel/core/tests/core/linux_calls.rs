@@ -1,12 +1,16 @@
 //! Linux system calls: routes, and what comes back.
 
-use abi::{Endpoint, Errno, Word, call, call::KernelCall, message};
+use abi::{Endpoint, Errno, Word, call, call::KernelCall, info, info::state, message};
 
 use kernel_core::Next;
 
 use crate::world::{A, B, BUFFER, PM, RS, World};
 
 const GETPPID: u64 = 110;
+
+fn state_of(w: &mut World, thread: Endpoint) -> u32 {
+    w.kernel_call(RS, KernelCall::GetInfo, &[info::WAIT, thread.0 as u64]).expect("rs may ask") as u32
+}
 
 fn world_with_route() -> (World, Endpoint) {
     let mut w = World::with_services();
@@ -95,6 +99,7 @@ fn pm_dies_with_a_call_in_hand(keep: bool) -> (World, Endpoint) {
 fn a_call_that_the_dead_server_had_received_is_repeated_and_says_so() {
     let (mut w, program) = pm_dies_with_a_call_in_hand(true);
     assert!(!w.is_ready(program.slot()));
+    assert_eq!(state_of(&mut w, program), state::ANSWERING, "nobody may take back what may be half done");
     let number = w.node.thread(program.slot()).messages() + 1;
     for life in 0..2 {
         let pm = w.service(PM);
@@ -118,6 +123,7 @@ fn a_call_that_was_waiting_only_is_not_marked_as_repeated() {
     let pm = w.endpoint(PM);
     w.linux_call(program.slot(), GETPPID, [0; 6]);
     w.kernel_call(RS, KernelCall::Destroy, &[pm.0 as u64, 1]).expect("destroyed");
+    assert_eq!(state_of(&mut w, program), state::SENDING);
     w.service(PM);
     w.receive(PM, Endpoint::ANY);
     assert_eq!((w.message(PM).source, w.message(PM).words[6] & message::REPEATED), (program, 0));

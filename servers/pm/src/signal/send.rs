@@ -77,8 +77,9 @@ impl<S: System> Programs<S> {
         let endpoint = self.table[t].endpoint();
         let peer = self.system.interrupt(endpoint).ok()?;
         if peer.slot() == slot::VFS {
-            if self.system.vfs_cancel(endpoint, error) == Err(Errno::ENOENT) {
-                self.withdraw_call(t);
+            if self.system.vfs_cancel(endpoint, error) == Err(Errno::ENOENT) && !self.withdraw_call(t) {
+                // vfs has received the call since, as a successor does that hears of the signal first; or it has replied.
+                let _ = self.system.vfs_cancel(endpoint, error);
             }
             return None;
         }
@@ -100,8 +101,8 @@ impl<S: System> Programs<S> {
         }
     }
 
-    /// A call that vfs has not received yet is made again after the signal: nobody could end it once it waits in vfs.
-    fn withdraw_call(&mut self, t: ThreadIndex) {
+    /// A call that vfs has not received yet is made again after the signal. Returns false if vfs has received it.
+    fn withdraw_call(&mut self, t: ThreadIndex) -> bool {
         let endpoint = self.table[t].endpoint();
         let is_followed = self.table[t].trace.is_some_and(|trace| trace.in_call);
         let mut registers = Registers::ZERO;
@@ -116,6 +117,7 @@ impl<S: System> Programs<S> {
             // It can only fail because the thread is gone.
             let _ = self.system.set_registers(endpoint, &registers, resume::READY);
         }
+        is_sending
     }
 }
 

@@ -119,6 +119,8 @@ pub struct Fake {
     pub printed: String,
     pub ended: Option<End>,
     pub cancelled: Vec<(Endpoint, Errno)>,
+    /// vfs receives what threads send it as soon as it has answered pm.
+    pub vfs_is_late: bool,
     pub file_events: VecDeque<FileEvent>,
     pub terminal_events: VecDeque<(u64, u64)>,
     pub sessions_ended: Vec<u32>,
@@ -543,7 +545,13 @@ impl System for Fake {
     fn vfs_cancel(&mut self, thread: Endpoint, error: Errno) -> Result<()> {
         self.enter();
         self.cancelled.push((thread, error));
-        if self.thread(thread).state == state::SENDING { Err(Errno::ENOENT) } else { Ok(()) }
+        if self.thread(thread).state != state::SENDING {
+            return Ok(());
+        }
+        if self.vfs_is_late {
+            self.thread(thread).state = state::RECEIVING;
+        }
+        Err(Errno::ENOENT)
     }
     fn vfs_unmasked(&mut self, thread: Endpoint) {
         self.tell(Told::Unmasked(thread));

@@ -174,6 +174,18 @@ fn a_call_that_vfs_has_not_received_is_withdrawn() {
 }
 
 #[test]
+fn a_call_that_vfs_receives_after_it_has_heard_of_the_signal_is_cancelled() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    world.handle_signal(child, USR1, 0);
+    let entry = world.pm.programs.system.thread(child);
+    (entry.blocked_on, entry.state) = (Endpoint::current(slot::VFS), state::SENDING);
+    world.pm.programs.system.vfs_is_late = true;
+    world.call(world.init, nr::KILL, &[pid, USR1]);
+    assert_eq!(world.pm.programs.system.cancelled, [(child, Errno::ERESTARTSYS); 2]);
+}
+
+#[test]
 fn sigsuspend_runs_the_handler_and_restores_the_mask() {
     let mut world = World::new();
     let (pid, child) = world.fork(world.init);
