@@ -1508,7 +1508,7 @@ _Static_assert(offsetof(struct skink_grant_entry, bytes) == 24, "skink_grant_ent
 /* It waits for the answer to a message that the kernel has sent in its name. */
 #define SKINK_INFO_STATE_FAULTING 4u
 
-/* Its message was received, and it waits for the answer. */
+/* Its message was received, and it waits for the answer: that of a successor, perhaps, which is to receive the message again. */
 #define SKINK_INFO_STATE_ANSWERING 5u
 
 /* One thread. */
