@@ -254,12 +254,12 @@ impl OpenFile {
 
     /// Is open for reading.
     pub fn reads(&self) -> bool {
-        matches!(self.flags.get() & O_ACCMODE, O_RDONLY | O_RDWR) && !self.is_path()
+        matches!(self.flags.get() & (O_ACCMODE | O_PATH), O_RDONLY | O_RDWR)
     }
 
     /// Is open for writing.
     pub fn writes(&self) -> bool {
-        matches!(self.flags.get() & O_ACCMODE, O_WRONLY | O_RDWR) && !self.is_path()
+        matches!(self.flags.get() & (O_ACCMODE | O_PATH), O_WRONLY | O_RDWR)
     }
 
     /// Calls do not wait.

@@ -302,9 +302,12 @@ impl Interest {
 
     /// Tells its epoll that these events may have come; without any, that a device has to be asked or has answered.
     fn tell(self: &Rc<Self>, events: u32) {
+        let relevant = events & self.wanted() != 0;
+        if !relevant && !self.expires && !self.asks() {
+            return;
+        }
         let Some(epoll) = self.epoll.upgrade().filter(|_| !self.has_ended()) else { return };
         epoll.expect(self);
-        let relevant = events & self.wanted() != 0;
         if relevant {
             epoll.link(self);
         }
