@@ -181,9 +181,9 @@ pub struct Store {
     pub(super) descriptors: Cells,
     pub(super) blocks: Pool,
     pub(super) files: Places<FileRecord>,
-    /// Positions and status flags of open files.
     /// Of each open file its position, or what a kind without positions keeps there.
     pub(super) values: Cells,
+    /// Of each open file its status flags.
     pub(super) flags: Cells,
     pub(super) directories: Places<DirectoriesRecord>,
     pub(super) pipes: Places<PipeRecord>,

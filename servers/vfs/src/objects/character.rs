@@ -294,6 +294,7 @@ impl Continuation for Transfer {
         base.answer(who, result);
     }
 }
+
 /// Reads from or writes to a device with positions, until the driver moves less than it is asked to. Repeating a piece does no harm.
 async fn transfer_at(
     base: &Base,
