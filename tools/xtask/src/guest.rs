@@ -161,10 +161,6 @@ impl Guest {
         if job.trace {
             append.push("trace".to_string());
         }
-        if job.screenshot.is_some() {
-            // Tells /etc/rc to wait for a line before it ends the machine.
-            append.push("hold".to_string());
-        }
         let mut disks = media.disks;
         if let Some(size_mib) = job.second_disk_mib {
             let disk = folder.join(SECOND_DISK);
@@ -196,9 +192,17 @@ impl Guest {
         machine.memory_mib = job.memory_mib;
         machine.disk_rate = job.disk_rate;
         machine.processors = job.processors;
+        Ok(Self { second_line, ..Self::of_machine(machine, folder, job) })
+    }
+
+    /// A machine whose command and disks somebody else has made, from files in `folder`, with the job's screen and what is typed. It speaks
+    /// as /etc/rc does.
+    pub fn of_machine(mut machine: Machine, folder: RunFolder, job: &Job) -> Self {
         machine.screen = job.screen;
         if job.screenshot.is_some() {
             machine.monitor = Some(folder.join(MONITOR));
+            // Tells /etc/rc to wait for a line before it ends the machine.
+            machine.boot.append("hold");
             if machine.screen == Screen::None {
                 machine.screen = Screen::Hidden;
             }
@@ -212,12 +216,7 @@ impl Guest {
             machine.extra.extend(["-qmp".into(), server.into()]);
         }
         let screenshot = job.screenshot.clone();
-        Ok(Self { machine, second_line, keys, limit: job.limit, screenshot, folder })
-    }
-
-    /// A machine whose command and disks somebody else has made, from files in `folder`. It speaks as /etc/rc does.
-    pub fn of_machine(machine: Machine, folder: RunFolder, limit: Option<Duration>) -> Self {
-        Self { machine, second_line: None, keys: None, limit, screenshot: None, folder }
+        Self { machine, second_line: None, keys, limit: job.limit, screenshot, folder }
     }
 
     /// Runs a command that has to succeed. → what it has printed.

@@ -47,6 +47,15 @@ pub enum Boot {
     },
 }
 
+impl Boot {
+    /// Adds a word to the kernel's command line, if the kernel is booted without a loader.
+    pub fn append(&mut self, word: &str) {
+        if let Boot::Kernel { append, .. } = self {
+            append.push(word.to_string());
+        }
+    }
+}
+
 /// What the machine shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Screen {

@@ -32,6 +32,7 @@ mod guest;
 mod image;
 mod keys;
 mod linux;
+mod linux_guest;
 mod m3ipc_header;
 mod m3ipc_module;
 mod m3ipc_programs;

@@ -2,10 +2,9 @@
 //!
 //! Each section of `sections` is a shell script that prints lines "NAME TICKS". Both systems boot with the same root file system, an ext2
 //! image in memory, with the same binaries in it, whose hashes are printed; nothing but the kernel and what is outside that
-//! image differs. `linux` boots Debian's kernel, `tree` makes the files that the workloads work on, `table` and `chart` write docs/.
+//! image differs. `linux_guest` boots Debian's kernel, `tree` makes the files that the workloads work on, `table` and `chart` write docs/.
 
 mod chart;
-mod linux;
 mod sections;
 mod table;
 mod tree;
@@ -15,6 +14,7 @@ use crate::c_programs::{self, CProgram};
 use crate::cli::RAMDISK_SYSTEM;
 use crate::guest::{Guest, Job};
 use crate::linux::Linux;
+use crate::linux_guest::{self, Root};
 use crate::performance;
 use crate::process;
 use crate::workspace::Workspace;
@@ -59,7 +59,8 @@ pub fn bench(workspace: &Workspace) -> Result<()> {
             ..Job::new(&section.script)
         };
         let skink = Guest::prepare(workspace, &bundle, &job)?.collect().context("Skink")?;
-        let linux = linux::prepare(workspace, &bundle, &debian, &job)?.collect().context("Linux")?;
+        let linux =
+            linux_guest::prepare(workspace, &bundle, &debian, &job, Root::Memory)?.collect().context("Linux")?;
         let rows = table::rows(&skink, &linux).with_context(|| format!("section '{}'", section.title))?;
         let section = Measured { title: section.title, rows };
         println!("{}", table::markdown(&section));

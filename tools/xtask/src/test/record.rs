@@ -1,11 +1,16 @@
-//! `./skink test record`: runs cases of tests/programs on this machine's Linux, in the root that the guest would have, and keeps what they
-//! print as what they have to print in the guest.
+//! `./skink test record`: runs cases of tests/programs on Linux, in the root that the guest would have, and keeps what they print as what they
+//! have to print in the guest.
+//!
+//! Cases with a screen run on Debian's Linux in the emulator, on the machine that Skink has; the others on this machine's Linux.
 
 use super::Setting;
 use super::case::{self, Case};
-use super::scripts::{PROGRAMS, make_overlay, packages};
+use super::scripts::{PROGRAMS, Parts, Printed, make_overlay, packages};
 use crate::cli::Depth;
 use crate::guest;
+use crate::linux::Linux;
+use crate::linux_guest::{self, Root};
+use crate::process::tail;
 use crate::progress::Step;
 use crate::rootfs::{self, Contents, Room};
 use crate::workspace::{RunFolder, Workspace};
@@ -22,6 +27,9 @@ cd "$1/root" && exec env -i PATH=/bin:/sbin:/usr/bin:/usr/sbin HOME=/root TERM=v
     chroot "$1" sh -c 'cd /root && sh -c "$(cat /etc/skink-exec)"'
 "#;
 
+/// How much is shown of a failure.
+const SHOWN_LINES: usize = 30;
+
 /// Writes NAME.expect of the cases whose name contains `name`, or of all. Returns 1 when one ended with another status than it has to.
 ///
 /// # Errors
@@ -35,6 +43,16 @@ pub fn record(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
     }
     let mut wrong = 0;
     for case in &cases {
+        if case.terms.screen {
+            match record_in_emulator(&setting, case) {
+                Ok(()) => println!("kept {}", case.name),
+                Err(error) => {
+                    println!("NOT KEPT {}: {error:#}", case.name);
+                    wrong = 1;
+                }
+            }
+            continue;
+        }
         let status = record_one(&setting, case)?;
         let verdict = if status == i32::from(case.terms.status) { "kept" } else { "WRONG STATUS" };
         println!("{verdict} {} {status}", case.name);
@@ -55,6 +73,22 @@ fn record_one(setting: &Setting, case: &Case) -> Result<i32> {
     let status = output.status.code().context("the case was killed; only root may make namespaces")?;
     fs::write(case.path.with_extension("expect"), &output.stdout)?;
     Ok(status)
+}
+
+/// Runs the case on Debian's Linux in the emulator, keeps what it printed, and makes the case's own check.
+fn record_in_emulator(setting: &Setting, case: &Case) -> Result<()> {
+    let bundle = setting.bundle(&case.terms.system)?;
+    let work = setting.workspace.run_folder()?;
+    let parts = Parts::of(setting, case, work.path())?;
+    let debian = Linux::get(setting.workspace)?;
+    let job = parts.job(setting)?;
+    let guest = linux_guest::prepare(setting.workspace, bundle, &debian, &job, Root::Disk)?;
+    let _step = Step::begin(&format!("{} on Debian's Linux", case.name));
+    let printed = Printed::by(&guest)?;
+    let kept = || tail(&printed.errors(), SHOWN_LINES);
+    printed.check_end(case).with_context(kept)?;
+    parts.check(&guest, &printed).with_context(kept)?;
+    fs::write(case.path.with_extension("expect"), &printed.output).context("cannot write what it printed")
 }
 
 /// Makes a folder of the guest's root: of the image, which has owners and modes that files of the cache have not.

@@ -76,40 +76,117 @@ fn limit_of(case: &Case, depth: Depth) -> Duration {
 }
 
 /// Output and exit status of a case in the guest.
-struct Printed {
+pub struct Printed {
     outcome: Outcome,
-    output: Vec<u8>,
+    /// What it printed.
+    pub output: Vec<u8>,
     errors: Vec<u8>,
+}
+
+impl Printed {
+    /// Runs a guest to its end.
+    ///
+    /// # Errors
+    /// As of [`Guest::run`].
+    pub fn by(guest: &Guest) -> Result<Printed> {
+        let (mut output, mut errors) = (Vec::new(), Vec::new());
+        let outcome = guest.run(|bytes| output.extend_from_slice(bytes), |bytes| errors.extend_from_slice(bytes))?;
+        Ok(Printed { outcome, output, errors })
+    }
+
+    /// Whether the case has ended as it has to.
+    ///
+    /// # Errors
+    /// When it has not.
+    pub fn check_end(&self, case: &Case) -> Result<()> {
+        if self.outcome.timed_out {
+            bail!("time limit exceeded");
+        }
+        match self.outcome.status {
+            Some(status) if status == case.terms.status => Ok(()),
+            Some(status) => bail!("exit status {status} instead of {}", case.terms.status),
+            None => bail!("the machine stopped before the script ended"),
+        }
+    }
+
+    /// What it printed on standard error, and what the kernel said.
+    pub fn errors(&self) -> String {
+        String::from_utf8_lossy(&self.errors).into_owned()
+    }
+}
+
+/// What a case's job is made of, with files in a folder of the run.
+pub struct Parts<'a> {
+    case: &'a Case,
+    work: &'a Path,
+    command: String,
+    limit: Duration,
+    overlay: PathBuf,
+    packages: Option<Set>,
+    check: Option<PathBuf>,
+}
+
+impl<'a> Parts<'a> {
+    /// Makes them.
+    ///
+    /// # Errors
+    /// When the case's set-up fails, or a package cannot be had.
+    pub fn of(setting: &Setting, case: &'a Case, work: &'a Path) -> Result<Parts<'a>> {
+        let overlay = make_overlay(case, &work.join("overlay"), &setting.workspace.build.join("programs"))?;
+        let (command, limit) = command_of(case, setting.depth);
+        let packages = packages(setting, case)?;
+        Ok(Parts { case, work, command, limit, overlay, packages, check: case.companion("check") })
+    }
+
+    /// The job.
+    ///
+    /// # Errors
+    /// When the case's keys cannot be read, or a program does not compile.
+    pub fn job<'b>(&'b self, setting: &'b Setting) -> Result<Job<'b>> {
+        let terms = &self.case.terms;
+        Ok(Job {
+            overlays: std::slice::from_ref(&self.overlay),
+            packages: self.packages.as_ref(),
+            c_programs: setting.c_programs()?,
+            wants_out: self.check.is_some(),
+            icount: terms.icount,
+            tablet: terms.tablet,
+            memory_mib: terms.memory_mib,
+            disk_rate: terms.disk_rate,
+            second_disk_mib: terms.second_disk_mib,
+            second_line: second_line(self.case, &self.overlay)?,
+            keys: self.case.companion("keys").as_deref().map(Script::read).transpose()?,
+            screenshot: terms.screen.then(|| self.work.join(SCREENSHOT)),
+            limit: Some(self.limit),
+            ..Job::new(&self.command)
+        })
+    }
+
+    /// Runs the case's own check of what the guest has left.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub fn check(&self, guest: &Guest, printed: &Printed) -> Result<()> {
+        let Some(check) = &self.check else { return Ok(()) };
+        let [output, errors, out] = ["stdout", "stderr", "out"].map(|name| self.work.join(name));
+        fs::write(&output, &printed.output)?;
+        fs::write(&errors, &printed.errors)?;
+        guest.bring_out(&out)?;
+        let mut variables: Vec<(&str, &Path)> =
+            vec![("STDOUT", &output), ("STDERR", &errors), ("OUT", &out), ("OVERLAY", &self.overlay)];
+        variables.extend(guest.printed().map(|path| ("PRINTED", path)));
+        variables.extend(guest.screenshot().map(|path| ("SCREEN", path)));
+        run_script(check, &variables)
+    }
 }
 
 fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
     let bundle = setting.bundle(&case.terms.system)?;
     let work = setting.workspace.run_folder()?;
-    let overlay = make_overlay(case, &work.join("overlay"), &setting.workspace.build.join("programs"))?;
-    let check = case.companion("check");
-    let (command, limit) = command_of(case, setting.depth);
-    let packages = packages(setting, case)?;
-    let job = Job {
-        overlays: std::slice::from_ref(&overlay),
-        packages: packages.as_ref(),
-        c_programs: setting.c_programs()?,
-        wants_out: check.is_some(),
-        icount: case.terms.icount,
-        tablet: case.terms.tablet,
-        memory_mib: case.terms.memory_mib,
-        disk_rate: case.terms.disk_rate,
-        second_disk_mib: case.terms.second_disk_mib,
-        second_line: second_line(case, &overlay)?,
-        keys: case.companion("keys").as_deref().map(Script::read).transpose()?,
-        screenshot: case.terms.screen.then(|| work.join(SCREENSHOT)),
-        limit: Some(limit),
-        ..Job::new(&command)
-    };
-    let guest = Guest::prepare(setting.workspace, bundle, &job)?;
-    let (mut output, mut errors) = (Vec::new(), Vec::new());
-    let outcome = guest.run(|bytes| output.extend_from_slice(bytes), |bytes| errors.extend_from_slice(bytes))?;
-    let printed = Printed { outcome, output, errors };
-    match judge(case, &guest, &printed, check.as_deref(), work.path()) {
+    let parts = Parts::of(setting, case, work.path())?;
+    let guest = Guest::prepare(setting.workspace, bundle, &parts.job(setting)?)?;
+    let printed = Printed::by(&guest)?;
+    match judge(case, &guest, &printed, &parts) {
         Ok(()) => Ok(Verdict::passed()),
         Err(reason) => {
             let kept = keep(setting, case, &printed)?;
@@ -147,32 +224,15 @@ pub fn make_overlay(case: &Case, overlay: &Path, programs: &Path) -> Result<Path
 }
 
 /// Ok when everything is as the case wants it.
-fn judge(case: &Case, guest: &Guest, printed: &Printed, check: Option<&Path>, work: &Path) -> Result<()> {
-    if printed.outcome.timed_out {
-        bail!("time limit exceeded");
-    }
-    match printed.outcome.status {
-        Some(status) if status == case.terms.status => {}
-        Some(status) => bail!("exit status {status} instead of {}", case.terms.status),
-        None => bail!("the machine stopped before the script ended"),
-    }
+fn judge(case: &Case, guest: &Guest, printed: &Printed, parts: &Parts) -> Result<()> {
+    printed.check_end(case)?;
     if let Some(expect) = case.companion("expect") {
         compare(&fs::read(expect)?, &printed.output)?;
     }
     for disk in guest.disks() {
         check_disk(disk)?;
     }
-    let Some(check) = check else { return Ok(()) };
-    let (output, errors, out) = (work.join("stdout"), work.join("stderr"), work.join("out"));
-    fs::write(&output, &printed.output)?;
-    fs::write(&errors, &printed.errors)?;
-    guest.bring_out(&out)?;
-    let overlay = work.join("overlay");
-    let mut variables: Vec<(&str, &Path)> =
-        vec![("STDOUT", &output), ("STDERR", &errors), ("OUT", &out), ("OVERLAY", &overlay)];
-    variables.extend(guest.printed().map(|path| ("PRINTED", path)));
-    variables.extend(guest.screenshot().map(|path| ("SCREEN", path)));
-    run_script(check, &variables)
+    parts.check(guest, printed)
 }
 
 /// Runs a case's script on this machine, in the script's folder.
