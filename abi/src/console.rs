@@ -14,6 +14,13 @@ pub const MINOR_SHOWN: u64 = MINOR_TERMINAL - 1;
 /// the terminal that is shown, from 1.
 pub const WAIT_FOR_CHANGE: u64 = 0x100;
 
+/// `Control`: returns the next signal of a switch (`VT_SETMODE`) as soon as there is one: the process in the low half, the signal in the high
+/// half. `argument`: how many tty has taken, so that each comes once.
+pub const WAIT_FOR_SIGNAL: u64 = 0x101;
+/// `Control`: the program that had the terminal for itself has ended. It shows text, takes keys as characters, and is left when another is to
+/// be shown.
+pub const TAKE_BACK: u64 = 0x102;
+
 /// ioctls of consoles.
 pub mod ioctl {
     #![allow(missing_docs)]
@@ -26,10 +33,18 @@ pub mod ioctl {
     pub const KDSKBMODE: u64 = 0x4b45;
     pub const KDGKBENT: u64 = 0x4b46;
     pub const KDSKBENT: u64 = 0x4b47;
+    pub const KDGKBSENT: u64 = 0x4b48;
+    pub const KDSKBSENT: u64 = 0x4b49;
+    pub const KDGKBDIACR: u64 = 0x4b4a;
+    pub const KDSKBDIACR: u64 = 0x4b4b;
     pub const KDGKBMETA: u64 = 0x4b62;
     pub const KDSKBMETA: u64 = 0x4b63;
     pub const KDGKBLED: u64 = 0x4b64;
     pub const KDSKBLED: u64 = 0x4b65;
+    pub const KDGKBDIACRUC: u64 = 0x4bfa;
+    pub const KDSKBDIACRUC: u64 = 0x4bfb;
+    /// The byte at its argument says what is meant; 6: which modifiers are held.
+    pub const TIOCLINUX: u64 = 0x541c;
     pub const VT_OPENQRY: u64 = 0x5600;
     pub const VT_GETMODE: u64 = 0x5601;
     pub const VT_SETMODE: u64 = 0x5602;
@@ -56,8 +71,26 @@ pub const fn argument(request: u64) -> Option<(usize, usize)> {
         KDSKBENT => Some((4, 0)),
         VT_SETMODE => Some((8, 0)),
         KDGKBENT => Some((4, 4)),
+        TIOCLINUX => Some((1, 1)),
         KDSETLED | KDSETMODE | KDSKBMODE | KDSKBMETA | KDSKBLED | VT_RELDISP | VT_ACTIVATE | VT_WAITACTIVE
         | VT_DISALLOCATE | VT_LOCKSWITCH | VT_UNLOCKSWITCH => Some((0, 0)),
+        _ => None,
+    }
+}
+
+/// How many bytes at the argument an ioctl needs whose argument is longer than vfs grants, and whether it writes there. It gets them in a
+/// further step (`chardev::Continue`).
+pub const fn long_argument(request: u64) -> Option<(usize, bool)> {
+    use ioctl::*;
+    match request {
+        // A number and a string.
+        KDGKBSENT => Some((1 + 512, true)),
+        KDSKBSENT => Some((1 + 512, false)),
+        // A count and so many accents: three bytes each, or three words.
+        KDGKBDIACR => Some((4 + 256 * 3, true)),
+        KDSKBDIACR => Some((4 + 256 * 3, false)),
+        KDGKBDIACRUC => Some((4 + 256 * 12, true)),
+        KDSKBDIACRUC => Some((4 + 256 * 12, false)),
         _ => None,
     }
 }

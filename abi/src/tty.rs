@@ -3,15 +3,21 @@
 protocol! {
     /// Terminals. tty notifies pm when there are events.
     pub "tty" = 9;
-    /// pm: returns the next event. `ENOENT`: none. `signal` for every process of `group` (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP, SIGCONT).
-    NextEvent = 1 { } -> { signal: u64, group: u64 }
+    /// pm: returns the next event. `ENOENT`: none. `signal` for every process of the group `target` (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU,
+    /// SIGWINCH, SIGHUP, SIGCONT), or with `TO_PROCESS` for the process with that pid: what it has asked for with `VT_SETMODE`, or 0, which
+    /// only asks whether the process exists. If it does not, `ProcessGone` follows.
+    NextEvent = 1 { } -> { signal: u64, target: u64 }
     /// pm: the session of this leader has ended and loses its terminal; SIGHUP and SIGCONT to the foreground group come as events.
     SessionEnd = 2 { session: u64 }
     /// pm, before the machine ends: returns when all output of the terminals has been sent, or after a second: a line that is stopped must
     /// not keep the machine running.
     Drain = 3 { }
+    /// pm: the process to which tty had a signal has ended. Screens that it draws on and terminals whose switch it decides are taken back.
+    ProcessGone = 4 { process: u64 }
 }
 
+/// `NextEvent`: the target is a process.
+pub const TO_PROCESS: u64 = 1 << 32;
 /// Major number of the slaves of pseudo-terminals (Linux's): the node of slave N is `makedev(PTS_MAJOR, N)`.
 pub const PTS_MAJOR: u8 = 136;
 /// Major and minor number of /dev/ptmx (Linux's), each opening of which makes a pseudo-terminal.

@@ -18,6 +18,7 @@
 extern crate alloc;
 
 mod admission;
+mod callers;
 mod inbox;
 pub mod names;
 mod peers;
@@ -29,6 +30,7 @@ mod step;
 mod update;
 
 pub use admission::is_exempt;
+pub use callers::{Callers, OnRuntime, Pending};
 pub use inbox::Inbox;
 pub use peers::Peers;
 pub use runtime::channel::{self, Receiver, Sender};

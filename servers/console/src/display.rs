@@ -10,7 +10,8 @@ use crate::font::{self, Font};
 use crate::grid::Size;
 use crate::state::{Picture, State};
 use abi::display::{Attach, FORMAT, Flush, NEEDS_FLUSH};
-use abi::{Errno, Message};
+use abi::{Endpoint, Errno, Message};
+use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
 use driver::Region;
 use driver::display::Format;
@@ -28,6 +29,7 @@ pub struct Display {
     driver: Peer,
     style: Style,
     attached: RefCell<Option<Attached>>,
+    region: RefCell<Option<Rc<Region>>>,
     /// The driver has something new to say.
     is_news: Cell<bool>,
     news: WaitList,
@@ -70,6 +72,7 @@ impl Display {
             driver,
             style,
             attached: RefCell::default(),
+            region: RefCell::default(),
             is_news: Cell::new(true),
             news: WaitList::new(),
             is_due: Cell::new(false),
@@ -78,10 +81,9 @@ impl Display {
     }
 
     /// A service has notified console.
-    pub fn notified(&self, from: abi::Endpoint) {
+    pub fn notified(&self, from: Endpoint) {
         if from.slot() == self.driver.endpoint().slot() {
-            self.is_news.set(true);
-            self.news.wake_all();
+            self.look_again();
         }
     }
 
@@ -114,15 +116,28 @@ impl Display {
         if attached.as_ref().is_some_and(|attached| attached.number == number) {
             return Ok(false);
         }
-        let mapped = attached.take().map(|attached| attached.pixels.region);
-        let region = match mapped {
-            Some(region) => region,
-            None => Region::offered(reply.source)?,
-        };
-        let pixels = Pixels::new(region, &reply)?;
+        // Nothing is drawn in the form of the picture before.
+        *attached = None;
+        let pixels = Pixels::new(self.region(reply.source)?, &reply)?;
         let renderer = Renderer::new(Font::new(self.style.font)?, &pixels, self.style.rotation)?;
         *attached = Some(Attached { number, pixels, renderer });
         Ok(true)
+    }
+
+    /// The driver's memory, which is mapped once.
+    fn region(&self, driver: Endpoint) -> Result<Rc<Region>, Errno> {
+        let mut region = self.region.borrow_mut();
+        let mapped = match region.take() {
+            Some(mapped) => mapped,
+            None => Rc::new(Region::offered(driver)?),
+        };
+        Ok(region.insert(mapped).clone())
+    }
+
+    /// Has the driver asked again.
+    pub fn look_again(&self) {
+        self.is_news.set(true);
+        self.news.wake_all();
     }
 
     /// The size of a terminal on it.
@@ -148,7 +163,7 @@ impl Display {
 
 /// The visible part of the driver's memory.
 struct Pixels {
-    region: Region,
+    region: Rc<Region>,
     width: usize,
     height: usize,
     stride: usize,
@@ -161,7 +176,7 @@ struct Pixels {
 
 impl Pixels {
     /// As the driver's answer describes them. `EPROTO`: they are not all in its memory.
-    fn new(region: Region, answer: &Message) -> Result<Pixels, Errno> {
+    fn new(region: Rc<Region>, answer: &Message) -> Result<Pixels, Errno> {
         let (size, stride, start, format) = Attach::results(answer)?;
         let (width, height) = (size as u32 as usize, (size >> 32) as usize);
         let needs_flush = format & NEEDS_FLUSH != 0;

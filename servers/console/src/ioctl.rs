@@ -2,12 +2,14 @@
 //!
 //! Each says what is to be, not what is to change, so one that is repeated does no harm. Which of them a program may use tty has decided.
 
-use crate::keymap::Symbol;
+use crate::key_tables;
 use crate::state::State;
+use crate::switch::Switch;
 use crate::vt::{Keys, Shows};
 use crate::world::World;
-use abi::console::{MAX_ARGUMENT_BYTES, TERMINALS, argument, ioctl};
+use abi::console::{MAX_ARGUMENT_BYTES, TERMINALS, argument, ioctl, long_argument};
 use abi::{Errno, Message, chardev::Control};
+use sys::fallible;
 
 /// What a screen of text and one of pictures is called (`KDSETMODE`).
 const TEXT: u64 = 0;
@@ -18,8 +20,10 @@ const KEYBOARD_101: u8 = 2;
 const ESCAPE_PREFIX: u32 = 4;
 /// `KDSETLED`: the lights show the locks.
 const LIGHTS_SHOW_LOCKS: u64 = 8;
-/// `KDGKBENT`: the key has no symbol.
-const NO_SYMBOL: u16 = 0x200;
+/// What clears a terminal as if it were new.
+const RESET: &[u8] = b"\x1bc";
+/// `TIOCLINUX`: which modifiers are held.
+const MODIFIERS: u8 = 6;
 
 impl State {
     /// Carries out an ioctl of the terminal `index`.
@@ -33,7 +37,9 @@ impl State {
         control: &Control,
         index: usize,
     ) -> Result<u64, Errno> {
-        let (reads, writes) = argument(control.request).ok_or(Errno::ENOTTY)?;
+        let Some((reads, writes)) = argument(control.request) else {
+            return self.key_tables(world, message, control).map(|()| 0);
+        };
         let mut bytes = [0; MAX_ARGUMENT_BYTES];
         if reads > 0 {
             world.copy_in(message, control.grant, 0, &mut bytes[..reads])?;
@@ -41,14 +47,31 @@ impl State {
         let value = control.argument;
         match control.request {
             ioctl::VT_ACTIVATE => self.show(number(value)?),
-            ioctl::VT_OPENQRY | ioctl::VT_GETSTATE => self.tell(control.request, &mut bytes),
-            ioctl::VT_DISALLOCATE | ioctl::VT_LOCKSWITCH | ioctl::VT_UNLOCKSWITCH => {}
+            // tty adds which terminals are open.
+            ioctl::VT_GETSTATE => bytes[..2].copy_from_slice(&(self.shown() as u16 + 1).to_le_bytes()),
+            ioctl::VT_GETMODE => bytes[..8].copy_from_slice(&self.vt(index).switch().mode()),
+            ioctl::VT_SETMODE => {
+                let mode = *bytes.first_chunk().expect("an argument has room for it");
+                self.vt_mut(index).set_switch(Switch::set_by(control.caller as u32, mode)?);
+            }
+            ioctl::VT_RELDISP => self.released(index, value)?,
+            // tty has found out that it is neither shown nor open, or there is none in particular.
+            ioctl::VT_DISALLOCATE if value == 0 => {}
+            ioctl::VT_DISALLOCATE => self.vt_mut(number(value)?).insert(RESET),
+            ioctl::VT_LOCKSWITCH | ioctl::VT_UNLOCKSWITCH => {
+                self.is_locked = control.request == ioctl::VT_LOCKSWITCH;
+                self.keyboard_changed = true;
+            }
             ioctl::KDSETMODE => self.set_mode(index, value)?,
             ioctl::KDGETMODE => put(&mut bytes, self.vt(index).shows() as u32),
             ioctl::KDGKBMODE => put(&mut bytes, mode_of(self.vt(index).keys())),
             ioctl::KDSKBMODE => self.vt_mut(index).set_keys(keys_of(value)?),
             ioctl::KDGKBTYPE => bytes[0] = KEYBOARD_101,
-            ioctl::KDGKBENT | ioctl::KDSKBENT => self.key_entry(control.request, &mut bytes)?,
+            ioctl::KDGKBENT | ioctl::KDSKBENT => {
+                let entry = bytes.first_chunk_mut().expect("an argument has room for it");
+                self.keymap_changed |= key_tables::entry(&mut self.keyboard, control.request, entry)?;
+            }
+            ioctl::TIOCLINUX => bytes[0] = self.linux(bytes[0])?,
             ioctl::KDGKBMETA => put(&mut bytes, ESCAPE_PREFIX),
             ioctl::KDSKBMETA if value == u64::from(ESCAPE_PREFIX) => {}
             ioctl::KDGETLED | ioctl::KDGKBLED => bytes[0] = self.keyboard.lights(),
@@ -79,27 +102,18 @@ impl State {
         Ok(())
     }
 
-    /// `VT_OPENQRY`: a terminal that no program has open; `VT_GETSTATE`: the one that is shown, and which there are.
-    fn tell(&self, request: u64, bytes: &mut [u8; MAX_ARGUMENT_BYTES]) {
-        if request == ioctl::VT_OPENQRY {
-            return put(bytes, TERMINALS as u32);
-        }
-        let there = (1_u16 << (TERMINALS + 1)) - 1;
-        bytes[..2].copy_from_slice(&(self.shown() as u16 + 1).to_le_bytes());
-        bytes[4..6].copy_from_slice(&there.to_le_bytes());
+    /// Reads or changes the tables of the keyboard.
+    fn key_tables(&mut self, world: &mut impl World, message: &Message, control: &Control) -> Result<(), Errno> {
+        let (bytes, writes) = long_argument(control.request).ok_or(Errno::ENOTTY)?;
+        let mut bytes = fallible::filled(0, bytes)?;
+        world.copy_in(message, control.grant, 0, &mut bytes)?;
+        self.keymap_changed |= key_tables::carry_out(&mut self.keyboard, control.request, &mut bytes)?;
+        if writes { world.copy_out(message, control.grant, &bytes) } else { Ok(()) }
     }
 
-    /// `KDGKBENT`, `KDSKBENT`: table, key, symbol.
-    fn key_entry(&mut self, request: u64, bytes: &mut [u8; MAX_ARGUMENT_BYTES]) -> Result<(), Errno> {
-        let (table, key) = (usize::from(bytes[0]), usize::from(bytes[1]));
-        if request == ioctl::KDGKBENT {
-            let symbol = self.keyboard.keymap.symbol(table, key).map_or(NO_SYMBOL, |symbol| symbol.0);
-            bytes[2..4].copy_from_slice(&symbol.to_le_bytes());
-            return Ok(());
-        }
-        let symbol = Symbol(u16::from_le_bytes([bytes[2], bytes[3]]));
-        self.keyboard_changed = true;
-        self.keyboard.keymap.set(table, key, symbol)
+    /// `TIOCLINUX`: Linux's mixture of things, of which this is the one that programs ask for.
+    fn linux(&self, byte: u8) -> Result<u8, Errno> {
+        if byte == MODIFIERS { Ok(self.keyboard.table() as u8) } else { Err(Errno::EINVAL) }
     }
 }
 

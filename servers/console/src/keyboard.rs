@@ -1,5 +1,6 @@
 //! Keys into bytes: modifiers, locks, and what Linux's console sends for each key.
 
+use crate::compose::Compose;
 use crate::keymap::{Keymap, Symbol, kind, modifier, special};
 use recover::snapshot::{Reader, Writer};
 use sys::Errno;
@@ -17,7 +18,7 @@ pub mod light {
 /// Most bytes that a key sends.
 const MOST: usize = 8;
 /// Modifiers that are counted: both keys of one may be down.
-const MODIFIERS: usize = 4;
+const MODIFIERS: usize = 9;
 
 /// Modes of the terminal that keys depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub enum Effect {
     Nothing,
     /// These bytes go to the program.
     Bytes([u8; MOST], usize),
+    /// What this function key sends goes to the program.
+    Function(u8),
     /// Another terminal is shown: its number, from 1.
     Show(usize),
     /// The next terminal, or the one before.
@@ -51,8 +54,12 @@ pub enum Effect {
 /// See the head of the file.
 pub struct Keyboard {
     pub keymap: Keymap,
+    pub compose: Compose,
     /// How many keys of each modifier are down.
     down: [u8; MODIFIERS],
+    /// Modifiers that hold without a key, until they are pressed again; and those that hold for one key.
+    locked: u16,
+    sticky: u16,
     /// `light::*`.
     lights: u8,
 }
@@ -63,7 +70,11 @@ impl Keyboard {
     /// # Errors
     /// `ENOMEM`.
     pub fn new() -> Result<Keyboard, Errno> {
-        Ok(Keyboard { keymap: Keymap::us()?, down: [0; MODIFIERS], lights: 0 })
+        Ok(Keyboard::with(Keymap::us()?, Compose::usual()?))
+    }
+
+    fn with(keymap: Keymap, compose: Compose) -> Keyboard {
+        Keyboard { keymap, compose, down: [0; MODIFIERS], locked: 0, sticky: 0, lights: 0 }
     }
 
     /// Its lights.
@@ -90,37 +101,46 @@ impl Keyboard {
             return Effect::Nothing;
         }
         let code = usize::from(code);
+        if !self.keymap.has(self.table()) {
+            self.sticky = 0;
+            return Effect::Nothing;
+        }
         let Some(mut symbol) = self.keymap.symbol(self.table(), code) else { return Effect::Nothing };
         if symbol.kind() == kind::LETTER {
             let table = self.table() ^ if self.lights & light::CAPS != 0 { modifier::SHIFT } else { 0 };
             symbol = self.keymap.symbol(table, code).unwrap_or(symbol);
         }
-        self.press(symbol, value, modes)
+        let effect = self.press(symbol, value, modes);
+        if symbol.kind() != kind::STICKY {
+            self.sticky = 0;
+        }
+        effect
     }
 
-    /// Saves it into a snapshot.
+    /// Saves what is held down, and what is waited for.
     pub fn save(&self, writer: &mut Writer) {
-        writer.number(u64::from(u32::from_le_bytes(self.down)) | u64::from(self.lights) << 32);
-        writer.number(self.keymap.is_changed().into());
-        if self.keymap.is_changed() {
-            self.keymap.words().for_each(|word| writer.number(word));
-        }
+        self.down.iter().for_each(|count| writer.number((*count).into()));
+        writer.numbers([self.lights.into(), self.locked.into(), self.sticky.into()]);
+        self.compose.save_state(writer);
     }
 
-    /// Loads it from a snapshot.
-    pub fn load(reader: &mut Reader) -> Option<Keyboard> {
-        let mut keyboard = Keyboard::new().ok()?;
-        let word = reader.number()?;
-        (keyboard.down, keyboard.lights) = ((word as u32).to_le_bytes(), (word >> 32) as u8 & 7);
-        if reader.number()? != 0 {
-            keyboard.keymap.set_words(|| reader.number())?;
+    /// Loads it from a snapshot, beside tables that were saved.
+    pub fn load(reader: &mut Reader, keymap: Keymap, compose: Compose) -> Option<Keyboard> {
+        let mut keyboard = Keyboard::with(keymap, compose);
+        for count in &mut keyboard.down {
+            *count = reader.number()? as u8;
         }
+        keyboard.lights = reader.number()? as u8 & 7;
+        (keyboard.locked, keyboard.sticky) = (reader.number()? as u16, reader.number()? as u16);
+        keyboard.compose.load_state(reader)?;
         Some(keyboard)
     }
 
-    fn table(&self) -> usize {
-        // In Linux's order the bits are Shift, AltGr, Control, Alt.
-        self.down.iter().enumerate().filter(|(_, count)| **count > 0).map(|(bit, _)| 1 << bit).sum()
+    /// The modifiers that hold, in Linux's order: Shift, AltGr, Control, Alt.
+    pub fn table(&self) -> usize {
+        let down = self.down.iter().enumerate().filter(|(_, count)| **count > 0);
+        let down: usize = down.map(|(bit, _)| 1 << bit).sum();
+        (down | usize::from(self.sticky)) ^ usize::from(self.locked)
     }
 
     fn shift(&mut self, which: usize, value: i32) {
@@ -135,14 +155,30 @@ impl Keyboard {
 
     fn press(&mut self, symbol: Symbol, value: i32, modes: Modes) -> Effect {
         match (symbol.kind(), symbol.value()) {
-            (kind::LATIN | kind::LETTER, byte) => bytes(&[byte]),
+            (kind::LATIN | kind::LETTER, byte) => text(self.compose.character(byte.into())),
             (kind::META, byte) => bytes(&[0x1b, byte]),
-            (kind::FUNCTION, number) => bytes(function(number)),
+            (kind::FUNCTION, number) => Effect::Function(number),
+            (kind::DEAD, number) => match Compose::dead(number) {
+                Some(accent) => text(self.compose.accent(accent)),
+                None => Effect::Nothing,
+            },
+            (kind::DEAD_CHARACTER, byte) => text(self.compose.accent(byte.into())),
+            (kind::LOCK, which) if value == 1 => {
+                self.locked ^= 1 << which.min(MODIFIERS as u8 - 1);
+                Effect::Nothing
+            }
+            (kind::STICKY, which) if value == 1 => {
+                self.sticky ^= 1 << which.min(MODIFIERS as u8 - 1);
+                if !self.keymap.has(self.table()) {
+                    self.sticky = 1 << which.min(MODIFIERS as u8 - 1);
+                }
+                Effect::Nothing
+            }
             (kind::CURSOR, number) => cursor(number, modes),
             (kind::PAD, number) => self.pad(number, modes),
             (kind::CONSOLE, number) if value == 1 => Effect::Show(usize::from(number) + 1),
             (kind::SPECIAL, _) => self.special(symbol.0, value, modes),
-            _ => Effect::Nothing,
+            _ => symbol.character().map_or(Effect::Nothing, |character| text(self.compose.character(character))),
         }
     }
 
@@ -154,6 +190,10 @@ impl Keyboard {
             special::INCREMENT => return Effect::ShowNext,
             special::SCROLL_FORWARD => return Effect::LookForward,
             special::SCROLL_BACKWARD => return Effect::LookBack,
+            special::COMPOSE => {
+                self.compose.begin();
+                return Effect::Nothing;
+            }
             special::CAPS_LOCK => light::CAPS,
             special::NUM_LOCK => light::NUM,
             special::SCROLL_LOCK => light::SCROLL,
@@ -179,17 +219,17 @@ impl Keyboard {
         }
         if self.lights & light::NUM == 0 {
             match number {
-                0 => return bytes(function(21)),
-                1 => return bytes(function(23)),
+                0 => return Effect::Function(21),
+                1 => return Effect::Function(23),
                 2 => return cursor(0, modes),
-                3 => return bytes(function(25)),
+                3 => return Effect::Function(25),
                 4 => return cursor(1, modes),
                 5 => return cursor(4, modes),
                 6 => return cursor(2, modes),
-                7 => return bytes(function(20)),
+                7 => return Effect::Function(20),
                 8 => return cursor(3, modes),
-                9 => return bytes(function(24)),
-                15 | 16 => return bytes(function(22)),
+                9 => return Effect::Function(24),
+                15 | 16 => return Effect::Function(22),
                 _ => {}
             }
         }
@@ -207,46 +247,18 @@ fn bytes(from: &[u8]) -> Effect {
     if from.is_empty() { Effect::Nothing } else { Effect::Bytes(all, from.len()) }
 }
 
+/// Characters, in UTF-8.
+fn text(characters: [Option<char>; 2]) -> Effect {
+    let (mut all, mut count) = ([0; MOST], 0);
+    for character in characters.into_iter().flatten() {
+        count += character.encode_utf8(&mut all[count..]).len();
+    }
+    if count == 0 { Effect::Nothing } else { Effect::Bytes(all, count) }
+}
+
 fn cursor(number: u8, modes: Modes) -> Effect {
     let Some(last) = b"BDCAG".get(usize::from(number)) else { return Effect::Nothing };
     bytes(&[0x1b, if modes.cursor_keys { b'O' } else { b'[' }, *last])
-}
-
-/// What a function key sends.
-fn function(number: u8) -> &'static [u8] {
-    const STRINGS: [&[u8]; 30] = [
-        b"\x1b[[A",
-        b"\x1b[[B",
-        b"\x1b[[C",
-        b"\x1b[[D",
-        b"\x1b[[E",
-        b"\x1b[17~",
-        b"\x1b[18~",
-        b"\x1b[19~",
-        b"\x1b[20~",
-        b"\x1b[21~",
-        b"\x1b[23~",
-        b"\x1b[24~",
-        b"\x1b[25~",
-        b"\x1b[26~",
-        b"\x1b[28~",
-        b"\x1b[29~",
-        b"\x1b[31~",
-        b"\x1b[32~",
-        b"\x1b[33~",
-        b"\x1b[34~",
-        b"\x1b[1~",
-        b"\x1b[2~",
-        b"\x1b[3~",
-        b"\x1b[4~",
-        b"\x1b[5~",
-        b"\x1b[6~",
-        b"",
-        b"",
-        b"",
-        b"\x1b[P",
-    ];
-    STRINGS.get(usize::from(number)).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -256,8 +268,10 @@ mod tests {
     fn typed(keyboard: &mut Keyboard, keys: &[(u16, i32)], modes: Modes) -> Vec<u8> {
         let mut all = Vec::new();
         for (code, value) in keys {
-            if let Effect::Bytes(bytes, count) = keyboard.key(*code, *value, modes) {
-                all.extend(&bytes[..count]);
+            match keyboard.key(*code, *value, modes) {
+                Effect::Bytes(bytes, count) => all.extend(&bytes[..count]),
+                Effect::Function(number) => all.extend(keyboard.keymap.string(number)),
+                _ => {}
             }
         }
         all
@@ -310,8 +324,29 @@ mod tests {
         typed(&mut first, &[(42, 1), (58, 1)], Modes::default());
         let mut writer = Writer::default();
         first.save(&mut writer);
-        let mut second = Keyboard::load(&mut Reader::new(writer.bytes())).expect("was saved");
+        let (keymap, compose) = (Keymap::us().expect("there is memory"), Compose::usual().expect("there is memory"));
+        let mut second = Keyboard::load(&mut Reader::new(writer.bytes()), keymap, compose).expect("was saved");
         assert_eq!(typed(&mut second, &[(30, 1), (42, 0), (30, 1)], Modes::default()), b"aA");
+    }
+
+    #[test]
+    fn dead_keys_characters_of_unicode_and_locks_are_as_on_linux() {
+        let mut keyboard = keyboard();
+        let mut set = |set, key, symbol| keyboard.keymap.set(set, key, Symbol(symbol)).expect("is a symbol");
+        set(0, 13, 0x401);
+        set(0, 39, 0xbf6);
+        set(0, 40, 0x2022 ^ 0xf000);
+        set(0, 100, 0xc01);
+        set(2, 16, 0x40);
+        set(0, 127, 0xa00);
+        set(1, 127, 0xa00);
+        let typed = |keyboard: &mut Keyboard, keys: &[u16]| {
+            let keys: Vec<(u16, i32)> = keys.iter().flat_map(|key| [(*key, 1), (*key, 0)]).collect();
+            String::from_utf8(typed(keyboard, &keys, Modes::default())).expect("is UTF-8")
+        };
+        assert_eq!(typed(&mut keyboard, &[13, 18, 18, 39, 40]), "éeö•");
+        assert_eq!(typed(&mut keyboard, &[100, 16, 16]), "@q", "a modifier for one key");
+        assert_eq!(typed(&mut keyboard, &[127, 30, 127, 30]), "Aa", "a modifier that stays");
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! What a key means: a table for each set of modifiers, with Linux's symbols (linux/keyboard.h), so that programs which know Linux's tables
-//! (KDGKBENT, KDSKBENT) can read and change them. The default is a US keyboard.
+//! (KDGKBENT, KDSKBENT) can read and change them; and what function keys send (KDGKBSENT, KDSKBSENT). The default is a US keyboard.
+//! The file is long because that keyboard's tables are in it.
+//!
+//! Of most sets of modifiers there is no table: keys mean nothing then. A symbol whose type does not exist is a character of Unicode.
 
 use alloc::vec::Vec;
+use recover::snapshot::{Reader, Writer};
 use sys::Errno;
-use sys::fallible;
+use sys::fallible::{self, TryVec};
 
 /// Keys of a table.
-pub const KEYS: usize = 128;
+pub const KEYS: usize = 256;
 /// Bits of the modifiers, which number the tables; 2 is AltGr.
 pub mod modifier {
     /// Shift.
@@ -16,8 +20,21 @@ pub mod modifier {
     /// Alt.
     pub const ALT: usize = 8;
 }
-/// Tables: all sets of the four modifiers that have bits below 16.
-pub const TABLES: usize = 16;
+/// Limit of tables.
+const TABLES: usize = 40;
+/// Sets of modifiers of which the US keyboard has tables: none, Shift, AltGr, Control, Control and Shift, Alt, Control and Alt.
+const USUAL: [usize; 7] = [0, 1, 2, 4, 5, 8, 12];
+/// Function keys.
+pub const FUNCTIONS: usize = 256;
+/// Limit of what one sends, and of what all send.
+pub const STRING_BYTES: usize = 512;
+const STRINGS_BYTES: usize = 4096;
+/// Symbols are characters XORed with this.
+const CHARACTERS: u16 = 0xf000;
+/// Types of symbols that are no characters.
+const KINDS: u16 = 15;
+/// The largest value of each of these types.
+const LIMITS: [u8; KINDS as usize] = [255, 255, 255, 19, 26, 255, 3, 8, 255, 25, 8, 255, 8, 255, 10];
 
 /// A symbol: its type in the upper byte, its value in the lower one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +47,15 @@ pub mod kind {
     pub const FUNCTION: u16 = 1;
     pub const SPECIAL: u16 = 2;
     pub const PAD: u16 = 3;
+    pub const DEAD: u16 = 4;
     pub const CONSOLE: u16 = 5;
     pub const CURSOR: u16 = 6;
     pub const SHIFT: u16 = 7;
     pub const META: u16 = 8;
+    pub const LOCK: u16 = 10;
     pub const LETTER: u16 = 11;
+    pub const STICKY: u16 = 12;
+    pub const DEAD_CHARACTER: u16 = 13;
 }
 
 /// Special symbols.
@@ -47,6 +68,7 @@ pub mod special {
     pub const SCROLL_LOCK: u16 = 0x209;
     pub const SCROLL_FORWARD: u16 = 0x20a;
     pub const SCROLL_BACKWARD: u16 = 0x20b;
+    pub const COMPOSE: u16 = 0x20e;
     pub const DECREMENT: u16 = 0x210;
     pub const INCREMENT: u16 = 0x211;
 }
@@ -62,6 +84,16 @@ impl Symbol {
         self.0 >> 8
     }
 
+    /// The character that it is, if it is one of Unicode.
+    pub fn character(self) -> Option<char> {
+        let is_character = self.kind() >= KINDS;
+        is_character.then(|| char::from_u32((self.0 ^ CHARACTERS).into())).flatten()
+    }
+
+    fn is_valid(self) -> bool {
+        LIMITS.get(usize::from(self.kind())).is_none_or(|limit| self.value() <= *limit)
+    }
+
     /// Its value.
     pub fn value(self) -> u8 {
         self.0 as u8
@@ -69,8 +101,9 @@ impl Symbol {
 }
 
 const HOLE: Symbol = Symbol(special::HOLE);
-/// Symbols that a table does not have are no key: those of a set of modifiers that is not used.
-const NO_TABLE: u16 = 127;
+/// Of key 0: there is no table, and there is one that a program has made.
+const NO_TABLE: Symbol = Symbol(0x27e);
+const ALLOCATED: Symbol = Symbol(0x27f);
 
 /// Rows of characters: the first key's code, the characters, and those with Shift.
 const ROWS: [(usize, &[u8], &[u8]); 6] = [
@@ -133,11 +166,11 @@ const EVERYWHERE: [(usize, Symbol); 44] = [
 /// Codes of F1 to F12.
 const FUNCTION_KEYS: [usize; 12] = [59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 87, 88];
 
-/// The tables.
+/// The tables, and what function keys send.
 pub struct Keymap {
-    symbols: Vec<Symbol>,
-    /// Whether a program has changed them.
-    changed: bool,
+    tables: Vec<(u8, Vec<Symbol>)>,
+    /// What function keys send, where it is not what they send at first.
+    strings: Vec<(u8, Vec<u8>)>,
 }
 
 impl Keymap {
@@ -146,81 +179,177 @@ impl Keymap {
     /// # Errors
     /// `ENOMEM`.
     pub fn us() -> Result<Keymap, Errno> {
-        let mut keymap = Keymap { symbols: fallible::filled(HOLE, TABLES * KEYS)?, changed: false };
-        (0..TABLES).for_each(|table| keymap.fill(table));
+        let mut keymap = Keymap::empty()?;
+        for set in USUAL {
+            let mut symbols = fallible::filled(HOLE, KEYS)?;
+            fill(&mut symbols, set);
+            keymap.tables.push_reserved((set as u8, symbols));
+        }
         Ok(keymap)
     }
 
+    fn empty() -> Result<Keymap, Errno> {
+        let (tables, strings) = (fallible::with_capacity(TABLES)?, fallible::with_capacity(FUNCTIONS)?);
+        Ok(Keymap { tables, strings })
+    }
+
+    /// Whether there is a table for this set of modifiers.
+    pub fn has(&self, set: usize) -> bool {
+        self.table(set).is_some()
+    }
+
     /// The symbol of a key; `None`: it has none in this table.
-    pub fn symbol(&self, table: usize, key: usize) -> Option<Symbol> {
-        let symbol = *self.symbols.get(table * KEYS + key).filter(|_| key < KEYS)?;
+    pub fn symbol(&self, set: usize, key: usize) -> Option<Symbol> {
+        let symbol = *self.table(set)?.get(key)?;
         (symbol != HOLE).then_some(symbol)
     }
 
-    /// Sets the symbol of a key (KDSKBENT).
+    /// The symbol of a key as programs see it (KDGKBENT).
+    pub fn entry(&self, set: usize, key: usize) -> Symbol {
+        match self.table(set) {
+            Some(symbols) => symbols.get(key).copied().unwrap_or(HOLE),
+            None if key == 0 => NO_TABLE,
+            None => HOLE,
+        }
+    }
+
+    /// Sets the symbol of a key (KDSKBENT), and makes or removes its table.
     ///
     /// # Errors
-    /// `EINVAL`: there is no such table or key.
-    pub fn set(&mut self, table: usize, key: usize, symbol: Symbol) -> Result<(), Errno> {
-        let place = self.symbols.get_mut(table * KEYS + key).filter(|_| table < TABLES && key < KEYS);
-        *place.ok_or(Errno::EINVAL)? = if symbol.0 == NO_TABLE { HOLE } else { symbol };
-        self.changed = true;
+    /// `EINVAL`: there is no such symbol; `ENOMEM`: there is no memory, or there are too many tables.
+    pub fn set(&mut self, set: u8, key: u8, symbol: Symbol) -> Result<(), Errno> {
+        let found = self.tables.iter().position(|(own, _)| *own == set);
+        if key == 0 && symbol == NO_TABLE {
+            if let Some(index) = found.filter(|_| set != 0) {
+                self.tables.remove(index);
+            }
+            return Ok(());
+        }
+        if !symbol.is_valid() {
+            return Err(Errno::EINVAL);
+        }
+        if key == 0 {
+            return Ok(());
+        }
+        let index = match found {
+            Some(index) => index,
+            None if self.tables.len() == TABLES => return Err(Errno::ENOMEM),
+            None => {
+                let mut symbols = fallible::filled(HOLE, KEYS)?;
+                symbols[0] = ALLOCATED;
+                self.tables.push_reserved((set, symbols));
+                self.tables.len() - 1
+            }
+        };
+        self.tables[index].1[usize::from(key)] = symbol;
         Ok(())
     }
 
-    /// Whether it differs from the default.
-    pub fn is_changed(&self) -> bool {
-        self.changed
+    /// What a function key sends.
+    pub fn string(&self, number: u8) -> &[u8] {
+        let own = self.strings.iter().find(|(own, _)| *own == number);
+        own.map_or_else(|| usual_string(number), |(_, string)| string)
     }
 
-    /// All symbols, for a snapshot.
-    pub fn words(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
-        self.symbols.chunks(4).map(|four| four.iter().rev().fold(0, |word, symbol| word << 16 | u64::from(symbol.0)))
-    }
-
-    /// Takes the symbols of a snapshot.
-    pub fn set_words(&mut self, mut next: impl FnMut() -> Option<u64>) -> Option<()> {
-        for four in self.symbols.chunks_mut(4) {
-            let word = next()?;
-            four.iter_mut().enumerate().for_each(|(index, symbol)| *symbol = Symbol((word >> (16 * index)) as u16));
+    /// Sets what a function key sends (KDSKBSENT).
+    ///
+    /// # Errors
+    /// `ENOMEM`: there is no memory, or all together are too long.
+    pub fn set_string(&mut self, number: u8, bytes: &[u8]) -> Result<(), Errno> {
+        let others = self.strings.iter().filter(|(own, _)| *own != number);
+        if others.map(|(_, string)| string.len()).sum::<usize>() + bytes.len() > STRINGS_BYTES {
+            return Err(Errno::ENOMEM);
         }
-        self.changed = true;
+        let string = fallible::collect(bytes.iter().copied())?;
+        match self.strings.iter_mut().find(|(own, _)| *own == number) {
+            Some((_, old)) => *old = string,
+            None => self.strings.push_reserved((number, string)),
+        }
+        Ok(())
+    }
+
+    /// Saves the tables into a snapshot.
+    pub fn save_tables(&self, writer: &mut Writer) {
+        writer.number(self.tables.len() as u64);
+        for (set, symbols) in &self.tables {
+            writer.number((*set).into());
+            let words =
+                symbols.chunks(4).map(|four| four.iter().rev().fold(0, |word, one| word << 16 | u64::from(one.0)));
+            words.for_each(|word| writer.number(word));
+        }
+    }
+
+    /// Saves what function keys send.
+    pub fn save_strings(&self, writer: &mut Writer) {
+        writer.number(self.strings.len() as u64);
+        for (number, string) in &self.strings {
+            writer.number((*number).into());
+            writer.run((string, &[]));
+        }
+    }
+
+    /// Loads the tables from a snapshot.
+    pub fn load_tables(reader: &mut Reader) -> Option<Keymap> {
+        let mut keymap = Keymap::empty().ok()?;
+        for _ in 0..reader.number()?.min(TABLES as u64) {
+            let set = reader.number()? as u8;
+            let mut symbols = fallible::filled(HOLE, KEYS).ok()?;
+            for four in symbols.chunks_mut(4) {
+                let word = reader.number()?;
+                four.iter_mut().enumerate().for_each(|(index, symbol)| *symbol = Symbol((word >> (16 * index)) as u16));
+            }
+            keymap.tables.push_reserved((set, symbols));
+        }
+        Some(keymap)
+    }
+
+    /// Loads what function keys send.
+    pub fn load_strings(&mut self, reader: &mut Reader) -> Option<()> {
+        for _ in 0..reader.number()?.min(FUNCTIONS as u64) {
+            let number = reader.number()? as u8;
+            let string = fallible::collect(reader.run()?.iter().copied()).ok()?;
+            self.strings.push_reserved((number, string));
+        }
         Some(())
     }
 
-    fn fill(&mut self, table: usize) {
-        let symbols = &mut self.symbols[table * KEYS..][..KEYS];
-        let has = |modifier: usize| table & modifier != 0;
-        for (first, plain, shifted) in ROWS {
-            let characters = if has(modifier::SHIFT) { shifted } else { plain };
-            for (offset, character) in characters.iter().enumerate() {
-                symbols[first + offset] = of_character(*character, table);
-            }
+    fn table(&self, set: usize) -> Option<&[Symbol]> {
+        self.tables.iter().find(|(own, _)| usize::from(*own) == set).map(|(_, symbols)| &symbols[..])
+    }
+}
+
+/// Fills a table of the US keyboard.
+fn fill(symbols: &mut [Symbol], table: usize) {
+    let has = |modifier: usize| table & modifier != 0;
+    for (first, plain, shifted) in ROWS {
+        let characters = if has(modifier::SHIFT) { shifted } else { plain };
+        for (offset, character) in characters.iter().enumerate() {
+            symbols[first + offset] = of_character(*character, table);
         }
-        EVERYWHERE.iter().for_each(|(key, symbol)| symbols[*key] = *symbol);
-        for (index, key) in FUNCTION_KEYS.into_iter().enumerate() {
-            let number = index as u16 + if has(modifier::SHIFT) { 12 } else { 0 };
-            let kind = if has(modifier::ALT) { kind::CONSOLE } else { kind::FUNCTION };
-            symbols[key] = match kind {
-                kind::FUNCTION if number >= 20 => Symbol::new(kind, number + 6),
-                _ => Symbol::new(kind, number),
-            };
-        }
-        if table == modifier::SHIFT {
-            symbols[104] = Symbol(special::SCROLL_BACKWARD);
-            symbols[109] = Symbol(special::SCROLL_FORWARD);
-        }
-        if has(modifier::ALT) {
-            symbols[105] = Symbol(special::DECREMENT);
-            symbols[106] = Symbol(special::INCREMENT);
-            symbols[1] = Symbol::new(kind::META, 0x1b);
-            symbols[14] = Symbol::new(kind::META, 0x7f);
-            symbols[15] = Symbol::new(kind::META, 0x09);
-            symbols[28] = Symbol::new(kind::META, 0x0d);
-        }
-        if has(modifier::CONTROL) {
-            symbols[14] = Symbol(0x08);
-        }
+    }
+    EVERYWHERE.iter().for_each(|(key, symbol)| symbols[*key] = *symbol);
+    for (index, key) in FUNCTION_KEYS.into_iter().enumerate() {
+        let number = index as u16 + if has(modifier::SHIFT) { 12 } else { 0 };
+        let kind = if has(modifier::ALT) { kind::CONSOLE } else { kind::FUNCTION };
+        symbols[key] = match kind {
+            kind::FUNCTION if number >= 20 => Symbol::new(kind, number + 6),
+            _ => Symbol::new(kind, number),
+        };
+    }
+    if table == modifier::SHIFT {
+        symbols[104] = Symbol(special::SCROLL_BACKWARD);
+        symbols[109] = Symbol(special::SCROLL_FORWARD);
+    }
+    if has(modifier::ALT) {
+        symbols[105] = Symbol(special::DECREMENT);
+        symbols[106] = Symbol(special::INCREMENT);
+        symbols[1] = Symbol::new(kind::META, 0x1b);
+        symbols[14] = Symbol::new(kind::META, 0x7f);
+        symbols[15] = Symbol::new(kind::META, 0x09);
+        symbols[28] = Symbol::new(kind::META, 0x0d);
+    }
+    if has(modifier::CONTROL) {
+        symbols[14] = Symbol(0x08);
     }
 }
 
@@ -247,6 +376,43 @@ fn of_character(character: u8, table: usize) -> Symbol {
     }
 }
 
+/// What a function key sends at first.
+fn usual_string(number: u8) -> &'static [u8] {
+    const STRINGS: [&[u8]; 30] = [
+        b"\x1b[[A",
+        b"\x1b[[B",
+        b"\x1b[[C",
+        b"\x1b[[D",
+        b"\x1b[[E",
+        b"\x1b[17~",
+        b"\x1b[18~",
+        b"\x1b[19~",
+        b"\x1b[20~",
+        b"\x1b[21~",
+        b"\x1b[23~",
+        b"\x1b[24~",
+        b"\x1b[25~",
+        b"\x1b[26~",
+        b"\x1b[28~",
+        b"\x1b[29~",
+        b"\x1b[31~",
+        b"\x1b[32~",
+        b"\x1b[33~",
+        b"\x1b[34~",
+        b"\x1b[1~",
+        b"\x1b[2~",
+        b"\x1b[3~",
+        b"\x1b[4~",
+        b"\x1b[5~",
+        b"\x1b[6~",
+        b"",
+        b"",
+        b"",
+        b"\x1b[P",
+    ];
+    STRINGS.get(usize::from(number)).copied().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,10 +432,29 @@ mod tests {
     fn changes_outlive_a_snapshot() {
         let mut keymap = Keymap::us().expect("there is memory");
         keymap.set(0, 21, Symbol(0xb7a)).expect("there is such a key");
-        assert_eq!(keymap.set(16, 0, HOLE), Err(Errno::EINVAL));
-        let words: Vec<u64> = keymap.words().collect();
-        let (mut other, mut words) = (Keymap::us().expect("there is memory"), words.into_iter());
-        other.set_words(|| words.next()).expect("was saved");
+        keymap.set(64, 255, Symbol(0xf0e4)).expect("a table is made");
+        assert_eq!(keymap.set(0, 21, Symbol(0x314)), Err(Errno::EINVAL), "the keypad has no such key");
+        keymap.set_string(3, b"four").expect("there is room");
+        keymap.set(12, 0, NO_TABLE).expect("it is removed");
+        let mut writer = Writer::default();
+        keymap.save_tables(&mut writer);
+        keymap.save_strings(&mut writer);
+        let mut reader = Reader::new(writer.bytes());
+        let mut other = Keymap::load_tables(&mut reader).expect("was saved");
+        other.load_strings(&mut reader).expect("was saved");
         assert_eq!((other.symbol(0, 21), other.symbol(1, 44)), (Some(Symbol(0xb7a)), keymap.symbol(1, 44)));
+        assert_eq!([other.entry(64, 0), other.entry(12, 0), other.entry(12, 3)], [ALLOCATED, NO_TABLE, HOLE]);
+        assert_eq!(other.symbol(64, 255).and_then(Symbol::character), Some('ä'));
+        assert_eq!([other.string(3), other.string(0)], [&b"four"[..], b"\x1b[[A"]);
+    }
+
+    #[test]
+    fn tables_and_strings_are_limited() {
+        let mut keymap = Keymap::us().expect("there is memory");
+        let made = (0..=255).filter(|set| keymap.set(*set, 1, Symbol(0x61)).is_ok()).count();
+        assert_eq!(made, TABLES);
+        let set = (0..=255).take_while(|number| keymap.set_string(*number, &[b'x'; STRING_BYTES]).is_ok()).count();
+        assert_eq!(set, STRINGS_BYTES / STRING_BYTES);
+        keymap.set_string(0, b"").expect("there is room again");
     }
 }

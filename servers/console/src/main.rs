@@ -4,9 +4,9 @@
 //! since; keys come from input by position. So every byte is shown once, and every key arrives once, whoever dies.
 //!
 //! * `parser`, `terminal`, `sequences`: bytes into changes of a `grid` of `cell`s, as Linux's console does it;
-//! * `keymap`, `keyboard`: keys into bytes; `vt`: one terminal with what is preserved of it; `state`: all of them;
+//! * `keymap`, `compose`, `keyboard`: keys into bytes; `vt`: one terminal with what is preserved of it; `state`: all of them;
 //! * `history`: lines that have left a screen; `font`, `draw`: cells into pixels, in four rotations; `display`: the screen itself; `vcs`, `pictures`: pictures of text;
-//! * `ioctl`: what programs ask of a terminal (ioctl_console(2)); `world`: what the state needs from outside; `service`: all together;
+//! * `switch`: whose decision it is that another terminal is shown; `ioctl`, `key_tables`: what programs ask of a terminal (ioctl_console(2)); `world`: what the state needs from outside; `service`: all together;
 //! * `tasks`: what reads keys, follows the screen and draws; this file: the start, and messages.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
@@ -15,12 +15,14 @@
 extern crate alloc;
 
 mod cell;
+mod compose;
 mod display;
 mod draw;
 mod font;
 mod grid;
 mod history;
 mod ioctl;
+mod key_tables;
 mod keyboard;
 mod keymap;
 mod parser;
@@ -28,6 +30,7 @@ mod pictures;
 mod sequences;
 mod service;
 mod state;
+mod switch;
 mod tasks;
 mod terminal;
 #[cfg(test)]
@@ -43,11 +46,10 @@ use alloc::rc::Rc;
 use display::{Display, Style};
 use recover::records::Found;
 use recover::snapshot::{Size, Snapshots};
-use server::{Handlers, Peer, Runtime, Step};
+use server::{Callers, Handlers, Peer, Runtime, Step};
 use service::Console;
 use state::{LARGE_PARTS, PARTS};
 use sys::keep::Keep;
-use world::World;
 
 sys::program!(main);
 
@@ -56,7 +58,7 @@ const PART_BYTES: usize = 2 * 8 * grid::MAX_ROWS * grid::MAX_COLUMNS + 4096;
 /// Limit of the other parts: full input and the longest log of a terminal, or the keyboard's tables.
 const SMALL_PART_BYTES: usize = 24 << 10;
 /// Changes when the bytes of a part change their meaning.
-const LAYOUT: u64 = 1;
+const LAYOUT: u64 = 3;
 /// `keep_bytes` of the system file is at least this and the lines of the past.
 const SIZE: Size = Size {
     parts: LARGE_PARTS,

@@ -5,10 +5,10 @@ use crate::state::State;
 use crate::world::World;
 use abi::console::TERMINALS;
 use abi::input::{MINOR_KEYS, SET_LEDS};
-use abi::{Errno, GrantId, Message, chardev, info};
+use abi::{GrantId, chardev, info};
 use core::cell::RefCell;
 use recover::snapshot::Snapshots;
-use server::{Peer, Runtime};
+use server::{OnRuntime, Peer, Runtime};
 use sys::keep::Keep;
 
 /// The service.
@@ -66,19 +66,13 @@ impl Console {
 /// The real `World`.
 pub struct Outside<'a>(&'a Console);
 
+impl OnRuntime for Outside<'_> {
+    fn runtime(&self) -> &Runtime {
+        &self.0.runtime
+    }
+}
+
 impl World for Outside<'_> {
-    fn copy_out(&mut self, request: &Message, grant: GrantId, data: &[u8]) -> Result<(), Errno> {
-        sys::copy::to_grant(request.source, grant, 0, data)
-    }
-
-    fn copy_in(&mut self, request: &Message, grant: GrantId, offset: u64, buffer: &mut [u8]) -> Result<(), Errno> {
-        sys::copy::from_grant(request.source, grant, offset, buffer)
-    }
-
-    fn answer(&mut self, request: &Message, result: Result<u64, Errno>) {
-        self.0.runtime.reply(request, &request.reply(result));
-    }
-
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize {
         sys::info::get_bytes(info::LOG, 0, buffer).unwrap_or(0)
     }

@@ -1,8 +1,12 @@
-//! All terminals and the keyboard: whose keys they are, which requests wait, and what has changed in a turn.
+//! All terminals and the keyboard: whose keys they are, which requests wait, and what has changed in a turn. The
+//! file is long because whatever happens to one of them may change what is shown, and what waits.
 
+use crate::compose::Compose;
 use crate::grid::Size;
 use crate::keyboard::{Effect, Keyboard, Modes};
+use crate::keymap::Keymap;
 use crate::pictures::Pictures;
+use crate::switch::{self, Signals, Switch};
 use crate::terminal::{Screen, Terminal, mode};
 use crate::vcs::Kind;
 use crate::vt::{Keys, Shows, Vt};
@@ -13,21 +17,29 @@ use abi::input::Event;
 use abi::{Endpoint, Errno, GrantId, Message, chardev};
 use alloc::vec::Vec;
 use recover::snapshot::{Reader, Snapshots, Writer};
-use sys::fallible::{self, TryVec};
+use server::Pending;
+use sys::fallible;
 use sys::keep::Keep;
 
 /// Parts of the snapshot: of each terminal the emulator and the rest; the keyboard.
 const FIRST_LOG: usize = TERMINALS;
 const KEYBOARD: usize = 2 * TERMINALS;
+/// What keys mean.
+const KEYMAP: usize = KEYBOARD + 1;
+/// What function keys send, and accents.
+const STRINGS: usize = KEYMAP + 1;
 /// See [`FIRST_LOG`].
-pub const PARTS: usize = KEYBOARD + 1;
+pub const PARTS: usize = STRINGS + 1;
 /// Those that hold emulators.
 pub const LARGE_PARTS: usize = FIRST_LOG;
 /// Bytes that are read and written at a time.
 const CHUNK: usize = 512;
-/// Requests of tty that wait: a read and a question for changes of each terminal, and those of a dead tty.
-const WAITING: usize = 4 * TERMINALS;
+/// Requests of tty that wait: a read and a question for changes of each terminal, one for signals, and those of a dead tty.
+const WAITING: usize = 4 * TERMINALS + 2;
 const POLLIN: u64 = 1;
+/// Bits of a number of the snapshot.
+const HAS_LOG: u64 = 1;
+const IS_LOCKED: u64 = 2;
 /// Bytes of the kernel's log.
 const LOG_BYTES: usize = 16 << 10;
 
@@ -40,13 +52,8 @@ enum Need {
     },
     /// Another size, or another terminal that is shown, than this.
     Change(u64),
-}
-
-#[derive(Clone, Copy)]
-struct Waiting {
-    request: Message,
-    index: usize,
-    need: Need,
+    /// A signal of a switch, after so many.
+    Signal(u64),
 }
 
 /// What is to be drawn.
@@ -86,10 +93,17 @@ pub struct State {
     pictures: Pictures,
     /// Events received from input since boot.
     pub position: u64,
-    waiting: Vec<Waiting>,
+    /// Requests, each with the terminal that it is about.
+    waiting: Pending<(usize, Need)>,
     /// The first terminal has begun with the kernel's log.
     has_log: bool,
     pub keyboard_changed: bool,
+    /// What keys mean has changed.
+    pub keymap_changed: bool,
+    /// Signals of switches that tty has not taken.
+    signals: Signals,
+    /// No other terminal is shown (`VT_LOCKSWITCH`).
+    pub is_locked: bool,
     /// What is to be seen has changed.
     redraw: bool,
     /// The screen has what was drawn last: nobody else has drawn there.
@@ -115,11 +129,23 @@ impl State {
             vt
         };
         let rest = |reader: &mut Reader| {
-            let (position, shown, has_log) = (reader.number()?, reader.number()?, reader.number()? != 0);
-            Some((position, shown, has_log, Keyboard::load(reader)?, Pictures::load(reader)?))
+            let (position, shown, flags) = (reader.number()?, reader.number()?, reader.number()?);
+            let signals = Signals::load(reader)?;
+            let keymap = snapshots.load(KEYMAP, Keymap::load_tables);
+            let mut keymap = keymap.unwrap_or_else(|| Keymap::us().expect(no_memory));
+            let strings = |reader: &mut Reader| {
+                keymap.load_strings(reader)?;
+                Compose::load(reader)
+            };
+            let compose = snapshots.load(STRINGS, strings).unwrap_or_else(|| Compose::usual().expect(no_memory));
+            let keyboard = Keyboard::load(reader, keymap, compose)?;
+            Some((position, shown, flags, signals, keyboard, Pictures::load(reader)?))
         };
-        let new = || (0, 0, false, Keyboard::new().expect(no_memory), Pictures::new());
-        let (position, shown, has_log, keyboard, pictures) = snapshots.load(KEYBOARD, rest).unwrap_or_else(new);
+        let new = || {
+            let signals = Signals::new().expect(no_memory);
+            (0, 0, 0, signals, Keyboard::new().expect(no_memory), Pictures::new())
+        };
+        let (position, shown, flags, signals, keyboard, pictures) = snapshots.load(KEYBOARD, rest).unwrap_or_else(new);
         State {
             vts: fallible::collect((0..).zip(histories).map(with_history)).expect(no_memory),
             back: (shown >> 32) as usize,
@@ -127,9 +153,12 @@ impl State {
             keyboard,
             pictures,
             position,
-            waiting: fallible::with_capacity(WAITING).expect(no_memory),
-            has_log,
+            waiting: Pending::with_limit(WAITING).expect(no_memory),
+            has_log: flags & HAS_LOG != 0,
             keyboard_changed: false,
+            keymap_changed: false,
+            signals,
+            is_locked: flags & IS_LOCKED != 0,
             redraw: false,
             is_known: false,
         }
@@ -142,6 +171,8 @@ impl State {
             (dirty[index], dirty[FIRST_LOG + index]) = vt.take_changes();
         }
         dirty[KEYBOARD] = core::mem::take(&mut self.keyboard_changed);
+        (dirty[KEYMAP], dirty[STRINGS]) = (self.keymap_changed, self.keymap_changed);
+        self.keymap_changed = false;
         if !dirty.contains(&true) {
             return;
         }
@@ -165,11 +196,14 @@ impl State {
         })
     }
 
-    /// The screen has been found, or has changed: all terminals get its size. The first one begins with what the kernel has said so far.
-    pub fn attached(&mut self, world: &mut impl World, size: Size) {
+    /// The screen has been found, or has changed: all terminals get its size. The first one begins with what the kernel has said so far. Returns
+    /// whether there was memory for all.
+    pub fn attached(&mut self, world: &mut impl World, size: Size) -> bool {
+        let mut fits = true;
         for vt in &mut self.vts {
             if let Err(error) = vt.resize(size) {
-                sys::log!("a terminal keeps its size: {error}");
+                sys::log!("a terminal keeps its size for now: {error}");
+                fits = false;
             }
         }
         if !self.has_log {
@@ -178,6 +212,7 @@ impl State {
         }
         (self.redraw, self.is_known) = (true, false);
         self.settle(world);
+        fits
     }
 
     fn show_log(&mut self, world: &mut impl World) {
@@ -259,6 +294,10 @@ impl State {
                     self.look_at_present();
                     self.vts[self.shown].type_in(&bytes[..count]);
                 }
+                Effect::Function(number) => {
+                    self.look_at_present();
+                    self.vts[self.shown].type_in(self.keyboard.keymap.string(number));
+                }
                 Effect::Show(number) => self.show(number.wrapping_sub(1)),
                 Effect::ShowNext => self.show((self.shown + 1) % TERMINALS),
                 Effect::ShowPrevious => self.show((self.shown + TERMINALS - 1) % TERMINALS),
@@ -273,7 +312,7 @@ impl State {
     /// Carries out a request of tty or vfs.
     pub fn request(&mut self, world: &mut impl World, message: &Message, request: chardev::Request) {
         use chardev::Request;
-        self.forget_stale(message);
+        self.waiting.forget_stale(message);
         let result = match request {
             Request::Open(open) => self.open(message, &open).map(Some),
             Request::Close(close) => {
@@ -348,19 +387,86 @@ impl State {
             KEYBOARD => {
                 writer.number(self.position);
                 writer.number(self.shown as u64 | (self.back as u64) << 32);
-                writer.number(self.has_log.into());
+                let flag = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
+                writer.number(flag(self.has_log, HAS_LOG) | flag(self.is_locked, IS_LOCKED));
+                self.signals.save(writer);
                 self.keyboard.save(writer);
                 self.pictures.save(writer);
+            }
+            KEYMAP => self.keyboard.keymap.save_tables(writer),
+            STRINGS => {
+                self.keyboard.keymap.save_strings(writer);
+                self.keyboard.compose.save(writer);
             }
             FIRST_LOG.. => self.vts[part - FIRST_LOG].save(writer),
             _ => self.vts[part].save_terminal(writer),
         }
     }
 
-    /// Shows a terminal, if there is one of this number.
+    /// Shows a terminal, if there is one of this number and the present one may be left; or asks the process that decides.
     pub fn show(&mut self, index: usize) {
+        if index >= TERMINALS || index == self.shown || self.is_locked {
+            return;
+        }
+        let vt = &mut self.vts[self.shown];
+        match vt.switch() {
+            Switch::By(decider) => {
+                vt.set_switch(decider.asking(Some(index)));
+                self.signals.add(decider.pid, decider.release());
+                self.keyboard_changed = true;
+            }
+            // As on Linux: a program draws that does not expect to be interrupted.
+            Switch::Free if vt.shows() == Shows::Graphics => {}
+            Switch::Free => self.switch_to(index),
+        }
+    }
+
+    /// The process that decides over a terminal answers (`VT_RELDISP`): it may be left, it may not, or it has been drawn.
+    ///
+    /// # Errors
+    /// `EINVAL`: the terminal has no such process, or nobody has asked.
+    pub fn released(&mut self, index: usize, answer: u64) -> Result<(), Errno> {
+        let Switch::By(decider) = self.vts[index].switch() else { return Err(Errno::EINVAL) };
+        match decider.asked() {
+            None if answer == switch::ACQUIRED => {}
+            None => return Err(Errno::EINVAL),
+            Some(next) => {
+                self.vts[index].set_switch(decider.asking(None));
+                if answer != switch::REFUSED && index == self.shown {
+                    self.switch_to(next);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The program that had the terminal for itself has ended.
+    pub fn take_back(&mut self, index: usize) {
+        let vt = &mut self.vts[index];
+        let switch = vt.switch();
+        vt.set_keys(Keys::Text);
+        vt.set_switch(Switch::Free);
+        if vt.shows() == Shows::Graphics {
+            vt.set_shows(Shows::Text);
+            if index == self.shown {
+                self.draw_all();
+            }
+        }
+        if let Switch::By(decider) = switch
+            && let Some(next) = decider.asked()
+            && index == self.shown
+        {
+            self.switch_to(next);
+        }
+    }
+
+    /// Shows another terminal, and tells the process that decides over it.
+    fn switch_to(&mut self, index: usize) {
         if index < TERMINALS && index != self.shown {
             self.look_at_present();
+            if let Switch::By(decider) = self.vts[index].switch() {
+                self.signals.add(decider.pid, decider.acquire());
+            }
             self.is_known &= self.vts[self.shown].shows() == Shows::Text;
             self.shown = index;
             self.vts[index].terminal_mut().screen_mut().grid.change_all();
@@ -402,6 +508,11 @@ impl State {
     ) -> Result<Option<u64>, Errno> {
         let index = State::index(control.minor)?;
         match control.request {
+            console::WAIT_FOR_SIGNAL => self.wait(message, index, Need::Signal(control.argument)),
+            console::TAKE_BACK => {
+                self.take_back(index);
+                Ok(Some(0))
+            }
             console::WAIT_FOR_CHANGE => self.wait(message, index, Need::Change(control.argument)),
             // A screen has no line to be set, and shows at once what it gets.
             chardev::serial::SET_LINE..=chardev::serial::SEND_NOW => Ok(Some(0)),
@@ -411,49 +522,41 @@ impl State {
 
     /// Has a request wait; `settle` answers it. `EAGAIN`: too many wait.
     fn wait(&mut self, request: &Message, index: usize, need: Need) -> Result<Option<u64>, Errno> {
-        if self.waiting.len() == WAITING {
-            return Err(Errno::EAGAIN);
-        }
-        self.waiting.push_reserved(Waiting { request: *request, index, need });
-        Ok(None)
-    }
-
-    fn forget_stale(&mut self, request: &Message) {
-        self.waiting.retain(|Waiting { request: old, .. }| {
-            let same_slot = old.source.slot() == request.source.slot();
-            !(same_slot && (old.tag() == request.tag() || old.source != request.source))
-        });
+        if self.waiting.add(request, (index, need)) { Ok(None) } else { Err(Errno::EAGAIN) }
     }
 
     fn cancel(&mut self, world: &mut impl World, source: Endpoint, tag: u64) {
-        let is_it = |waiting: &Waiting| waiting.request.source == source && waiting.request.tag() == tag;
-        if let Some(at) = self.waiting.iter().position(is_it) {
-            let waiting = self.waiting.remove(at);
-            world.answer(&waiting.request, Err(Errno::EINTR));
+        if let Some(request) = self.waiting.cancel(source, tag) {
+            world.answer(&request, Err(Errno::EINTR));
         }
     }
 
     fn settle(&mut self, world: &mut impl World) {
-        let mut index = 0;
-        while index < self.waiting.len() {
-            let waiting = self.waiting[index];
-            match self.attempt(world, &waiting) {
-                Some(result) => {
-                    self.waiting.remove(index);
-                    world.answer(&waiting.request, result);
-                }
-                None => index += 1,
-            }
-        }
+        let mut waiting = core::mem::take(&mut self.waiting);
+        waiting.settle(|request, (index, need)| {
+            let result = self.attempt(world, request, *index, *need);
+            result.inspect(|result| world.answer(request, *result)).is_some()
+        });
+        self.waiting = waiting;
     }
 
-    fn attempt(&self, world: &mut impl World, waiting: &Waiting) -> Option<Result<u64, Errno>> {
-        let vt = &self.vts[waiting.index];
-        match waiting.need {
+    fn attempt(
+        &mut self,
+        world: &mut impl World,
+        request: &Message,
+        index: usize,
+        need: Need,
+    ) -> Option<Result<u64, Errno>> {
+        let vt = &self.vts[index];
+        match need {
+            Need::Signal(taken) => {
+                self.keyboard_changed = true;
+                self.signals.after(taken).map(Ok)
+            }
             Need::Input { grant, bytes } => {
                 let mut buffer = [0; CHUNK];
                 let count = vt.peek(&mut buffer[..bytes.min(CHUNK)]);
-                let copied = || world.copy_out(&waiting.request, grant, &buffer[..count]).map(|()| count as u64);
+                let copied = || world.copy_out(request, grant, &buffer[..count]).map(|()| count as u64);
                 (count > 0).then(copied)
             }
             Need::Change(known) => {

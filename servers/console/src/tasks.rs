@@ -30,11 +30,20 @@ async fn follow(console: Rc<Console>) {
             Ok(false) => {}
             Ok(true) => {
                 let size = display.size().expect("it is attached");
-                console.with(|state, world| state.attached(world, size));
+                let mut fits = false;
+                console.with(|state, world| fits = state.attached(world, size));
+                while !fits {
+                    console.runtime.sleep_ns(ERROR_PAUSE_NS).await;
+                    console.with(|state, world| fits = state.attached(world, size));
+                }
             }
             // There is no screen.
             Err(Errno::EDEADSRCDST) => {}
-            Err(error) => sys::log!("framebuffer: the screen is not drawn on: {error}"),
+            Err(error) => {
+                sys::log!("framebuffer: the screen is not drawn on: {error}");
+                console.runtime.sleep_ns(ERROR_PAUSE_NS).await;
+                display.look_again();
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 //! Invariant: the log holds the bytes from the snapshot's position to `shown`.
 
 use crate::grid::Size;
+use crate::switch::Switch;
 use crate::terminal::Terminal;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -45,6 +46,7 @@ pub struct Vt {
     terminal: Terminal,
     shows: Shows,
     keys: Keys,
+    switch: Switch,
     /// Bytes of output that have been shown, as tty counts them.
     shown: u64,
     log: Vec<u8>,
@@ -67,6 +69,7 @@ impl Vt {
             terminal: Terminal::new(size)?,
             shows: Shows::Text,
             keys: Keys::Text,
+            switch: Switch::Free,
             shown: 0,
             log: fallible::with_capacity(MAX_LOG)?,
             input: fallible::queue(INPUT_BYTES)?,
@@ -104,6 +107,16 @@ impl Vt {
     /// Sets it.
     pub fn set_keys(&mut self, keys: Keys) {
         (self.keys, self.changed) = (keys, true);
+    }
+
+    /// Who decides whether it is left.
+    pub fn switch(&self) -> Switch {
+        self.switch
+    }
+
+    /// Sets it.
+    pub fn set_switch(&mut self, switch: Switch) {
+        (self.switch, self.changed) = (switch, true);
     }
 
     /// How many of the `bytes` bytes of output from `position` on have been shown already. A position that fits nothing begins anew.
@@ -197,6 +210,7 @@ impl Vt {
         writer.number(self.shown);
         writer.number(self.first);
         writer.number(self.shows as u64 | (self.keys as u64) << 8);
+        self.switch.save(writer);
         writer.run(self.input.as_slices());
         writer.run((&self.log, &[]));
     }
@@ -208,6 +222,7 @@ impl Vt {
         let modes = reader.number()?;
         vt.shows = if modes & 1 == 0 { Shows::Text } else { Shows::Graphics };
         vt.keys = [Keys::Text, Keys::Codes, Keys::Nothing].into_iter().find(|keys| *keys as u64 == modes >> 8)?;
+        vt.switch = Switch::load(reader)?;
         let input = reader.run()?;
         input.iter().take(INPUT_BYTES).for_each(|byte| vt.input.push_back_reserved(*byte));
         let log = reader.run()?;

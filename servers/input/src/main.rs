@@ -26,12 +26,12 @@ mod state;
 mod state_tests;
 mod world;
 
-use abi::{Endpoint, Errno, GrantId, Message, chardev};
+use abi::{Endpoint, Errno, Message, chardev};
 use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
 use recover::records::Found;
 use recover::snapshot::{Size, Snapshots};
-use server::{Handlers, Runtime, Step};
+use server::{Handlers, OnRuntime, Runtime, Step};
 use source::Sources;
 use state::{PARTS, State};
 use sys::keep::Keep;
@@ -130,19 +130,13 @@ impl Handlers for Serving {
 /// The real `World`.
 pub struct Outside<'a>(&'a Rc<Input>);
 
+impl OnRuntime for Outside<'_> {
+    fn runtime(&self) -> &Runtime {
+        &self.0.runtime
+    }
+}
+
 impl World for Outside<'_> {
-    fn copy_out(&mut self, request: &Message, grant: GrantId, data: &[u8]) -> Result<(), Errno> {
-        sys::copy::to_grant(request.source, grant, 0, data)
-    }
-
-    fn copy_in(&mut self, request: &Message, grant: GrantId, offset: u64, buffer: &mut [u8]) -> Result<(), Errno> {
-        sys::copy::from_grant(request.source, grant, offset, buffer)
-    }
-
-    fn answer(&mut self, request: &Message, result: Result<u64, Errno>) {
-        self.0.runtime.reply(request, &request.reply(result));
-    }
-
     fn set_lights(&mut self, device: usize, lights: u32) {
         self.0.sources.set_lights(device, lights);
     }

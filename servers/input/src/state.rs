@@ -13,8 +13,9 @@ use abi::{Endpoint, Errno, GrantId, Message, chardev, fs::Use};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use recover::snapshot::{Reader, Writer};
+use server::Pending;
 use server::quota::Quota;
-use sys::fallible::{self, TryVec};
+use sys::fallible;
 
 /// Limit of devices.
 pub const DEVICES: usize = 8;
@@ -52,21 +53,14 @@ enum Need {
     Poll { events: u64 },
 }
 
-/// A request that waits, of an open file or of console.
-#[derive(Clone, Copy)]
-struct Waiting {
-    request: Message,
-    minor: u64,
-    need: Need,
-}
-
 /// See the head of the file.
 pub struct State {
     pub devices: Vec<Device>,
     handles: Vec<Option<Box<Handle>>>,
     keys: Keys,
     quota: Quota,
-    waiting: Vec<Waiting>,
+    /// Requests, each with the minor of its open file, or of console's keys.
+    waiting: Pending<(u64, Need)>,
     /// Parts that the present turn has changed, one bit each.
     dirty: u128,
 }
@@ -86,7 +80,7 @@ impl State {
             handles: fallible::collect((0..HANDLES).map(handle)).expect(no_memory),
             keys: snapshots.load(KEYS_PART, Keys::load).unwrap_or_else(Keys::new),
             quota: Quota::new(HANDLES, PER_USER, RESERVE),
-            waiting: fallible::with_capacity(WAITING).expect(no_memory),
+            waiting: Pending::with_limit(WAITING).expect(no_memory),
             dirty: 0,
         };
         for handle in state.handles.iter().flatten() {
@@ -146,7 +140,7 @@ impl State {
     /// Carries out a request.
     pub fn request(&mut self, world: &mut impl World, message: &Message, request: chardev::Request) {
         use chardev::Request;
-        self.forget_stale(message);
+        self.waiting.forget_stale(message);
         let result = match request {
             Request::Open(open) => self.open(message, open).map(Some),
             Request::Close(close) => self.close(close.minor).map(Some),
@@ -261,7 +255,7 @@ impl State {
 
     fn read(&mut self, world: &mut impl World, message: &Message, read: &chardev::Read) -> Result<Option<u64>, Errno> {
         let need = Need::Read { grant: read.grant, bytes: read.bytes };
-        match self.attempt(world, &Waiting { request: *message, minor: read.minor, need }) {
+        match self.attempt(world, message, read.minor, need) {
             Some(result) => result.map(Some),
             None if read.bytes == 0 => Ok(Some(0)),
             None if read.flags & chardev::NONBLOCK != 0 => Err(Errno::EAGAIN),
@@ -373,53 +367,39 @@ impl State {
 
     /// Keeps a request until it gets what it needs.
     fn wait(&mut self, request: &Message, minor: u64, need: Need) -> Result<Option<u64>, Errno> {
-        if self.waiting.len() == WAITING {
-            return Err(Errno::ENOMEM);
-        }
-        self.waiting.push_reserved(Waiting { request: *request, minor, need });
-        Ok(None)
-    }
-
-    /// Drops the waiting requests of dead predecessors of this sender, and this request if it waits already.
-    fn forget_stale(&mut self, request: &Message) {
-        self.waiting.retain(|Waiting { request: old, .. }| {
-            let same_slot = old.source.slot() == request.source.slot();
-            let is_it = request.tag() != 0 && old.tag() == request.tag();
-            !(same_slot && (is_it || old.source != request.source))
-        });
+        if self.waiting.add(request, (minor, need)) { Ok(None) } else { Err(Errno::ENOMEM) }
     }
 
     fn cancel(&mut self, world: &mut impl World, source: Endpoint, tag: u64) {
-        let is_it = |waiting: &Waiting| waiting.request.source == source && waiting.request.tag() == tag;
-        if let Some(index) = self.waiting.iter().position(is_it) {
-            let waiting = self.waiting.remove(index);
-            world.answer(&waiting.request, Err(Errno::EINTR));
+        if let Some(request) = self.waiting.cancel(source, tag) {
+            world.answer(&request, Err(Errno::EINTR));
         }
     }
 
     /// Replies to every waiting request that can be, oldest first.
     fn settle(&mut self, world: &mut impl World) {
-        let mut index = 0;
-        while index < self.waiting.len() {
-            let waiting = self.waiting[index];
-            match self.attempt(world, &waiting) {
-                Some(result) => {
-                    self.waiting.remove(index);
-                    world.answer(&waiting.request, result);
-                }
-                None => index += 1,
-            }
-        }
+        let mut waiting = core::mem::take(&mut self.waiting);
+        waiting.settle(|request, (minor, need)| {
+            let result = self.attempt(world, request, *minor, *need);
+            result.inspect(|result| world.answer(request, *result)).is_some()
+        });
+        self.waiting = waiting;
     }
 
     /// The result of a request that waits; `None`: it still has to.
-    fn attempt(&mut self, world: &mut impl World, waiting: &Waiting) -> Option<Result<u64, Errno>> {
-        match waiting.need {
+    fn attempt(
+        &mut self,
+        world: &mut impl World,
+        request: &Message,
+        minor: u64,
+        need: Need,
+    ) -> Option<Result<u64, Errno>> {
+        match need {
             Need::Poll { events } => {
-                let ready = self.ready(waiting.minor) & (events | POLLERR | POLLHUP);
+                let ready = self.ready(minor) & (events | POLLERR | POLLHUP);
                 (ready != 0).then_some(Ok(ready))
             }
-            Need::Read { grant, bytes } if waiting.minor == MINOR_KEYS => {
+            Need::Read { grant, bytes } if minor == MINOR_KEYS => {
                 let mut buffer = [0; CHUNK * EVENT_BYTES];
                 let limit = (bytes as usize / EVENT_BYTES).min(CHUNK);
                 let mut count = 0;
@@ -427,19 +407,17 @@ impl State {
                     *record = event.to_bytes();
                     count += EVENT_BYTES;
                 }
-                let copied = || world.copy_out(&waiting.request, grant, &buffer[..count]).map(|()| count as u64);
+                let copied = || world.copy_out(request, grant, &buffer[..count]).map(|()| count as u64);
                 (count > 0).then(copied)
             }
             Need::Read { grant, bytes } => {
                 let mut buffer = [0; CHUNK * handle::EVENT_BYTES];
                 let offset_ns = world.real_ns().wrapping_sub(world.now_ns());
-                let tag = waiting.request.tag();
+                let tag = request.tag();
                 let read = |(_, handle): (usize, &mut Handle)| handle.read(tag, bytes as usize, offset_ns, &mut buffer);
-                match self.handle(waiting.minor).and_then(read) {
+                match self.handle(minor).and_then(read) {
                     Ok(None) => None,
-                    Ok(Some(count)) => {
-                        Some(world.copy_out(&waiting.request, grant, &buffer[..count]).map(|()| count as u64))
-                    }
+                    Ok(Some(count)) => Some(world.copy_out(request, grant, &buffer[..count]).map(|()| count as u64)),
                     Err(error) => Some(Err(error)),
                 }
             }

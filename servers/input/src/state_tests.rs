@@ -21,7 +21,7 @@ struct Recorder {
     now_ns: u64,
 }
 
-impl World for Recorder {
+impl server::Callers for Recorder {
     fn copy_out(&mut self, _: &Message, grant: GrantId, data: &[u8]) -> Result<(), Errno> {
         self.memory.insert(grant.0, data.to_vec());
         Ok(())
@@ -35,6 +35,9 @@ impl World for Recorder {
     fn answer(&mut self, request: &Message, result: Result<u64, Errno>) {
         self.answers.push((request.tag(), result));
     }
+}
+
+impl World for Recorder {
     fn set_lights(&mut self, device: usize, lights: u32) {
         self.lights.push((device, lights));
     }

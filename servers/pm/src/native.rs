@@ -367,4 +367,8 @@ impl System for Native {
     fn tty_session_end(&mut self, session: u32) {
         tell(Endpoint::TTY, &tty::SessionEnd { session: session as u64 }.message());
     }
+
+    fn tty_process_gone(&mut self, pid: u32) {
+        tell(Endpoint::TTY, &tty::ProcessGone { process: pid.into() }.message());
+    }
 }

@@ -316,8 +316,10 @@ pub trait System {
     /// `vfs::SyncAll`.
     fn vfs_sync_all(&mut self, unmount: bool) -> Result<(), Errno>;
 
-    /// `tty::NextEvent` as (signal, group); `None`: no more.
+    /// `tty::NextEvent` as (signal, target); `None`: no more.
     fn tty_next_event(&mut self) -> Option<(u64, u64)>;
     /// `tty::SessionEnd`.
     fn tty_session_end(&mut self, session: u32);
+    /// `tty::ProcessGone`.
+    fn tty_process_gone(&mut self, pid: u32);
 }

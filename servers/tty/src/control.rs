@@ -238,8 +238,8 @@ impl Terminal {
         if group <= 0 {
             return Err(Errno::EINVAL);
         }
-        if group as u32 != self.group && self.group == self.drawer {
-            self.take_screen_back();
+        if group as u32 != self.group {
+            self.leave_foreground();
         }
         self.group = group as u32;
         Ok(0)

@@ -5,7 +5,7 @@ use crate::devpts::node_of;
 use crate::ledger::Outcome;
 use crate::pty::Pty;
 use crate::screen;
-use crate::serial::SERIAL_LINES;
+use crate::serial::{SERIAL_LINES, TERMINALS};
 use crate::state::{Outside, Tty};
 use crate::terminal::Caller;
 use abi::console::{self, MINOR_SHOWN, MINOR_TERMINAL};
@@ -116,10 +116,10 @@ impl Tty {
     fn line_request(self: &Rc<Self>, message: &Message, request: chardev::Request, index: usize, done: usize) {
         use chardev::Request;
         self.lines()[index].terminal.borrow_mut().forget_stale(message);
-        if let Request::Control(control) = &request
-            && screen::ioctl(self, message, control, index)
-        {
-            return;
+        match &request {
+            Request::Control(control) if screen::ioctl(self, message, control, index) => return,
+            Request::Continue(further) => return screen::go_on(self, message, further, index),
+            _ => {}
         }
         self.with(index, |terminal, world| match request {
             Request::Read(read) => terminal.read(world, message, read),
@@ -182,7 +182,7 @@ impl Tty {
 
     fn close(self: &Rc<Self>, side: Side) {
         match side {
-            Side::Line(_) => {}
+            Side::Line(index) => self.with(index, |terminal, world| terminal.close(world)),
             Side::Master(number) => self.with_pty(number, |pty, world| pty.close_master(world)).unwrap_or_default(),
             Side::Slave(number) => self.with_pty(number, |pty, world| pty.close_slave(world)).unwrap_or_default(),
         }
@@ -200,14 +200,19 @@ impl Tty {
     /// vfs has restarted: what it has not open of pseudo-terminals is closed, and what waited for its predecessor is repeated.
     fn set_uses(self: &Rc<Self>, message: &Message, uses: chardev::SetUses) -> Result<(), Errno> {
         let mut open = fallible::filled((false, 0), self.ptys().end())?;
+        let mut lines = [0_u32; TERMINALS];
         for Use { node: minor, count } in fetch_uses(message, uses.grant, uses.bytes)? {
             match Side::of(minor) {
                 Some(Side::Master(number)) if number < open.len() => open[number].0 |= count > 0,
                 Some(Side::Slave(number)) if number < open.len() => open[number].1 += count as u32,
+                Some(Side::Line(index)) => lines[index] = lines[index].saturating_add(count as u32),
                 _ => {}
             }
         }
         self.forget_opens();
+        for (index, uses) in lines.into_iter().enumerate() {
+            self.with(index, |terminal, world| terminal.set_uses(world, uses));
+        }
         for (number, (master, slaves)) in open.into_iter().enumerate() {
             self.with_pty(number, |pty, world| pty.set_uses(world, master, slaves));
         }

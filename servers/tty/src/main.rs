@@ -52,8 +52,8 @@ use state::Tty;
 
 sys::program!(main);
 
-/// Requests that uart and console may hold: a read and a write of each terminal, and its size.
-const WINDOW: usize = 3 * TERMINALS;
+/// Requests that uart and console may hold: a read and a write of each terminal, and its size; and the signals of switches.
+const WINDOW: usize = 3 * TERMINALS + 1;
 
 fn main(_: sys::Start) {
     let runtime = Runtime::new();

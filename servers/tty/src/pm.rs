@@ -1,7 +1,7 @@
 //! Requests of pm: signals, ends of sessions, the machine's end.
 
 use crate::line;
-use crate::serial::TERMINALS;
+use crate::serial::{SERIAL_LINES, TERMINALS};
 use crate::signals::Signal;
 use crate::state::Tty;
 use abi::{Endpoint, Errno, Message, tty};
@@ -16,7 +16,7 @@ impl Tty {
         match request {
             tty::Request::NextEvent(_) => {
                 let reply = match self.next_signal() {
-                    Some(Signal { number, group }) => tty::NextEvent::reply(message, 0, number.into(), group.into()),
+                    Some(Signal { number, target }) => tty::NextEvent::reply(message, 0, number.into(), target.word()),
                     None => message.reply(Err(Errno::ENOENT)),
                 };
                 self.runtime.reply(message, &reply);
@@ -26,6 +26,12 @@ impl Tty {
                 self.answer(message, Ok(0));
             }
             tty::Request::Drain(_) => line::drain(self, message),
+            tty::Request::ProcessGone(gone) => {
+                for index in SERIAL_LINES..TERMINALS {
+                    self.with(index, |terminal, _| terminal.process_gone(gone.process as u32));
+                }
+                self.answer(message, Ok(0));
+            }
         }
     }
 

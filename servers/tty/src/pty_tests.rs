@@ -30,6 +30,7 @@ impl World for Recorder {
     fn signal(&mut self, signal: u32, group: u32) {
         self.signals.push((signal, group));
     }
+    fn probe(&mut self, _: u32) {}
     fn now_ns(&self) -> u64 {
         0
     }

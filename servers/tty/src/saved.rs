@@ -24,7 +24,7 @@ const PART_BYTES: usize = 12 << 10;
 /// Limit of the settings of a pseudo-terminal, in bytes.
 const SETTINGS_BYTES: usize = 256;
 /// Changes when the bytes of a part change their meaning.
-const LAYOUT: u64 = 6;
+const LAYOUT: u64 = 7;
 /// `keep_bytes` of the system file is at least this.
 const SIZE: Size = Size {
     parts: SETTINGS,

@@ -5,7 +5,6 @@
 
 use crate::termios::{Termios, cflag};
 use abi::chardev::{Control, serial};
-use abi::console::ioctl;
 use abi::{Endpoint, Errno, GrantId};
 use alloc::collections::VecDeque;
 #[cfg(test)]
@@ -31,19 +30,13 @@ pub enum Command {
     GetModem(Ticket),
     /// `DRAIN`, for the request that waits for it.
     Drain(Ticket),
-    /// To console: the screen shows text (`KDSETMODE`).
-    ShowText,
-    /// To console: keys are characters (`KDSKBMODE`).
-    TypeText,
+    /// To console: the screen shows text, keys are characters, and no program decides whether another terminal is shown.
+    TakeBack,
     /// A wait of so many nanoseconds.
     Pause(u64),
     /// A marker: all earlier commands are done. For the request that waits for it.
     Report(Ticket),
 }
-
-/// Arguments of KDSETMODE and KDSKBMODE.
-pub const KD_TEXT: u64 = 0;
-pub const K_UNICODE: u64 = 3;
 
 /// The waiting request that a command belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,8 +98,7 @@ impl Command {
             Command::SendNow(byte) => (serial::SEND_NOW, byte.into()),
             Command::GetModem(_) => (serial::GET_MODEM, 0),
             Command::Drain(_) => (serial::DRAIN, 0),
-            Command::ShowText => (ioctl::KDSETMODE, KD_TEXT),
-            Command::TypeText => (ioctl::KDSKBMODE, K_UNICODE),
+            Command::TakeBack => (abi::console::TAKE_BACK, 0),
             Command::Pause(_) | Command::Report(_) => return None,
         };
         Some(Control { minor, request, argument, grant: GrantId::NONE, caller: 0, session: 0 })

@@ -1,5 +1,6 @@
 //! The signals of terminals, from the key or the hang-up until pm fetches them.
 
+use abi::tty::TO_PROCESS;
 use alloc::collections::VecDeque;
 use recover::snapshot::{Reader, Writer};
 use sys::fallible::{self, TryQueue};
@@ -15,11 +16,34 @@ pub struct Signals {
     first_is_told: bool,
 }
 
-/// A signal for a process group.
+/// Whom a signal is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Every process of a group.
+    Group(u32),
+    /// One process, by its pid.
+    Process(u32),
+}
+
+impl Target {
+    /// As pm is told.
+    pub fn word(self) -> u64 {
+        match self {
+            Target::Group(group) => group.into(),
+            Target::Process(pid) => TO_PROCESS | u64::from(pid),
+        }
+    }
+
+    fn of(word: u64) -> Target {
+        if word & TO_PROCESS == 0 { Target::Group(word as u32) } else { Target::Process(word as u32) }
+    }
+}
+
+/// A signal for a process or a group. The number 0 only asks whether the process exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Signal {
     pub number: u32,
-    pub group: u32,
+    pub target: Target,
 }
 
 impl Signals {
@@ -41,15 +65,15 @@ impl Signals {
     pub fn save(&self, writer: &mut Writer) {
         writer.number(self.queue.len() as u64);
         for signal in &self.queue {
-            writer.number(u64::from(signal.number) << 32 | u64::from(signal.group));
+            writer.numbers([signal.number.into(), signal.target.word()]);
         }
     }
 
     pub fn load(reader: &mut Reader) -> Option<Signals> {
         let mut signals = Signals::new();
         for _ in 0..reader.number()?.min(SIGNALS as u64) {
-            let packed = reader.number()?;
-            signals.queue.push_back_reserved(Signal { number: (packed >> 32) as u32, group: packed as u32 });
+            let (number, target) = (reader.number()? as u32, Target::of(reader.number()?));
+            signals.queue.push_back_reserved(Signal { number, target });
         }
         Some(signals)
     }

@@ -5,7 +5,7 @@ use crate::pty::Pty;
 use crate::ptys::Ptys;
 use crate::saved::{Dirty, QUEUES, SETTINGS, SHARED};
 use crate::serial::{SERIAL_LINES, TERMINALS};
-use crate::signals::{Signal, Signals};
+use crate::signals::{Signal, Signals, Target};
 use crate::terminal::{Lower, Terminal, World};
 use abi::console::MINOR_TERMINAL;
 use abi::{Endpoint, Errno, GrantId, Message, chardev};
@@ -41,6 +41,8 @@ pub struct Tty {
     lines: Vec<Line>,
     ptys: RefCell<Ptys>,
     signals: RefCell<Signals>,
+    /// Signals of terminals' switches (`VT_SETMODE`) that have been taken from console.
+    switch_signals: Cell<u64>,
     ledger: RefCell<Ledger>,
     /// What has changed in this turn, besides the ledger.
     dirty: RefCell<Dirty>,
@@ -53,8 +55,9 @@ impl Tty {
         let serial = |reader: &mut Reader| Terminal::load(reader, Lower::Serial);
         let terminal = |index| snapshots.load(index, serial).unwrap_or_else(Terminal::new);
         let lines = (0..TERMINALS).map(|index| Line::new(terminal(index))).collect();
-        let saved = snapshots.load(SHARED, |reader| Some((reader.number()?, Signals::load(reader)?)));
-        let (next_serial, signals) = saved.unwrap_or_else(|| (1, Signals::new()));
+        let shared = |reader: &mut Reader| Some((reader.number()?, reader.number()?, Signals::load(reader)?));
+        let (next_serial, switch_signals, signals) =
+            snapshots.load(SHARED, shared).unwrap_or_else(|| (1, 0, Signals::new()));
         let pty = |number| {
             let pty = snapshots.load(SETTINGS + number, |reader| Pty::load_settings(reader, number))?;
             snapshots.load(QUEUES + number, |reader| pty.load_queues(reader))
@@ -67,6 +70,7 @@ impl Tty {
             lines,
             ptys: RefCell::new(Ptys::restore(pty, next_serial)),
             signals: RefCell::new(signals),
+            switch_signals: Cell::new(switch_signals),
             ledger: RefCell::new(Ledger::load(|place| snapshots.note(place))),
             dirty: RefCell::new(Dirty::new()),
             snapshots: RefCell::new(snapshots),
@@ -127,7 +131,7 @@ impl Tty {
         let ptys = self.ptys.borrow();
         let save = |part, writer: &mut Writer| match part {
             SHARED => {
-                writer.number(ptys.next_serial());
+                writer.numbers([ptys.next_serial(), self.switch_signals.get()]);
                 self.signals.borrow().save(writer);
             }
             SETTINGS.. => ptys.get(part - SETTINGS).into_iter().for_each(|pty| pty.save_settings(writer)),
@@ -144,6 +148,24 @@ impl Tty {
             snapshots.discard(QUEUES + number);
             snapshots.discard(SETTINGS + number);
         });
+    }
+
+    /// Queues a signal for pm.
+    pub fn send(&self, signal: Signal) {
+        self.signals.borrow_mut().add(signal);
+        self.dirty.borrow_mut().add(SHARED);
+        self.tell_pm();
+    }
+
+    /// How many signals of switches have been taken from console.
+    pub fn switch_signals(&self) -> u64 {
+        self.switch_signals.get()
+    }
+
+    /// Passes the next of these on: its number in the high half, the process in the low one.
+    pub fn pass_switch_signal(&self, signal: u64) {
+        self.switch_signals.set(self.switch_signals.get() + 1);
+        self.send(Signal { number: (signal >> 32) as u32, target: Target::Process(signal as u32) });
     }
 
     /// Notifies pm if there are signals to fetch.
@@ -278,9 +300,11 @@ impl World for Outside<'_> {
     }
 
     fn signal(&mut self, signal: u32, group: u32) {
-        self.tty.signals.borrow_mut().add(Signal { number: signal, group });
-        self.tty.dirty.borrow_mut().add(SHARED);
-        self.tty.tell_pm();
+        self.tty.send(Signal { number: signal, target: Target::Group(group) });
+    }
+
+    fn probe(&mut self, pid: u32) {
+        self.tty.send(Signal { number: 0, target: Target::Process(pid) });
     }
 
     fn now_ns(&self) -> u64 {

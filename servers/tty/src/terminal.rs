@@ -34,6 +34,17 @@ pub enum Lower {
     Master,
 }
 
+/// A program that has a terminal of the screen for itself: its process and group; 0: there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Drawer {
+    pid: u32,
+    group: u32,
+}
+
+impl Drawer {
+    const NONE: Drawer = Drawer { pid: 0, group: 0 };
+}
+
 /// One terminal.
 pub struct Terminal {
     pub(crate) lower: Lower,
@@ -55,8 +66,10 @@ pub struct Terminal {
     pub(crate) received: u64,
     /// Of a terminal on the screen: the number of the one that is shown, from 1; 0: not known.
     pub(crate) shown: u64,
-    /// The group of the program that draws on the screen itself, or reads keys as they are; 0: none does.
-    pub(crate) drawer: u32,
+    /// The program that draws on the screen itself, reads keys as they are, or decides over the terminal's switch.
+    drawer: Drawer,
+    /// Open files.
+    uses: u32,
     /// XOFF has been sent, and no XON since.
     holds_back: bool,
     /// Commands for uart.
@@ -89,7 +102,8 @@ impl Terminal {
             modem: MODEM_DTR | MODEM_RTS,
             received: 0,
             shown: 0,
-            drawer: 0,
+            drawer: Drawer::NONE,
+            uses: 0,
             holds_back: false,
             commands: Commands::default(),
         }
@@ -112,7 +126,8 @@ impl Terminal {
         writer.run((&self.termios.to_bytes(), &[]));
         let [rows, columns, width, height] = self.window.map(u64::from);
         writer.numbers([rows, columns, width, height, self.session.into(), self.group.into()]);
-        writer.numbers([self.opened.into(), self.modem, self.received, self.holds_back.into(), self.drawer.into()]);
+        writer.numbers([self.opened.into(), self.modem, self.received, self.holds_back.into(), self.uses.into()]);
+        writer.numbers([self.drawer.pid.into(), self.drawer.group.into()]);
     }
 
     /// Loads the state from a snapshot. uart gets the line's settings again.
@@ -142,7 +157,8 @@ impl Terminal {
         (terminal.session, terminal.group) = (reader.number()? as u32, reader.number()? as u32);
         (terminal.opened, terminal.modem) = (reader.number()? != 0, reader.number()?);
         (terminal.received, terminal.holds_back) = (reader.number()?, reader.number()? != 0);
-        terminal.drawer = reader.number()? as u32;
+        terminal.uses = reader.number()? as u32;
+        terminal.drawer = Drawer { pid: reader.number()? as u32, group: reader.number()? as u32 };
         if lower == Lower::Serial {
             terminal.commands.add(Command::Settings(serial::line_settings(&terminal.termios)));
             terminal.commands.add(Command::Modem(terminal.modem));
@@ -154,6 +170,7 @@ impl Terminal {
     pub fn open(&mut self, flags: u64, pid: u32, caller: Caller, free: bool) -> u64 {
         const O_NOCTTY: u64 = 0o400;
         self.opened = true;
+        self.uses = self.uses.saturating_add(1);
         let takes = free && self.session == 0 && pid != 0 && pid == caller.session && flags & O_NOCTTY == 0;
         if takes {
             self.attach(caller);
@@ -181,10 +198,53 @@ impl Terminal {
 
     /// The program that draws is no longer in the foreground: it has ended or was stopped, or its session has ended.
     pub(crate) fn take_screen_back(&mut self) {
-        if core::mem::take(&mut self.drawer) != 0 {
-            self.commands.add(Command::ShowText);
-            self.commands.add(Command::TypeText);
+        if core::mem::take(&mut self.drawer) != Drawer::NONE {
+            self.commands.add(Command::TakeBack);
         }
+    }
+
+    /// Another group comes to the foreground: what a program of the former one has of the screen is taken back.
+    pub(crate) fn leave_foreground(&mut self) {
+        if self.group == self.drawer.group {
+            self.take_screen_back();
+        }
+    }
+
+    /// A process has ended; if it drew, or decided over the terminal's switch, it does so no more.
+    pub fn process_gone(&mut self, pid: u32) {
+        if self.drawer.pid == pid {
+            self.take_screen_back();
+        }
+    }
+
+    /// A program draws itself, reads keys as they are, or decides whether another terminal may be shown.
+    pub fn set_drawer(&mut self, pid: u32, group: u32) {
+        self.drawer = Drawer { pid, group };
+    }
+
+    /// The program does so no more.
+    pub fn clear_drawer(&mut self) {
+        self.drawer = Drawer::NONE;
+    }
+
+    /// An open file of it has been closed. If a program draws, that may have been its end.
+    pub fn close(&mut self, world: &mut impl World) {
+        self.uses = self.uses.saturating_sub(1);
+        if self.drawer != Drawer::NONE {
+            world.probe(self.drawer.pid);
+        }
+    }
+
+    /// How many open files of it there are.
+    pub fn uses(&self) -> u32 {
+        self.uses
+    }
+
+    /// vfs has restarted, and says so.
+    pub fn set_uses(&mut self, world: &mut impl World, uses: u32) {
+        // One more, which is closed now: of what was closed meanwhile tty does not hear.
+        self.uses = uses.saturating_add(1);
+        self.close(world);
     }
 
     /// A read.

@@ -13,6 +13,7 @@ struct Recorder {
     progress: Vec<(u64, u64)>,
     dead: Option<Endpoint>,
     now_ns: u64,
+    probes: Vec<u32>,
 }
 
 impl Recorder {
@@ -41,6 +42,9 @@ impl World for Recorder {
     }
     fn signal(&mut self, signal: u32, group: u32) {
         self.signals.push((signal, group));
+    }
+    fn probe(&mut self, pid: u32) {
+        self.probes.push(pid);
     }
     fn now_ns(&self) -> u64 {
         self.now_ns
@@ -221,12 +225,33 @@ fn the_end_of_the_session_hangs_the_foreground_up() {
 fn a_screen_is_taken_back_from_a_program_that_leaves_the_foreground() {
     let (mut terminal, mut world) = opened();
     terminal.commands.take();
-    terminal.drawer = 10;
+    terminal.set_drawer(77, 10);
     terminal.session_end(&mut world, 10);
-    assert_eq!(terminal.commands.take(), [Command::ShowText, Command::TypeText]);
-    assert_eq!(reborn(&terminal).drawer, 0);
+    assert_eq!(terminal.commands.take(), [Command::TakeBack]);
+    assert_eq!(reborn(&terminal).drawer, Drawer::NONE);
     terminal.session_end(&mut world, 10);
     assert_eq!(terminal.commands.take(), []);
+}
+
+#[test]
+fn the_process_that_has_the_screen_is_looked_for_when_a_file_is_closed() {
+    let (mut terminal, mut world) = opened();
+    terminal.commands.take();
+    terminal.close(&mut world);
+    assert_eq!((terminal.uses(), world.probes.len()), (0, 0));
+    // One from elsewhere, whose group is not of this terminal's session.
+    terminal.open(0, 77, BACKGROUND, false);
+    terminal.set_drawer(77, 70);
+    terminal.open(0, 78, BACKGROUND, false);
+    terminal.close(&mut world);
+    terminal.process_gone(78);
+    assert_eq!((terminal.uses(), terminal.commands.take()), (1, Vec::new()));
+    let mut successor = reborn(&terminal);
+    successor.set_uses(&mut world, 0);
+    assert_eq!((successor.uses(), world.probes), (0, vec![77, 77]));
+    successor.commands.take();
+    successor.process_gone(77);
+    assert_eq!((successor.commands.take(), successor.drawer), (vec![Command::TakeBack], Drawer::NONE));
 }
 
 #[test]

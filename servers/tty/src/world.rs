@@ -27,6 +27,8 @@ pub trait World {
     fn answer(&mut self, request: &Message, result: Result<u64, Errno>);
     /// Asks pm for a signal to a process group.
     fn signal(&mut self, signal: u32, group: u32);
+    /// Asks pm whether a process exists: `Terminal::process_gone` if it does not.
+    fn probe(&mut self, pid: u32);
     /// Monotonic time.
     fn now_ns(&self) -> u64;
 }

@@ -786,6 +786,14 @@ struct skink_chardev_write_at {
  * the terminal that is shown, from 1. */
 #define SKINK_CONSOLE_WAIT_FOR_CHANGE 256ull
 
+/* Control: returns the next signal of a switch (VT_SETMODE) as soon as there is one: the process in the low half, the signal in the high
+ * half. argument: how many tty has taken, so that each comes once. */
+#define SKINK_CONSOLE_WAIT_FOR_SIGNAL 257ull
+
+/* Control: the program that had the terminal for itself has ended. It shows text, takes keys as characters, and is left when another is to
+ * be shown. */
+#define SKINK_CONSOLE_TAKE_BACK 258ull
+
 /* ioctls of consoles. */
 #define SKINK_CONSOLE_IOCTL_KDGETLED 0x4b31ull
 #define SKINK_CONSOLE_IOCTL_KDSETLED 0x4b32ull
@@ -796,10 +804,19 @@ struct skink_chardev_write_at {
 #define SKINK_CONSOLE_IOCTL_KDSKBMODE 0x4b45ull
 #define SKINK_CONSOLE_IOCTL_KDGKBENT 0x4b46ull
 #define SKINK_CONSOLE_IOCTL_KDSKBENT 0x4b47ull
+#define SKINK_CONSOLE_IOCTL_KDGKBSENT 0x4b48ull
+#define SKINK_CONSOLE_IOCTL_KDSKBSENT 0x4b49ull
+#define SKINK_CONSOLE_IOCTL_KDGKBDIACR 0x4b4aull
+#define SKINK_CONSOLE_IOCTL_KDSKBDIACR 0x4b4bull
 #define SKINK_CONSOLE_IOCTL_KDGKBMETA 0x4b62ull
 #define SKINK_CONSOLE_IOCTL_KDSKBMETA 0x4b63ull
 #define SKINK_CONSOLE_IOCTL_KDGKBLED 0x4b64ull
 #define SKINK_CONSOLE_IOCTL_KDSKBLED 0x4b65ull
+#define SKINK_CONSOLE_IOCTL_KDGKBDIACRUC 0x4bfaull
+#define SKINK_CONSOLE_IOCTL_KDSKBDIACRUC 0x4bfbull
+
+/* The byte at its argument says what is meant; 6: which modifiers are held. */
+#define SKINK_CONSOLE_IOCTL_TIOCLINUX 0x541cull
 #define SKINK_CONSOLE_IOCTL_VT_OPENQRY 0x5600ull
 #define SKINK_CONSOLE_IOCTL_VT_GETMODE 0x5601ull
 #define SKINK_CONSOLE_IOCTL_VT_SETMODE 0x5602ull
@@ -3384,6 +3401,9 @@ _Static_assert(offsetof(struct skink_record, words) == 24, "skink_record.words")
 
 /* The protocol between tty and pm: signals of terminals. (Reads and writes are chardev.) */
 
+/* NextEvent: the target is a process. */
+#define SKINK_TTY_TO_PROCESS 0x100000000ull
+
 /* Major number of the slaves of pseudo-terminals (Linux's): the node of slave N is makedev(PTS_MAJOR, N). */
 #define SKINK_TTY_PTS_MAJOR 136u
 
@@ -3398,12 +3418,13 @@ _Static_assert(offsetof(struct skink_record, words) == 24, "skink_record.words")
 
 /* Terminals. tty notifies pm when there are events. */
 
-/* pm: returns the next event. ENOENT: none. signal for every process of group (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH,
- * SIGHUP, SIGCONT). */
+/* pm: returns the next event. ENOENT: none. signal for every process of the group target (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU,
+ * SIGWINCH, SIGHUP, SIGCONT), or with TO_PROCESS for the process with that pid: what it has asked for with VT_SETMODE, or 0, which only
+ * asks whether the process exists. If it does not, ProcessGone follows. */
 #define SKINK_TTY_NEXT_EVENT 0x90001u
 struct skink_tty_next_event_reply {
     uint64_t signal;
-    uint64_t group;
+    uint64_t target;
 };
 
 /* pm: the session of this leader has ended and loses its terminal; SIGHUP and SIGCONT to the foreground group come as events. */
@@ -3415,6 +3436,12 @@ struct skink_tty_session_end {
 /* pm, before the machine ends: returns when all output of the terminals has been sent, or after a second: a line that is stopped must not
  * keep the machine running. */
 #define SKINK_TTY_DRAIN 0x90003u
+
+/* pm: the process to which tty had a signal has ended. Screens that it draws on and terminals whose switch it decides are taken back. */
+#define SKINK_TTY_PROCESS_GONE 0x90004u
+struct skink_tty_process_gone {
+    uint64_t process;
+};
 
 /* The protocol of vfs: requests of pm and procfs. Programs reach vfs by their Linux calls (list: systems/ *.toml). vfs replies at once; the
  * results of longer operations are events: vfs notifies pm, which fetches them with NextEvent. */

@@ -4,12 +4,13 @@ use crate::pm::Pm;
 use crate::state::capabilities::Capabilities;
 use crate::state::credentials::{Credentials, Ids};
 use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::process::Life;
 use crate::state::signal::info::code;
 use crate::state::signal::{Set, SigInfo, Signal};
 use crate::state::thread::Doing;
 use crate::system::{FileEvent, System};
 use abi::endpoint::slot;
-use abi::{Endpoint, Errno, vfs};
+use abi::{Endpoint, Errno, tty, vfs};
 
 impl<S: System> Pm<S> {
     /// Handles a notification.
@@ -42,16 +43,32 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// tty has events: signals for groups.
+    /// tty has events: signals for groups, and for processes that decide over a terminal on the screen.
     pub fn terminal_events(&mut self) {
-        while let Some((signal, group)) = self.programs.system.tty_next_event() {
+        while let Some((signal, target)) = self.programs.system.tty_next_event() {
+            let group = target as u32;
+            if target & tty::TO_PROCESS != 0 {
+                self.terminal_signal(group, signal);
+                continue;
+            }
             let Ok(signal) = Signal::new(signal) else { continue };
-            let group = group as u32;
             if signal == Signal::TTIN {
                 self.stop_background_readers(group);
             } else {
                 self.send_to_group(group, signal);
             }
+        }
+    }
+
+    /// The signal of a terminal's switch, for the process that has asked for it (`VT_SETMODE`); 0: none, only whether the process exists.
+    fn terminal_signal(&mut self, pid: u32, signal: u64) {
+        let is_zombie = |p: &ProcessIndex| matches!(self.programs.table[*p].life(), Life::Zombie(_));
+        let Some(p) = self.programs.table.process_by_pid(pid).filter(|p| !is_zombie(p)) else {
+            return self.programs.system.tty_process_gone(pid);
+        };
+        if let Ok(signal) = Signal::new(signal) {
+            // As a signal of the kernel. EAGAIN: too many wait already; Linux drops it, too.
+            let _ = self.send(p, None, SigInfo::kernel(signal));
         }
     }
 

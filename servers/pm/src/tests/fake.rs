@@ -123,6 +123,8 @@ pub struct Fake {
     pub vfs_is_late: bool,
     pub file_events: VecDeque<FileEvent>,
     pub terminal_events: VecDeque<(u64, u64)>,
+    /// Pids of which tty was told that there is no such process.
+    pub processes_gone: Vec<u32>,
     pub sessions_ended: Vec<u32>,
     pub exec_paths: Vec<String>,
     pub exec_text: Vec<u8>,
@@ -588,5 +590,9 @@ impl System for Fake {
     fn tty_session_end(&mut self, session: u32) {
         self.enter();
         self.sessions_ended.push(session);
+    }
+    fn tty_process_gone(&mut self, pid: u32) {
+        self.enter();
+        self.processes_gone.push(pid);
     }
 }

@@ -171,6 +171,26 @@ fn a_terminal_signal_reaches_the_whole_group() {
 }
 
 #[test]
+fn a_terminal_signal_for_a_process_reaches_it_alone_or_tells_that_it_is_gone() {
+    let mut world = World::new();
+    let (shell, pid, job) = shell_and_job(&mut world);
+    let (_, helper) = world.fork(job);
+    world.terminal_event(0, abi::tty::TO_PROCESS | pid);
+    assert!(world.is_there(job), "0 is no signal");
+    world.terminal_event(10, abi::tty::TO_PROCESS | pid);
+    world.report_interrupted(job, None);
+    assert!(!world.is_there(job) && world.is_there(helper));
+    assert!(world.pm.programs.system.processes_gone.is_empty());
+    for (signal, expected) in [(10, 1), (0, 2)] {
+        world.terminal_event(signal, abi::tty::TO_PROCESS | pid);
+        assert_eq!(world.pm.programs.system.processes_gone, vec![pid as u32; expected], "a zombie");
+    }
+    world.call(shell, nr::WAIT4, &[pid, 0, 0, 0]);
+    world.terminal_event(0, abi::tty::TO_PROCESS | pid);
+    assert_eq!(world.pm.programs.system.processes_gone.len(), 3);
+}
+
+#[test]
 fn a_background_read_stops_the_job_or_fails_when_it_cannot() {
     let mut world = World::new();
     let (shell, pid, job) = shell_and_job(&mut world);
