@@ -3,6 +3,7 @@
  * `picture make FILE WIDTH HEIGHT NUMBER`: writes a PNG of many colours, another one for each number.
  * `picture hold COLOURS`: waits until the screen has so many colours and does not change any more; tells its size and how many colours it has.
  * `picture draw`: draws in the mapped memory of the screen.
+ * `picture column`: shows which of the first sixteen pixels of the screen's left edge are lit.
  * `picture take`: writes the pixels of the screen to standard output. */
 #include <fcntl.h>
 #include <linux/fb.h>
@@ -155,6 +156,21 @@ static int draw(void) {
     return munmap(pixels, screen.bytes) != 0;
 }
 
+static int column(void) {
+    struct screen screen;
+    if (open_screen(&screen) || screen.bits != 32)
+        return 1;
+    uint8_t *pixels = malloc(screen.bytes);
+    if (!pixels || read_screen(&screen, pixels))
+        return 1;
+    for (unsigned y = 0; y < 16; y++) {
+        const uint8_t *pixel = pixels + y * screen.stride;
+        putchar(pixel[0] | pixel[1] | pixel[2] ? '#' : '.');
+    }
+    putchar('\n');
+    return 0;
+}
+
 static int take(void) {
     struct screen screen;
     if (open_screen(&screen))
@@ -172,6 +188,8 @@ int main(int count, char **words) {
         return hold((unsigned)atoi(words[2]));
     if (count == 2 && !strcmp(words[1], "draw"))
         return draw();
+    if (count == 2 && !strcmp(words[1], "column"))
+        return column();
     if (count == 2 && !strcmp(words[1], "take"))
         return take();
     return 2;

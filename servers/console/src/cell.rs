@@ -150,9 +150,9 @@ impl Cell {
         Cell(u64::from(u32::from(character)) | u64::from(pen.attributes & 0x7f) << ATTRIBUTES | colours)
     }
 
-    /// An empty place: a blank with the pen's background.
+    /// An empty place: a blank with the pen's colours, of which the background alone is to be seen; programs read both.
     pub fn blank(pen: Pen) -> Cell {
-        Cell::new(' ', Pen { background: pen.background, ..Pen::PLAIN })
+        Cell::new(' ', Pen { attributes: pen.attributes & attribute::BLINK, ..pen })
     }
 
     /// The two halves of a wide character.

@@ -5,7 +5,7 @@
 use crate::cell::{Cell, Pen, attribute};
 use crate::font::Font;
 use crate::grid::{MAX_COLUMNS, Size};
-use crate::terminal::{Screen, mode};
+use crate::terminal::{CURSOR_SHAPE, Screen, mode};
 use alloc::vec::Vec;
 use core::ops::Range;
 use sys::Errno;
@@ -62,6 +62,8 @@ pub struct Renderer {
     drawn: Vec<u64>,
     /// The row that has the cursor drawn in it.
     cursor_row: Option<usize>,
+    /// How many lines of a cell the cursor takes.
+    cursor_lines: usize,
     /// Cells side by side in pixels, two in each word: as many as a row has.
     run: Vec<u64>,
     /// A cell turned.
@@ -87,6 +89,7 @@ impl Renderer {
             run: fallible::filled(0, cell.div_ceil(2) * size.columns)?,
             turned: fallible::filled(0, cell)?,
             cursor_row: None,
+            cursor_lines: 0,
             font,
             rotation,
             pixels,
@@ -109,7 +112,16 @@ impl Renderer {
     pub fn draw(&mut self, screen: &mut Screen, back: usize, canvas: &mut impl Canvas) {
         let size = screen.size();
         let reversed = screen.has(mode::REVERSED);
-        let cursor = (screen.has(mode::CURSOR) && back == 0).then_some((screen.cursor.row, screen.cursor.column));
+        let lines = cursor_lines(screen.shape, self.font.height);
+        let is_shown = screen.has(mode::CURSOR) && back == 0 && lines > 0;
+        let cursor = is_shown.then_some((screen.cursor.row, screen.cursor.column));
+        if let Some((row, column)) = cursor
+            && core::mem::replace(&mut self.cursor_lines, lines) != lines
+            && row < self.size.rows
+            && column < self.size.columns
+        {
+            self.drawn[row * self.size.columns + column] = UNKNOWN.0;
+        }
         let cursor_row = cursor.map(|(row, _)| row);
         let moved = [core::mem::replace(&mut self.cursor_row, cursor_row), cursor_row];
         let mut past = [Cell::blank(Pen::PLAIN); MAX_COLUMNS];
@@ -167,7 +179,8 @@ impl Renderer {
                 let drawn = self.drawn[row * self.size.columns + column];
                 let is_cursor = cursor == Some(column);
                 let cell = Cell(if is_cursor { drawn ^ CURSOR } else { drawn });
-                paint(&self.font, cell, is_cursor, &mut self.run, index * width / 2, words);
+                let lines = if is_cursor { self.cursor_lines } else { 0 };
+                paint(&self.font, cell, lines, &mut self.run, index * width / 2, words);
             }
             let (x, y) = (first * width, row * height);
             if self.rotation == Rotation::None {
@@ -203,13 +216,26 @@ impl Renderer {
     }
 }
 
+/// How many lines of a cell the cursor takes at its bottom, by Linux's number of its shape.
+fn cursor_lines(shape: u8, height: usize) -> usize {
+    match shape & CURSOR_SHAPE {
+        1 => 0,
+        2 if height < 10 => 1,
+        2 => 2,
+        3 => height / 3,
+        4 => height / 2,
+        5 => height * 2 / 3,
+        _ => height,
+    }
+}
+
 /// The pixels of words: the first is the lower half.
 fn pixels_of(words: &[u64]) -> &[u32] {
     <[u32]>::ref_from_bytes(words.as_bytes()).expect("a word is two pixels")
 }
 
 /// Paints a cell into words of two pixels each, from `at` on; one line of it is `stride` words behind the one above.
-fn paint(font: &Font, cell: Cell, cursor: bool, words: &mut [u64], at: usize, stride: usize) {
+fn paint(font: &Font, cell: Cell, cursor_lines: usize, words: &mut [u64], at: usize, stride: usize) {
     let (foreground, background) = colours(cell.pen());
     let (foreground, background) = (u64::from(foreground), u64::from(background));
     // Two bits of a glyph, the left one first, as two pixels.
@@ -225,9 +251,9 @@ fn paint(font: &Font, cell: Cell, cursor: bool, words: &mut [u64], at: usize, st
     let glyph = font.glyph(if has(attribute::HIDDEN) { ' ' } else { cell.character() });
     for y in 0..height {
         let line = &mut words[at + y * stride..][..row_words];
-        let flip = if cursor && y + 2 >= height { 3 } else { 0 };
+        let flip = if y + cursor_lines >= height { 3 } else { 0 };
         match glyph {
-            _ if has(attribute::UNDERLINE) && y + 2 == height => line.fill(pairs[3]),
+            _ if has(attribute::UNDERLINE) && y + 2 == height => line.fill(pairs[3 ^ flip]),
             Some(glyph) => {
                 let bits = &glyph[y * row_bytes..][..row_bytes];
                 for (four, byte) in line.chunks_mut(4).zip(bits) {
@@ -342,6 +368,22 @@ mod tests {
         picture.puts = 0;
         renderer.draw(terminal.screen_mut(), 0, &mut picture);
         assert_eq!(picture.puts, 0);
+    }
+
+    #[test]
+    fn the_cursor_takes_as_much_of_its_cell_as_its_shape_says() {
+        let mut picture = picture(160, 64);
+        let mut renderer = renderer(&picture, Rotation::None);
+        let mut terminal = Terminal::new(renderer.size()).expect("there is memory");
+        let shapes = [
+            "\x1b[?1c", "\x1b[?2c", "\x1b[?3c", "\x1b[?4c", "\x1b[?5c", "\x1b[?6c", "\x1b[?0c", "\x1b[2 q", "\x1b[4 q",
+        ];
+        let lit = shapes.map(|shape| {
+            terminal.write(shape.as_bytes());
+            renderer.draw(terminal.screen_mut(), 0, &mut picture);
+            (0..16).filter(|y| picture.pixels[y * 160] != 0).count()
+        });
+        assert_eq!(lit, [0, 2, 5, 8, 10, 16, 2, 16, 2]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::cell::{Colour, Pen, attribute};
 use crate::grid::Part;
 use crate::parser::Sequence;
-use crate::terminal::{Screen, mode};
+use crate::terminal::{CURSOR_BLOCK, CURSOR_USUAL, Screen, mode};
 
 impl Screen {
     /// Obeys a sequence; unknown ones do nothing.
@@ -13,7 +13,10 @@ impl Screen {
                 let on = sequence.last == b'h';
                 sequence.parameters().iter().for_each(|number| self.set_private_mode(*number, on));
             }
+            (b'?', 0, b'c') if sequence.get(0) == 0 => self.shape = CURSOR_USUAL,
             (b'?', 0, b'c') => self.shape = sequence.get(0) as u8,
+            // DECSCUSR: a block, or a line below; a bar has to be one, too. Nothing blinks.
+            (0, b' ', b'q') => self.shape = if matches!(sequence.get(0), 1 | 2) { CURSOR_BLOCK } else { CURSOR_USUAL },
             (0, 0, b'h' | b'l') => {
                 let on = sequence.last == b'h';
                 sequence.parameters().iter().for_each(|number| self.set_mode(*number, on));

@@ -16,8 +16,11 @@ use unicode_width::UnicodeWidthChar;
 const TABS: [u64; 4] = [0x0101_0101_0101_0101; 4];
 /// Bytes that a terminal has to say and nobody has read: more are dropped, for nobody asks so often.
 pub const ANSWER_BYTES: usize = 256;
-/// Shapes of the cursor that Linux numbers (`ESC [ ? N c`), 0 and 2: a line, 1: none, 8: a block.
-const CURSOR_USUAL: u8 = 2;
+/// Shapes of the cursor that Linux numbers (`ESC [ ? N c`), 1: none, 2: a line, 3 to 5: a third, a half, two thirds of the cell, 6 and more: a
+/// block. Higher bits are about Linux's software cursor.
+pub const CURSOR_SHAPE: u8 = 15;
+pub const CURSOR_USUAL: u8 = 2;
+pub const CURSOR_BLOCK: u8 = 6;
 
 /// Modes of a terminal, one bit each.
 pub mod mode {

@@ -31,6 +31,16 @@ fn place(terminal: &Terminal) -> (usize, usize) {
 }
 
 #[test]
+fn what_is_erased_keeps_the_colours_that_programs_read() {
+    let mut terminal = Terminal::new(Size { rows: 2, columns: 10 }).expect("there is memory");
+    terminal.write(b"\x1b[30;46;1;4;7mab\x1b[K\x1b[m\x1b[2;1Hc\x1b[K");
+    let attributes = |row: usize| terminal.screen().grid.row(row).iter().map(|cell| cell.vga()).collect::<Vec<_>>();
+    // Black on cyan, as Linux has it; bold, underlined and reversed is the text alone.
+    assert_eq!(attributes(0)[2..], [0x30; 8]);
+    assert_eq!(attributes(1), [0x07; 10]);
+}
+
+#[test]
 fn text_wraps_behind_the_last_column_only_when_more_comes() {
     let mut terminal = shown(b"12345678901234567890");
     assert_eq!(place(&terminal), (0, 19));
