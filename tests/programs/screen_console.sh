@@ -1,14 +1,14 @@
 # vim, less, htop and mc on a terminal of the screen, driven by its keyboard: what /dev/vcsa2 shows, characters, attributes and cursor.
-#: package vim,less,htop,mc,libc-bin,ncurses-base,coreutils
+#: package vim,less,htop,mc,libcom-err2,libc-bin,ncurses-base,coreutils
 #: screen
 #: timeout 900
 #: memory 1024
 export LC_ALL=C.UTF-8 TERM=linux HOME=/tmp PS1='ready> ' MC_SKIN=default
-mkdir -p /tmp/files/folder /tmp/.config/mc /tmp/.config/htop
-cd /tmp/files
+mkdir -p /tmp/top/files/folder /tmp/.config/mc /tmp/.config/htop
+cd /tmp/top/files
 seq 200 | sed 's/.*/line & of the text/' >text
 printf 'int main(void) {\n    /* comment */\n    return "string" != 0;\n}\n' >main.c
-for name in text main.c folder .; do touch -d '2026-01-02 03:04' $name; done
+dated() { touch -d '2026-01-02 03:04' text main.c folder . ..; }
 printf '[Midnight-Commander]\nauto_save_setup=false\nverbose=false\n[Layout]\nmessage_visible=0\nfree_space=false\nhintbar_visible=false\n' >/tmp/.config/mc/ini
 screen() { fold -w 160 </dev/vcs2 | sed 's/ *$//'; }
 # shows TEXT: waits until the screen has it.
@@ -68,12 +68,13 @@ shows 'F10.*Quit'
 echo "leave htop" >&2
 shows '^left htop'
 
+dated
 echo "start mc" >&2
 shows 'main.c'
 shows '10.*Quit'
 picture "mc"
 echo "look into a file" >&2
-shows 'return "string"'
+shows 'give "string"'
 picture "viewer of mc"
 echo "back to the panels" >&2
 shows '5 *Copy'
@@ -90,4 +91,4 @@ gone 'Enter directory name'
 shows '/made'
 echo "leave mc" >&2
 shows '^left mc'
-ls -d /tmp/files/made
+ls -d /tmp/top/files/made

@@ -15,6 +15,8 @@ pub const KEYS: usize = 256;
 pub mod modifier {
     /// Shift.
     pub const SHIFT: usize = 1;
+    /// AltGr.
+    pub const ALTGR: usize = 2;
     /// Control.
     pub const CONTROL: usize = 4;
     /// Alt.
@@ -52,6 +54,7 @@ pub mod kind {
     pub const CURSOR: u16 = 6;
     pub const SHIFT: u16 = 7;
     pub const META: u16 = 8;
+    pub const ASCII: u16 = 9;
     pub const LOCK: u16 = 10;
     pub const LETTER: u16 = 11;
     pub const STICKY: u16 = 12;
@@ -102,8 +105,8 @@ impl Symbol {
 
 const HOLE: Symbol = Symbol(special::HOLE);
 /// Of key 0: there is no table, and there is one that a program has made.
-const NO_TABLE: Symbol = Symbol(0x27e);
-const ALLOCATED: Symbol = Symbol(0x27f);
+const NO_TABLE: Symbol = Symbol(0x27f);
+const ALLOCATED: Symbol = Symbol(0x27e);
 
 /// Rows of characters: the first key's code, the characters, and those with Shift.
 const ROWS: [(usize, &[u8], &[u8]); 6] = [
@@ -116,7 +119,7 @@ const ROWS: [(usize, &[u8], &[u8]); 6] = [
 ];
 
 /// The same in every table: modifiers, locks, keypad, cursor, editing keys.
-const EVERYWHERE: [(usize, Symbol); 44] = [
+const EVERYWHERE: [(usize, Symbol); 45] = [
     (28, Symbol(special::ENTER)),
     (29, Symbol::new(kind::SHIFT, 2)),
     (97, Symbol::new(kind::SHIFT, 2)),
@@ -126,7 +129,6 @@ const EVERYWHERE: [(usize, Symbol); 44] = [
     (100, Symbol::new(kind::SHIFT, 1)),
     (58, Symbol(special::CAPS_LOCK)),
     (69, Symbol(special::NUM_LOCK)),
-    (70, Symbol(special::SCROLL_LOCK)),
     (55, Symbol::new(kind::PAD, 12)),
     (71, Symbol::new(kind::PAD, 7)),
     (72, Symbol::new(kind::PAD, 8)),
@@ -154,14 +156,90 @@ const EVERYWHERE: [(usize, Symbol); 44] = [
     (104, Symbol::new(kind::FUNCTION, 24)),
     (109, Symbol::new(kind::FUNCTION, 25)),
     (119, Symbol::new(kind::FUNCTION, 29)),
+    (84, Symbol(0x206)),
+    (101, Symbol(0x205)),
+    (112, Symbol::new(kind::FUNCTION, 26)),
+    (113, Symbol::new(kind::FUNCTION, 12)),
+    (114, Symbol::new(kind::FUNCTION, 13)),
+    (115, Symbol::new(kind::FUNCTION, 27)),
+    (116, Symbol::new(kind::FUNCTION, 28)),
+    (117, Symbol::new(kind::FUNCTION, 16)),
+    (118, Symbol::new(kind::PAD, 17)),
+];
+
+/// What some tables have besides.
+const PLAIN: &[(usize, Symbol)] = &[
     (1, Symbol(0x1b)),
     (14, Symbol(0x7f)),
     (15, Symbol(0x09)),
-    (125, HOLE),
-    (126, HOLE),
-    (127, HOLE),
-    (99, HOLE),
+    (70, Symbol(special::SCROLL_LOCK)),
+    (99, Symbol(0x1c)),
 ];
+const SHIFTED: &[(usize, Symbol)] = &[
+    (1, Symbol(0x1b)),
+    (14, Symbol(0x7f)),
+    (15, Symbol(0x09)),
+    (69, Symbol(0x213)),
+    (70, Symbol(0x203)),
+    (104, Symbol(special::SCROLL_BACKWARD)),
+    (109, Symbol(special::SCROLL_FORWARD)),
+];
+const WITH_ALTGR: &[(usize, Symbol)] = &[
+    (3, Symbol(0x40)),
+    (5, Symbol(0x24)),
+    (8, Symbol(0x7b)),
+    (9, Symbol(0x5b)),
+    (10, Symbol(0x5d)),
+    (11, Symbol(0x7d)),
+    (12, Symbol(0x5c)),
+    (27, Symbol(0x7e)),
+    (86, Symbol(0x7c)),
+    (70, Symbol(0x202)),
+    // Digits of a character's number, from A to F.
+    (30, Symbol(0x914)),
+    (48, Symbol(0x915)),
+    (46, Symbol(0x916)),
+    (32, Symbol(0x917)),
+    (18, Symbol(0x918)),
+    (33, Symbol(0x919)),
+];
+const WITH_CONTROL: &[(usize, Symbol)] = &[
+    (3, Symbol(0)),
+    (4, Symbol(0x1b)),
+    (5, Symbol(0x1c)),
+    (6, Symbol(0x1d)),
+    (7, Symbol(0x1e)),
+    (8, Symbol(0x1f)),
+    (9, Symbol(0x7f)),
+    (12, Symbol(0x1f)),
+    (14, Symbol(0x08)),
+    (26, Symbol(0x1b)),
+    (27, Symbol(0x1d)),
+    (40, Symbol(0x07)),
+    (41, Symbol(0)),
+    (43, Symbol(0x1c)),
+    (52, Symbol(special::COMPOSE)),
+    (53, Symbol(0x7f)),
+    (57, Symbol(0)),
+    (70, Symbol(0x204)),
+    (99, Symbol(0x1c)),
+];
+const WITH_CONTROL_AND_SHIFT: &[(usize, Symbol)] = &[(3, Symbol(0)), (12, Symbol(0x1f))];
+const WITH_ALT: &[(usize, Symbol)] = &[
+    (1, Symbol::new(kind::META, 0x1b)),
+    (14, Symbol::new(kind::META, 0x7f)),
+    (15, Symbol::new(kind::META, 0x09)),
+    (28, Symbol::new(kind::META, 0x0d)),
+    (70, Symbol(special::SCROLL_LOCK)),
+    (99, Symbol(0x1c)),
+    (105, Symbol(special::DECREMENT)),
+    (106, Symbol(special::INCREMENT)),
+];
+/// The keys that restart the machine, which does nothing here.
+const WITH_CONTROL_AND_ALT: &[(usize, Symbol)] = &[(83, Symbol(0x20c)), (111, Symbol(0x20c))];
+
+/// Keys of the keypad by their digits: with Alt and AltGr they are digits of a character's number.
+const DIGITS: [usize; 10] = [82, 79, 80, 81, 75, 76, 77, 71, 72, 73];
 
 /// Codes of F1 to F12.
 const FUNCTION_KEYS: [usize; 12] = [59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 87, 88];
@@ -318,61 +396,59 @@ impl Keymap {
     }
 }
 
-/// Fills a table of the US keyboard.
-fn fill(symbols: &mut [Symbol], table: usize) {
-    let has = |modifier: usize| table & modifier != 0;
+/// Fills the table of a set of modifiers with the US keyboard's symbols, which are Linux's.
+fn fill(symbols: &mut [Symbol], set: usize) {
+    const SHIFT: usize = modifier::SHIFT;
+    const CONTROL: usize = modifier::CONTROL;
+    const ALT: usize = modifier::ALT;
     for (first, plain, shifted) in ROWS {
-        let characters = if has(modifier::SHIFT) { shifted } else { plain };
-        for (offset, character) in characters.iter().enumerate() {
-            symbols[first + offset] = of_character(*character, table);
+        for (offset, (plain, shifted)) in plain.iter().zip(shifted).enumerate() {
+            symbols[first + offset] = of_character(*plain, *shifted, set);
         }
     }
     EVERYWHERE.iter().for_each(|(key, symbol)| symbols[*key] = *symbol);
     for (index, key) in FUNCTION_KEYS.into_iter().enumerate() {
-        let number = index as u16 + if has(modifier::SHIFT) { 12 } else { 0 };
-        let kind = if has(modifier::ALT) { kind::CONSOLE } else { kind::FUNCTION };
-        symbols[key] = match kind {
-            kind::FUNCTION if number >= 20 => Symbol::new(kind, number + 6),
-            _ => Symbol::new(kind, number),
+        let index = index as u16;
+        symbols[key] = match set {
+            0 | CONTROL => Symbol::new(kind::FUNCTION, index),
+            SHIFT => Symbol::new(kind::FUNCTION, if index < 10 { index + 10 } else { index }),
+            modifier::ALTGR => Symbol::new(kind::CONSOLE, index + 12),
+            _ if set & ALT != 0 => Symbol::new(kind::CONSOLE, index),
+            _ => HOLE,
         };
     }
-    if table == modifier::SHIFT {
-        symbols[104] = Symbol(special::SCROLL_BACKWARD);
-        symbols[109] = Symbol(special::SCROLL_FORWARD);
-    }
-    if has(modifier::ALT) {
-        symbols[105] = Symbol(special::DECREMENT);
-        symbols[106] = Symbol(special::INCREMENT);
-        symbols[1] = Symbol::new(kind::META, 0x1b);
-        symbols[14] = Symbol::new(kind::META, 0x7f);
-        symbols[15] = Symbol::new(kind::META, 0x09);
-        symbols[28] = Symbol::new(kind::META, 0x0d);
-    }
-    if has(modifier::CONTROL) {
-        symbols[14] = Symbol(0x08);
-    }
-}
-
-/// The symbol of a character with Control and Alt.
-fn of_character(character: u8, table: usize) -> Symbol {
-    let (controls, alters) = (table & modifier::CONTROL != 0, table & modifier::ALT != 0);
-    let byte = match character {
-        _ if !controls => Some(character),
-        b'a'..=b'z' | b'A'..=b'Z' | b'[' | b'\\' | b']' | b'^' | b'_' | b'@' => Some(character & 0x1f),
-        b' ' | b'2' | b'`' | b'~' => Some(0),
-        b'3' => Some(0x1b),
-        b'4' => Some(0x1c),
-        b'5' => Some(0x1d),
-        b'6' => Some(0x1e),
-        b'7' | b'-' | b'/' => Some(0x1f),
-        b'8' | b'?' => Some(0x7f),
+    let base = match set {
+        ALT => Some(0),
+        modifier::ALTGR => Some(10),
         _ => None,
     };
-    match byte {
-        None => HOLE,
-        Some(byte) if alters => Symbol::new(kind::META, byte.into()),
-        Some(byte) if !controls && byte.is_ascii_alphabetic() => Symbol::new(kind::LETTER, byte.into()),
-        Some(byte) => Symbol::new(kind::LATIN, byte.into()),
+    if let Some(base) = base {
+        (base..).zip(DIGITS).for_each(|(value, key)| symbols[key] = Symbol::new(kind::ASCII, value));
+    }
+    let particular = match set {
+        0 => PLAIN,
+        SHIFT => SHIFTED,
+        modifier::ALTGR => WITH_ALTGR,
+        CONTROL => WITH_CONTROL,
+        ALT => WITH_ALT,
+        _ if set & ALT != 0 => WITH_CONTROL_AND_ALT,
+        _ => WITH_CONTROL_AND_SHIFT,
+    };
+    particular.iter().for_each(|(key, symbol)| symbols[*key] = *symbol);
+}
+
+/// The symbol of a key with a character, and another one with Shift. Only letters mean something with any modifiers.
+fn of_character(plain: u8, shifted: u8, set: usize) -> Symbol {
+    let control = u16::from(plain & 0x1f);
+    match (set, plain.is_ascii_alphabetic()) {
+        (0 | modifier::ALTGR, true) => Symbol::new(kind::LETTER, plain.into()),
+        (modifier::SHIFT, true) => Symbol::new(kind::LETTER, shifted.into()),
+        (0, false) => Symbol::new(kind::LATIN, plain.into()),
+        (modifier::SHIFT, false) => Symbol::new(kind::LATIN, shifted.into()),
+        (modifier::ALT, _) => Symbol::new(kind::META, plain.into()),
+        (_, false) => HOLE,
+        _ if set & modifier::ALT != 0 => Symbol::new(kind::META, control),
+        _ => Symbol::new(kind::LATIN, control),
     }
 }
 
@@ -405,7 +481,7 @@ fn usual_string(number: u8) -> &'static [u8] {
         b"\x1b[4~",
         b"\x1b[5~",
         b"\x1b[6~",
-        b"",
+        b"\x1b[M",
         b"",
         b"",
         b"\x1b[P",
