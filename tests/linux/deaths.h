@@ -17,8 +17,6 @@ static const struct {
 } excused[] = {
     {"vfs", "epoll by edge: once for each arrival"},
     {"vfs", "poll of a FIFO: POLLHUP after the last writer, not before the first"},
-    {"vfs", "a terminal tells of a line"},
-    {"vfs", "the master of a terminal tells of output"},
     {"pm", "who is attached to in a stopped group"},
     {"pm", "SIGKILL ends who is stopped"},
 };

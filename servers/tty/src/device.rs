@@ -214,7 +214,7 @@ impl Tty {
             self.with(index, |terminal, world| terminal.set_uses(world, uses));
         }
         for (number, (master, slaves)) in open.into_iter().enumerate() {
-            self.with_pty(number, |pty, world| pty.set_uses(world, master, slaves));
+            self.with_pty(number, |pty, world| pty.set_uses(world, message.source, master, slaves));
         }
         Ok(())
     }

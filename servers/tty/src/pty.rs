@@ -13,7 +13,7 @@ use crate::packets::{self, Packets};
 use crate::terminal::{CHUNK, Caller, Lower, POLLIN, POLLOUT, Terminal, World, signal};
 use crate::termios::lflag;
 use crate::waiting::{Need, Waiting};
-use abi::{Errno, GrantId, Message, chardev};
+use abi::{Endpoint, Errno, GrantId, Message, chardev};
 use alloc::vec::Vec;
 use recover::snapshot::{Reader, Writer};
 use sys::fallible::{self, TryVec};
@@ -228,10 +228,11 @@ impl Pty {
         }
     }
 
-    /// vfs has restarted, and has these open. Requests that waited come again.
-    pub fn set_uses(&mut self, world: &mut impl World, master: bool, slaves: u32) {
-        self.terminal.waiting.clear();
-        self.waiting.clear();
+    /// `vfs` has started, and has these open. What waited for its predecessor comes again; it may have asked for something itself by now.
+    pub fn set_uses(&mut self, world: &mut impl World, vfs: Endpoint, master: bool, slaves: u32) {
+        let is_its_own = |waiting: &Waiting| waiting.request.source == vfs;
+        self.terminal.waiting.retain(is_its_own);
+        self.waiting.retain(is_its_own);
         while self.slaves > slaves {
             self.close_slave(world);
         }
@@ -247,7 +248,7 @@ impl Pty {
     }
 
     /// Ends the request with this tag of this caller.
-    pub fn cancel(&mut self, world: &mut impl World, source: abi::Endpoint, tag: u64) {
+    pub fn cancel(&mut self, world: &mut impl World, source: Endpoint, tag: u64) {
         let is_it = |waiting: &Waiting| waiting.request.source == source && waiting.request.tag() == tag;
         let Some(at) = self.waiting.iter().position(is_it) else {
             return self.terminal.cancel(world, source, tag);

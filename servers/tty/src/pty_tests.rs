@@ -277,20 +277,24 @@ fn the_close_of_the_master_hangs_the_slave_up() {
     assert!(pair.pty.is_unused());
 }
 
+const SUCCESSOR: Endpoint = Endpoint::new(abi::endpoint::slot::VFS, 2);
+
 #[test]
 fn a_restarted_vfs_says_what_is_open() {
     let mut pair = Pair::new();
     assert_eq!(pair.read(Slave, 10, 0), None);
     assert_eq!(pair.read(Master, 10, 0), None);
-    pair.pty.set_uses(&mut pair.world, true, 1);
+    pair.pty.set_uses(&mut pair.world, Endpoint::NONE, true, 1);
+    assert_eq!((pair.pty.waiting.len(), pair.pty.terminal.waiting.len()), (1, 1), "it has asked itself");
+    pair.pty.set_uses(&mut pair.world, SUCCESSOR, true, 1);
     assert!(pair.pty.waiting.is_empty() && pair.pty.terminal.waiting.is_empty(), "they come again");
     assert_eq!(pair.events(Master), POLLOUT);
-    pair.pty.set_uses(&mut pair.world, true, 0);
+    pair.pty.set_uses(&mut pair.world, SUCCESSOR, true, 0);
     assert_eq!(pair.events(Master), POLLOUT | POLLHUP);
     pair.pty.open_slave(0, 10, SHELL, true).expect("the master is open");
-    pair.pty.set_uses(&mut pair.world, false, 1);
+    pair.pty.set_uses(&mut pair.world, SUCCESSOR, false, 1);
     assert_eq!((pair.events(Slave), pair.world.signals.len()), (HUNG_UP, 2));
-    pair.pty.set_uses(&mut pair.world, false, 0);
+    pair.pty.set_uses(&mut pair.world, SUCCESSOR, false, 0);
     assert!(pair.pty.is_unused());
 }
 
@@ -349,10 +353,10 @@ fn a_cancelled_request_of_the_master_is_interrupted() {
     let mut pair = Pair::new();
     pair.make_raw();
     assert_eq!(pair.read(Master, 10, 0), None);
-    pair.pty.cancel(&mut pair.world, abi::Endpoint::NONE, pair.tag);
+    pair.pty.cancel(&mut pair.world, Endpoint::NONE, pair.tag);
     assert_eq!(pair.result(pair.tag), Some(Err(Errno::EINTR)));
     assert_eq!(pair.write(Master, &[b'x'; 5000], 0), None);
-    pair.pty.cancel(&mut pair.world, abi::Endpoint::NONE, pair.tag);
+    pair.pty.cancel(&mut pair.world, Endpoint::NONE, pair.tag);
     assert_eq!(pair.result(pair.tag), Some(Ok(4096)));
 }
 
