@@ -17,8 +17,6 @@ static const struct {
 } excused[] = {
     {"vfs", "epoll by edge: once for each arrival"},
     {"vfs", "poll of a FIFO: POLLHUP after the last writer, not before the first"},
-    {"pm", "who is attached to in a stopped group"},
-    {"pm", "SIGKILL ends who is stopped"},
 };
 
 static int is_excused(const char *behaviour) {

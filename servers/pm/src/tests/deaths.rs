@@ -304,6 +304,28 @@ fn a_tracee_stops_goes_on_and_its_end_is_told_once() {
 }
 
 #[test]
+fn a_tracer_attaches_once_and_kills_once() {
+    const ATTACH: u64 = 16;
+    const SEIZE: u64 = 0x4206;
+    const KILL: u64 = 8;
+    const INTERRUPT: u64 = 0x4207;
+    at_every_step(|m| {
+        let init = m.world.init;
+        for request in [ATTACH, SEIZE] {
+            let (pid, child) = m.fork(init);
+            assert_eq!(m.call(init, nr::PTRACE, &[request, pid, 0, 0]), Some(Ok(0)));
+            if request == SEIZE {
+                assert_eq!(m.call(init, nr::PTRACE, &[INTERRUPT, pid, 0, 0]), Some(Ok(0)));
+            }
+            m.report_interrupted(child);
+            assert_eq!(m.call(init, nr::PTRACE, &[KILL, pid, 0, 0]), Some(Ok(0)));
+            assert_eq!(m.call(init, nr::WAIT4, &[pid, BUFFER, 0x4000_0000, 0]), Some(Ok(pid)));
+            assert_eq!(m.world.read(init, BUFFER) as u32, 9);
+        }
+    });
+}
+
+#[test]
 fn tracees_of_a_tracer_that_ends_go_on_or_die_as_it_has_wished() {
     const SEIZE: u64 = 0x4206;
     const EXITKILL: u64 = 1 << 20;

@@ -48,6 +48,7 @@ impl<S: System> Programs<S> {
         match parent.filter(|_| !self.table.is_traced(t)) {
             Some(parent) => {
                 self.table.trace(t, Trace::new(parent, false, 0));
+                self.note_done(t);
                 Ok(0)
             }
             None => Err(Errno::EPERM),
@@ -122,6 +123,7 @@ impl<S: System> Pm<S> {
         let is_stopped = self.programs.table[p].stopped().is_some();
         trace.stops_with_group = is_stopped;
         self.programs.table.trace(target, trace);
+        self.programs.note_done(t);
         if !trace.seized && !is_stopped {
             let info = SigInfo::user(Signal::STOP, code::USER, self.programs.table[own].pid(), 0);
             self.send(p, Some(target), info)?;

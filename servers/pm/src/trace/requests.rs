@@ -73,6 +73,11 @@ struct Request {
 }
 
 impl<S: System> Programs<S> {
+    /// From here on a request of this thread counts as done: a successor of pm that finds the call again returns 0, and does nothing twice.
+    pub fn note_done(&mut self, t: ThreadIndex) {
+        self.table[t].outcome = Some(Ok(0));
+    }
+
     /// The requests that look at a stopped thread, or change it.
     fn inspect(&mut self, number: u64, stop: Stop, r: Request) -> Result<u64> {
         let Request { t, target, address, data } = r;
@@ -266,10 +271,14 @@ impl<S: System> Pm<S> {
         match number {
             request::KILL => {
                 let p = self.programs.table.process_of(target);
+                self.programs.note_done(t);
                 return self.send(p, None, SigInfo::kernel(Signal::KILL)).map(|()| 0).into();
             }
             request::INTERRUPT if !trace.seized => return Errno::EIO.into(),
-            request::INTERRUPT => return self.interrupt_traced(target).into(),
+            request::INTERRUPT => {
+                self.programs.note_done(t);
+                return self.interrupt_traced(target).into();
+            }
             _ => {}
         }
         let Some(stop) = trace.stop.filter(|_| !trace.listening) else { return Errno::ESRCH.into() };
@@ -282,11 +291,11 @@ impl<S: System> Pm<S> {
                     Ok(signal) => signal,
                     Err(error) => return error.into(),
                 };
-                self.programs.table[t].outcome = Some(Ok(0));
+                self.programs.note_done(t);
                 self.detach(target, signal);
                 Step::Done(Ok(0))
             }
-            request::LISTEN => self.listen(target, stop).into(),
+            request::LISTEN => self.listen(t, target, stop).into(),
             _ => self.programs.inspect(number, stop, Request { t, target, address, data }).into(),
         }
     }
@@ -308,8 +317,8 @@ impl<S: System> Pm<S> {
     fn resume_request(&mut self, t: ThreadIndex, target: ThreadIndex, how: How, data: u64) -> Result<u64> {
         let Some(stop) = self.trace_of(target).and_then(|trace| trace.stop) else { return Err(Errno::ESRCH) };
         let signal = self.injected(t, target, stop, data)?;
-        // A successor that finds the call again must not continue the next stop.
-        self.programs.table[t].outcome = Some(Ok(0));
+        // The next stop must not be continued.
+        self.programs.note_done(t);
         if let Some(trace) = self.trace_of(target) {
             trace.stop = None;
             trace.unreported = false;
@@ -332,7 +341,7 @@ impl<S: System> Pm<S> {
     }
 
     /// `PTRACE_LISTEN`. `EIO`: not in a stop of the group of a thread that was seized.
-    fn listen(&mut self, target: ThreadIndex, stop: Stop) -> Result<u64> {
+    fn listen(&mut self, t: ThreadIndex, target: ThreadIndex, stop: Stop) -> Result<u64> {
         let Some(trace) = self.trace_of(target).filter(|trace| trace.seized) else { return Err(Errno::EIO) };
         if !matches!(stop, Stop::Group(_)) {
             return Err(Errno::EIO);
@@ -341,6 +350,7 @@ impl<S: System> Pm<S> {
         trace.unreported = false;
         // Something has happened meanwhile.
         let is_due = core::mem::take(&mut trace.interrupt);
+        self.programs.note_done(t);
         let stopped = self.programs.table[self.programs.table.process_of(target)].stopped();
         if is_due || stopped.is_none() {
             self.stop_traced(target, Stop::Group(stopped));
