@@ -13,14 +13,12 @@ use abi::{Errno, Name};
 use command::{Command, Run};
 use core::ffi::CStr;
 use core::fmt::{self, Write};
-use output::Output;
 use sys::linux::Arguments;
+use sys::linux_output::{Output, STANDARD_ERROR, STANDARD_OUTPUT};
 use sys::linux_processes as processes;
 use world::Failure;
 use zerocopy::{FromBytes, IntoBytes};
 
-const STANDARD_OUTPUT: i32 = 1;
-const STANDARD_ERROR: i32 = 2;
 /// Exit statuses.
 const REFUSED: i32 = 1;
 const MISUSED: i32 = 2;

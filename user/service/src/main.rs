@@ -14,14 +14,12 @@ use abi::{Errno, Name};
 use command::Command;
 use core::ffi::CStr;
 use core::fmt::Write;
-use output::Output;
 use refusal::Refusal;
 use sys::linux::{self, Arguments};
+use sys::linux_output::{Output, STANDARD_ERROR, STANDARD_OUTPUT};
 use sys::{Result, time};
 use zerocopy::IntoBytes;
 
-const STANDARD_OUTPUT: i32 = 1;
-const STANDARD_ERROR: i32 = 2;
 /// Exit statuses.
 const REFUSED: i32 = 1;
 const MISUSED: i32 = 2;
