@@ -317,14 +317,18 @@ impl Broker {
         None
     }
 
+    /// How many wait to be told that they may not join.
+    fn refused(&self) -> usize {
+        self.watched.values().filter(|watched| matches!(watched, Watched::Refused(..))).count()
+    }
+
     fn welcome(&mut self, socket: OwnedFd) {
         let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else { return };
         let (uid, gid) = (peer.uid.as_raw(), peer.gid.as_raw());
         let caller = Caller { connection: self.next_token, pid: peer.pid.as_raw_nonzero().get(), uid, gid };
-        let refused = self.watched.values().filter(|watched| matches!(watched, Watched::Refused(..))).count();
         let watched = match self.admission.may_join(&caller) {
             true => Watched::Connection(socket, caller),
-            false if refused < REFUSED_AT_ONCE => Watched::Refused(socket, caller),
+            false if self.refused() < REFUSED_AT_ONCE => Watched::Refused(socket, caller),
             false => return,
         };
         // What cannot be watched is closed, and its peer notices.
