@@ -158,7 +158,7 @@ impl<S: System> Pm<S> {
         segment.is_removed = true;
         segment.head.make_private();
         // If pm dies before vm knows, the successor tells vm, and this call has succeeded.
-        self.programs.table[t].outcome = Some(Ok(0));
+        self.programs.note_done(t);
         self.release_segment(id).map(|()| 0)
     }
 

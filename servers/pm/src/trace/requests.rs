@@ -73,11 +73,6 @@ struct Request {
 }
 
 impl<S: System> Programs<S> {
-    /// From here on a request of this thread counts as done: a successor of pm that finds the call again returns 0, and does nothing twice.
-    pub fn note_done(&mut self, t: ThreadIndex) {
-        self.table[t].outcome = Some(Ok(0));
-    }
-
     /// The requests that look at a stopped thread, or change it.
     fn inspect(&mut self, number: u64, stop: Stop, r: Request) -> Result<u64> {
         let Request { t, target, address, data } = r;
