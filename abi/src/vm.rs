@@ -131,6 +131,9 @@ protocol! {
     SetContainer = 43 { process: Endpoint, container: u64, pages: u64 }
     /// pm: returns the pages that are charged to a container.
     ContainerMemory = 44 { container: u64 } -> { pages: u64 }
+    /// Drivers: returns whether any program maps memory of a driver in the caller's slot. A device that does not show its memory by itself is
+    /// told of it as long as that is so.
+    IsShown = 45 { } -> { is_shown: bool }
 }
 
 /// `ImageForget`: every file of the device.

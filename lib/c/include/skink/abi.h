@@ -4367,4 +4367,11 @@ struct skink_vm_container_memory_reply {
     uint64_t pages;
 };
 
+/* Drivers: returns whether any program maps memory of a driver in the caller's slot. A device that does not show its memory by itself is
+ * told of it as long as that is so. */
+#define SKINK_VM_IS_SHOWN 0x1002du
+struct skink_vm_is_shown_reply {
+    uint64_t is_shown;
+};
+
 #endif

@@ -268,7 +268,7 @@ impl AddressSpace {
     }
 
     /// The page shows memory of a device: all of it that is in the page's leaf is mapped. `EIO`: it shows nothing, or the device is lost, or
-    /// this would make a copy; `EFAULT`: the kernel does not copy from or to devices.
+    /// this would make a copy; `EFAULT`: the kernel copies from and to DMA memory of drivers, but not their devices.
     #[cold]
     fn fault_window<K: Kernel>(
         &mut self,
@@ -278,7 +278,8 @@ impl AddressSpace {
         access: Access,
     ) -> Result<(), Errno> {
         let window = region.window(memory).filter(|_| region.shared || !access.write).ok_or(Errno::EIO)?;
-        if access.copy {
+        let is_memory = window.caching == 0 && memory.frames.manages(window.run.first);
+        if access.copy && !is_memory {
             return Err(Errno::EFAULT);
         }
         let (_, index) = region.object_page(page).ok_or(Errno::EIO)?;

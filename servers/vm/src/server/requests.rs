@@ -54,6 +54,7 @@ impl<K: Kernel> Server<K> {
             }
             Request::OfferMemory(offer) => self.offer_memory(message.source, &offer).map(|()| message.reply(Ok(0))),
             Request::MapOffered(ask) => self.map_offered(message, ask.driver),
+            Request::IsShown(_) => Ok(vm::IsShown::reply(message, 0, self.is_shown(message.source))),
             Request::MapPhysical(map) => self.map_physical(message, &map),
             Request::AllocateDma(allocate) => self.allocate_dma(message, &allocate),
             Request::DmaBlock(block) => self.dma_block(message, &block),

@@ -76,6 +76,11 @@ impl<K: Kernel> Server<K> {
         })
     }
 
+    /// `IsShown`.
+    pub(crate) fn is_shown(&self, driver: Endpoint) -> bool {
+        driver.is_service() && self.memory.objects.next_window(&mut 0, driver.slot()).is_some()
+    }
+
     /// `OfferMemory`.
     pub(crate) fn offer_memory(&mut self, driver: Endpoint, offer: &vm::OfferMemory) -> Result<(), Errno> {
         let vm::OfferMemory { slot, physical, bytes, caching } = *offer;

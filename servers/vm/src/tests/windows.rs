@@ -22,15 +22,26 @@ fn device() -> (Server<Simulation>, Endpoint) {
 fn map_at(
     server: &mut Server<Simulation>,
     p: Endpoint,
+    range: [u64; 4],
+    physical: u64,
+) -> (Result<u64, Errno>, Result<u64, Errno>) {
+    map_as(server, p, range, physical, map::COMBINED)
+}
+
+/// The same, and how the driver says that it is reached.
+fn map_as(
+    server: &mut Server<Simulation>,
+    p: Endpoint,
     [first, pages, rights, flags]: [u64; 4],
     physical: u64,
+    caching: u64,
 ) -> (Result<u64, Errno>, Result<u64, Errno>) {
     let mut message = Message { source: p, ..Message::new(nr::MMAP) };
     message.words[..6].copy_from_slice(&[0, pages * P, rights, flags, 3, first * P]);
     assert_eq!(server.handle(&message).done(), None);
     let reply = server.ask(slot::VFS, vm::NextFileMap {}.message());
     let (process, ..) = vm::NextFileMap::results(&reply).expect("somebody waits");
-    let (driver, caching) = (driver(), map::COMBINED);
+    let driver = driver();
     let done = vm::DeviceMapDone { process, driver, physical, caching, may_write: rights & WRITE != 0 };
     let told = server.ask(slot::VFS, done.message()).result();
     (server.memory.kernel.answers.pop().expect("an answer").1.result(), told)
@@ -91,15 +102,33 @@ fn dma_memory_of_the_slot_may_be_shown_and_of_another_slot_not() {
     server.processes.enter(&mut server.memory, driver(), space).expect("new");
     let reply = server.ask(DRIVER, vm::AllocateDma { bytes: 2 * P, flags: map::ZERO }.message());
     let (_, physical) = vm::AllocateDma::results(&reply).expect("memory");
-    let (address, _) = map_at(&mut server, p, [0, 2, READ | WRITE, SHARED], physical);
+    let (address, _) = map_as(&mut server, p, [0, 2, READ | WRITE, SHARED], physical, 0);
     let address = address.expect("its own");
-    server.store(p, address + P, 5).expect("writable");
+    let fault = CopyFault { owner: p, address: address + P, access: 1 };
+    assert_eq!(server.handle(&fault.message()).done().expect("answered").result(), Ok(0), "the kernel may copy to it");
     assert_eq!(frame_at(&server, p, address + P).map(|(frame, _)| frame), Some(physical + P));
     assert_eq!(map_at(&mut server, p, [0, 3, READ, SHARED], physical).1, Err(Errno::EPERM), "beyond the block");
     let offer = |slot, physical, bytes| vm::OfferMemory { slot, physical, bytes, caching: 0 }.message();
     assert_eq!(server.ask(DRIVER, offer(71, physical, 2 * P)).result(), Ok(0));
     assert_eq!(server.ask(DRIVER + 1, offer(71, physical, 2 * P)).result(), Err(Errno::EPERM));
     assert_eq!(server.ask(72, vm::MapOffered { driver: DRIVER as u64 }.message()).result(), Err(Errno::ENOENT));
+}
+
+#[test]
+fn a_driver_learns_whether_its_memory_is_mapped_by_anybody() {
+    let (mut server, p) = device();
+    let is_shown = |server: &mut Server<Simulation>, slot| {
+        vm::IsShown::results(&server.ask(slot, vm::IsShown {}.message())).expect("is answered")
+    };
+    assert!(!is_shown(&mut server, DRIVER));
+    let at = map_device(&mut server, p, 0, 4);
+    assert!(is_shown(&mut server, DRIVER) && !is_shown(&mut server, DRIVER + 1));
+    let child = program(1);
+    fork(&mut server, p, child).expect("enough memory");
+    server.call(p, nr::MUNMAP, [at, 4 * P, 0, 0, 0, 0]).expect("is mapped");
+    assert!(is_shown(&mut server, DRIVER), "the child has it still");
+    exit(&mut server, child).expect("known");
+    assert!(!is_shown(&mut server, DRIVER));
 }
 
 #[test]
