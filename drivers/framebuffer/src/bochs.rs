@@ -7,9 +7,8 @@
 //! ```
 //! Any mode is possible for which there is memory; the device scans out from any pixel of a wider and higher picture.
 
-use crate::screen::{Colour, Device, Layout};
 use driver::Region;
-use driver::display::{Edid, Format, edid::BLOCK_BYTES};
+use driver::display::{Colour, Device, Edid, Format, Layout, edid::BLOCK_BYTES};
 
 /// Offset of the VGA's first port.
 const VGA: usize = 0x400;
@@ -133,7 +132,7 @@ impl<R: Registers> Device for Bochs<R> {
         "bochs"
     }
 
-    fn edid(&self) -> Option<Edid> {
+    fn edid(&mut self) -> Option<Edid> {
         let mut bytes = [0; BLOCK_BYTES];
         bytes.iter_mut().enumerate().for_each(|(at, byte)| *byte = self.registers.read8(at));
         Edid::parse(&bytes).ok()

@@ -2,11 +2,9 @@
 //!
 //! rs gives the driver the right to this memory when the system file says `framebuffer = true`.
 
-use crate::screen::{Colour, Device, Layout};
-use crate::server::Pixels;
 use abi::{Errno, info, layout::PAGE_BYTES, layout::map};
 use driver::Region;
-use driver::display::{Edid, Format};
+use driver::display::{Colour, Device, Edid, Format, Layout, Pixels};
 
 /// The device: nothing can be changed.
 pub struct Boot;
@@ -34,7 +32,7 @@ impl Device for Boot {
     fn name(&self) -> &'static str {
         "boot"
     }
-    fn edid(&self) -> Option<Edid> {
+    fn edid(&mut self) -> Option<Edid> {
         None
     }
     fn supports(&self, _: Format) -> bool {

@@ -4,8 +4,8 @@
 //! shows is preserved before the device is told; a successor shows that again and changes nothing that is so already: no picture
 //! is lost, and none flickers.
 //!
-//! * `screen`: layouts and the trait of devices; `bochs`: the device of QEMU; `boot`: what the boot loader has set up; `fbdev`: Linux's
-//!   structures; `state`: what is preserved; `server`: the requests; this file: the device on its bus.
+//! * `bochs`: the device of QEMU; `boot`: what the boot loader has set up; this file: the device on its bus. Everything else is the kit's
+//!   (`driver::display`).
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
@@ -13,16 +13,11 @@ extern crate alloc;
 
 mod bochs;
 mod boot;
-mod fbdev;
-mod screen;
-mod server;
-mod state;
 
 use crate::bochs::{Bochs, REGISTER_BYTES};
 use crate::boot::Boot;
-use crate::server::{Framebuffer, Pixels};
-use crate::state::{STATE_BYTES, State};
 use abi::{Errno, layout::map};
+use driver::display::{Device, Framebuffer, Pixels, STATE_BYTES, State};
 use driver::{Region, pci};
 use sys::keep::Keep;
 
@@ -41,16 +36,16 @@ fn main(_: sys::Start) {
         Ok((device, pixels)) => serve(Framebuffer::new(device, pixels, None, state)),
         Err(Errno::ENODEV) => match boot::find() {
             Ok((layout, pixels)) => serve(Framebuffer::new(Boot, pixels, Some(layout), state)),
-            Err(error) => ::server::not_ready(error),
+            Err(error) => server::not_ready(error),
         },
-        Err(error) => ::server::not_ready(error),
+        Err(error) => server::not_ready(error),
     }
 }
 
-fn serve<D: screen::Device>(screen: Result<Framebuffer<D>, Errno>) {
+fn serve<D: Device>(screen: Result<Framebuffer<D>, Errno>) {
     match screen {
         Ok(screen) => driver::chardev::serve(screen),
-        Err(error) => ::server::not_ready(error),
+        Err(error) => server::not_ready(error),
     }
 }
 

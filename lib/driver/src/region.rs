@@ -75,6 +75,14 @@ impl Region {
         Self::allocate(bytes, map::UNCACHED)
     }
 
+    /// Allocates contiguous memory for DMA that holds what a predecessor of this driver left there, else zeros.
+    ///
+    /// # Errors
+    /// As [`Region::dma`].
+    pub fn inherited(bytes: usize) -> Result<Region> {
+        Self::allocate(bytes, 0)
+    }
+
     /// Maps the memory that a driver offers to this service (`vm::OfferMemory`). Its physical addresses count from 0: they are the driver's.
     ///
     /// # Errors

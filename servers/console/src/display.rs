@@ -13,6 +13,7 @@ use abi::display::{Attach, FORMAT, Flush, NEEDS_FLUSH};
 use abi::{Endpoint, Errno, Message};
 use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
+use core::ops::Range;
 use driver::Region;
 use driver::display::Format;
 use server::WaitList;
@@ -154,9 +155,8 @@ impl Display {
             renderer.forget(screen);
         }
         renderer.draw(screen, back, pixels);
-        if pixels.needs_flush {
-            let size = pixels.width as u64 | (pixels.height as u64) << 32;
-            self.driver.tell(Flush { at: 0, size }.message());
+        if let Some(flush) = pixels.take_damage().filter(|_| pixels.needs_flush) {
+            self.driver.tell(flush.message());
         }
     }
 }
@@ -170,6 +170,8 @@ struct Pixels {
     start: usize,
     format: Format,
     needs_flush: bool,
+    /// What was drawn since the last flush: the columns and lines of a rectangle.
+    damage: (Range<usize>, Range<usize>),
     /// The colour that was encoded last, and its pixel: neighbours are equal mostly.
     last: (u32, u32),
 }
@@ -190,7 +192,15 @@ impl Pixels {
             _ => return Err(Errno::EPROTO),
         }
         let last = (0, format.encode(0, &cell::VGA_MEMORY));
-        Ok(Pixels { region, width, height, stride, start, format, needs_flush, last })
+        Ok(Pixels { region, width, height, stride, start, format, needs_flush, damage: (0..0, 0..0), last })
+    }
+
+    /// The flush that shows what was drawn since the last one.
+    fn take_damage(&mut self) -> Option<Flush> {
+        let (columns, lines) = core::mem::take(&mut self.damage);
+        let word = |low: usize, high: usize| low as u64 | (high as u64) << 32;
+        let flush = Flush { at: word(columns.start, lines.start), size: word(columns.len(), lines.len()) };
+        (!columns.is_empty()).then_some(flush)
     }
 
     fn encode(&mut self, colour: u32) -> u32 {
@@ -201,6 +211,11 @@ impl Pixels {
     }
 }
 
+/// The shortest range with both.
+fn joined(one: &Range<usize>, other: &Range<usize>) -> Range<usize> {
+    if one.is_empty() { other.clone() } else { one.start.min(other.start)..one.end.max(other.end) }
+}
+
 impl Canvas for Pixels {
     fn size(&self) -> (usize, usize) {
         (self.width, self.height)
@@ -209,6 +224,9 @@ impl Canvas for Pixels {
     fn put(&mut self, x: usize, y: usize, pixels: &[u32]) {
         let bytes = self.format.bytes() as usize;
         let at = self.start + y * self.stride + x * bytes;
+        let (columns, lines) = &mut self.damage;
+        *columns = joined(columns, &(x..x + pixels.len()));
+        *lines = joined(lines, &(y..y + 1));
         if self.format == Format::Xrgb8888 {
             return self.region.copy_in(at, pixels.as_bytes());
         }

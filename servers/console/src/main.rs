@@ -82,11 +82,12 @@ fn main(start: sys::Start) {
         sys::log!("the preserved state is damaged: all terminals are cleared");
     }
     let runtime = Runtime::new();
-    let [input, framebuffer] = ["input", "framebuffer"].map(|name| {
+    let screen = start.argument("screen").unwrap_or("framebuffer");
+    let [input, screen] = ["input", screen].map(|name| {
         let name = Name::new(name).expect("a short name");
-        Peer::connect(&runtime, name, WINDOW).expect("the system file has no input or no framebuffer")
+        Peer::connect(&runtime, name, WINDOW).expect("the system file has no input or no driver of a screen")
     });
-    let display = Display::new(framebuffer, Style::of(&start));
+    let display = Display::new(screen, Style::of(&start));
     let console = Rc::new(Console::new(runtime.clone(), input, display, snapshots, histories));
     tasks::start(&console);
     runtime.serve(Serving(console))

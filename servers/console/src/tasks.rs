@@ -40,7 +40,7 @@ async fn follow(console: Rc<Console>) {
             // There is no screen.
             Err(Errno::EDEADSRCDST) => {}
             Err(error) => {
-                sys::log!("framebuffer: the screen is not drawn on: {error}");
+                sys::log!("the screen is not drawn on: {error}");
                 console.runtime.sleep_ns(ERROR_PAUSE_NS).await;
                 display.look_again();
             }

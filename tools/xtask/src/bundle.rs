@@ -4,7 +4,7 @@
 use crate::archive::{self, Entry};
 use crate::c_programs::{self, CProgram};
 use crate::c_services::{self, Library};
-use crate::machine::DiskBus;
+use crate::machine::{Adapter, DiskBus};
 use crate::programs::{self, Built, Packages, Profile};
 use crate::progress::Step;
 use crate::rootfs::{self, Contents, Room};
@@ -116,6 +116,12 @@ impl Bundle {
     /// Whether the system's pci is told of an IOMMU: the machine then has one.
     fn has_iommu(&self) -> bool {
         self.system.service.iter().any(|service| service.binary == "pci" && service.arguments.contains("iommu="))
+    }
+
+    /// What shows the screen, if the machine has one: what the system has a driver for.
+    pub fn adapter(&self) -> Adapter {
+        let has_gpu = self.system.service.iter().any(|service| service.binary == "virtio_gpu");
+        if has_gpu { Adapter::Virtio } else { Adapter::Vga }
     }
 
     /// Changes what the system file says of a service.

@@ -179,6 +179,7 @@ impl Guest {
         machine.recorded_disk = job.recorded_disk.clone();
         machine.disk_bus = media.disk_bus;
         machine.iommu = media.iommu;
+        machine.adapter = bundle.adapter();
         let second_line = job.second_line.clone().map(|line| (line, folder.join("com2")));
         let com2 = match &second_line {
             Some((_, socket)) => Line::Socket(socket.clone()),

@@ -68,6 +68,16 @@ pub enum Screen {
     Window,
 }
 
+/// What shows the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Adapter {
+    /// A VGA with Bochs' registers.
+    #[default]
+    Vga,
+    /// A virtual machine's GPU.
+    Virtio,
+}
+
 /// How the disks are connected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DiskBus {
@@ -107,6 +117,8 @@ pub struct Machine {
     pub icount_mode: &'static str,
     /// The screen.
     pub screen: Screen,
+    /// What shows it, if there is one.
+    pub adapter: Adapter,
     /// The socket of QEMU's monitor.
     pub monitor: Option<PathBuf>,
     /// A network card behind QEMU's user-mode network.
@@ -140,6 +152,7 @@ impl Machine {
             icount: false,
             icount_mode: "shift=0,sleep=off",
             screen: Screen::None,
+            adapter: Adapter::Vga,
             monitor: None,
             net: false,
             gdb_port: None,
@@ -250,12 +263,13 @@ impl Machine {
     }
 
     fn add_screen_and_net(&self, qemu: &mut Command) {
-        let (device, display) = match self.screen {
-            Screen::None => ("none", "none"),
-            Screen::Hidden => ("std", "none"),
-            Screen::Window => ("std", "gtk"),
-        };
-        qemu.args(["-vga", device, "-display", display]);
+        let display = if self.screen == Screen::Window { "gtk" } else { "none" };
+        let has_vga = self.screen != Screen::None && self.adapter == Adapter::Vga;
+        qemu.args(["-vga", if has_vga { "std" } else { "none" }, "-display", display]);
+        if self.screen != Screen::None && self.adapter == Adapter::Virtio {
+            let platform = if self.iommu { ",iommu_platform=on" } else { "" };
+            qemu.args(["-device", &format!("virtio-gpu-pci{platform}")]);
+        }
         if self.net {
             qemu.args(["-netdev", "user,id=net0", "-device", "virtio-net-pci,netdev=net0,disable-legacy=on"]);
         }

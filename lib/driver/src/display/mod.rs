@@ -1,9 +1,21 @@
-//! What every driver of a screen needs and no device decides: pixel formats (`format`), what a display says of itself (`edid`).
+//! The display kit: a screen as memory, for programs as Linux's fbdev (/dev/fb0), for the service that draws text by `abi::display`. A driver has
+//! only its device ([`Device`]) and the memory that it shows.
 //!
-//! Pure: no memory is touched and nothing is allocated, so all of it is tested on the host.
+//! * `screen`: layouts, checked against the device's memory, and the trait of devices; `server`: the requests; `state`: what is preserved;
+//!   `fbdev`: Linux's structures;
+//! * `format`: pixel formats; `edid`: what a display says of itself. Both are pure.
+//!
+//! What the screen shows is preserved before the device is told; a successor shows that again.
 
 pub mod edid;
+mod fbdev;
 pub mod format;
+mod screen;
+mod server;
+mod state;
 
 pub use edid::Edid;
 pub use format::Format;
+pub use screen::{Area, Colour, Device, Layout};
+pub use server::{Framebuffer, Pixels};
+pub use state::{STATE_BYTES, State};

@@ -3,15 +3,15 @@
 //! Whatever is asked may be asked again, by a vfs or a console that died, or because this driver did: every request says what is to be,
 //! not what is to change.
 
-use crate::fbdev::{self, ColourMap, Var, ioctl};
-use crate::screen::{COLOURS, Colour, Device, Layout};
-use crate::state::State;
+use super::fbdev::{self, ColourMap, Var, ioctl};
+use super::screen::{COLOURS, Colour, Device, Layout};
+use super::state::State;
+use crate::chardev::{Answers, CharDriver, Further, Held};
+use crate::display::{Edid, Format};
+use crate::{Client, Region};
 use abi::chardev::{Control, Map, OPENED_POSITIONS, Open, Read, ReadAt, Write, WriteAt};
 use abi::{Endpoint, Errno, GrantId, Message, display, layout::PAGE_BYTES, vm};
 use alloc::vec::Vec;
-use driver::chardev::{Answers, CharDriver, Further, Held};
-use driver::display::{Edid, Format};
-use driver::{Client, Region};
 use sys::fallible::TryVec;
 use sys::{ipc, time};
 
@@ -21,6 +21,11 @@ const MINOR: u64 = 0;
 const USUAL_SIZE: (u32, u32) = (1280, 800);
 /// Between two pictures. No device here tells when one begins, so this clock stands in for it.
 const PICTURE_NS: u64 = 16_666_667;
+/// Between two flushes of a device that needs them, while programs map its memory: nobody says when they store there.
+const FLUSH_NS: u64 = 2 * PICTURE_NS;
+/// How long flushes go on after nobody maps it: longer than vfs, which was told where the memory is, can take to have it mapped without being
+/// replaced.
+const LINGER_NS: u64 = 5_000_000_000;
 /// Bytes copied at a time.
 const BUFFER_BYTES: usize = 4096;
 const BLACK: [u8; BUFFER_BYTES] = [0; BUFFER_BYTES];
@@ -81,6 +86,8 @@ pub struct Framebuffer<D> {
     state: State,
     /// Those who wait for the next picture.
     waiting: Vec<Held>,
+    /// Until then programs may map the memory of a device that needs flushes.
+    mapped_until_ns: u64,
 }
 
 impl<D: Device> Framebuffer<D> {
@@ -88,21 +95,58 @@ impl<D: Device> Framebuffer<D> {
     ///
     /// # Errors
     /// `EINVAL`: the device has no memory for any picture.
-    pub fn new(device: D, pixels: Pixels, fixed: Option<Layout>, state: State) -> Result<Self, Errno> {
+    pub fn new(mut device: D, pixels: Pixels, fixed: Option<Layout>, state: State) -> Result<Self, Errno> {
         let edid = device.edid();
         let known = state.layout().filter(|layout| layout.bytes() <= pixels.bytes());
         let layout = match known.or(fixed) {
             Some(layout) => layout,
-            None => first_layout(edid.as_ref(), pixels.bytes())?,
+            None => first_layout(edid.as_ref(), device.preferred_size(), pixels.bytes())?,
         };
-        let mut screen = Framebuffer { device, pixels, edid, layout, state, waiting: Vec::new() };
+        let waiting = Vec::new();
+        let mut screen = Framebuffer { device, pixels, edid, layout, state, waiting, mapped_until_ns: 0 };
         if known.is_none() {
             screen.pixels.clear(layout.bytes());
             screen.state.set_colours(0, &usual_colours());
             screen.state.set_layout(&layout);
         }
         screen.show();
+        // Programs may have it mapped since a predecessor.
+        screen.expect_mappings();
         Ok(screen)
+    }
+
+    /// Flushes from now on as long as the memory is mapped.
+    fn expect_mappings(&mut self) {
+        if self.device.needs_flush() {
+            self.mapped_until_ns = time::now_ns() + LINGER_NS;
+            self.set_alarm();
+        }
+    }
+
+    /// The next picture or flush, if anybody waits for one.
+    fn set_alarm(&self) {
+        let now_ns = time::now_ns();
+        let period_ns = match () {
+            () if !self.waiting.is_empty() => PICTURE_NS,
+            () if now_ns < self.mapped_until_ns => FLUSH_NS,
+            () => return,
+        };
+        let next_ns = now_ns - now_ns % period_ns + period_ns;
+        time::set_alarm(next_ns).expect("a driver of a screen needs the kernel call SetAlarm");
+    }
+
+    /// Shows what programs have stored.
+    fn flush_mapped(&mut self, now_ns: u64) {
+        if !self.device.needs_flush() {
+            return;
+        }
+        let is_shown =
+            ipc::call(Endpoint::VM, &vm::IsShown {}.message()).and_then(|reply| vm::IsShown::results(&reply));
+        if is_shown != Ok(false) {
+            self.mapped_until_ns = now_ns + LINGER_NS;
+        }
+        // Also after the last one has gone: what it stored at its end is to be seen.
+        self.device.flush(self.layout.visible());
     }
 
     /// Has the device show what is committed, and tells the console.
@@ -186,11 +230,10 @@ impl<D: Device> Framebuffer<D> {
             Ok(_) => return answers.give(held, Err(Errno::ENODEV)),
             Err(error) => return answers.give(held, Err(error)),
         }
-        if let Err(error) = self.waiting.try_push(held) {
-            return answers.give(held, Err(error));
+        match self.waiting.try_push(held) {
+            Ok(()) => self.set_alarm(),
+            Err(error) => answers.give(held, Err(error)),
         }
-        let now_ns = time::now_ns();
-        time::set_alarm(now_ns - now_ns % PICTURE_NS + PICTURE_NS).expect("framebuffer needs the kernel call SetAlarm");
     }
 
     /// The part of a colour map that was asked for in the step before: the program's to the device's, or the other way round.
@@ -245,14 +288,16 @@ impl<D: Device> Framebuffer<D> {
         let Layout { width, height, format, .. } = self.layout;
         let size = u64::from(width) | u64::from(height) << 32;
         let (stride, start) = (self.layout.stride(), self.layout.start());
-        Ok(display::Attach::reply(message, self.state.number(), size, stride, start, format.depth().into()))
+        let flush = if self.device.needs_flush() { display::NEEDS_FLUSH } else { 0 };
+        let format = u64::from(format.depth()) | flush;
+        Ok(display::Attach::reply(message, self.state.number(), size, stride, start, format))
     }
 }
 
 /// What a display likes best; `EINVAL`: there is no memory for it, nor for anything smaller.
-fn first_layout(edid: Option<&Edid>, memory_bytes: u64) -> Result<Layout, Errno> {
+fn first_layout(edid: Option<&Edid>, other: Option<(u32, u32)>, memory_bytes: u64) -> Result<Layout, Errno> {
     let liked = edid.and_then(Edid::preferred).map(|mode| (mode.width.into(), mode.height.into()));
-    let sizes = [liked.unwrap_or(USUAL_SIZE), USUAL_SIZE, (1024, 768), (640, 480)];
+    let sizes = [liked.or(other).unwrap_or(USUAL_SIZE), USUAL_SIZE, (1024, 768), (640, 480)];
     let layouts = sizes.map(|(width, height)| Layout::new(width, height, Format::Xrgb8888).fitted(memory_bytes));
     layouts.into_iter().find(Result::is_ok).unwrap_or(Err(Errno::EINVAL))
 }
@@ -305,8 +350,9 @@ impl<D: Device> CharDriver for Framebuffer<D> {
         if bytes == 0 {
             return Err(Errno::ENOSPC);
         }
-        self.pixels.fetch(&client, request.position, bytes)?;
-        Ok(bytes)
+        let fetched = self.pixels.fetch(&client, request.position, bytes);
+        self.device.flush(self.layout.lines(request.position, bytes));
+        fetched.map(|()| bytes)
     }
 
     fn control(&mut self, held: Held, request: &Control, answers: &mut Answers) {
@@ -346,6 +392,7 @@ impl<D: Device> CharDriver for Framebuffer<D> {
         let end = request.offset.checked_add(request.bytes).filter(|end| *end <= self.pixels.bytes());
         let is_whole = request.offset.is_multiple_of(PAGE_BYTES);
         end.filter(|_| is_whole).ok_or(Errno::EINVAL)?;
+        self.expect_mappings();
         Ok((self.pixels.region.physical(request.offset as usize), self.pixels.caching))
     }
 
@@ -355,7 +402,12 @@ impl<D: Device> CharDriver for Framebuffer<D> {
                 Ok(reply) => answers.give_message(&held, reply),
                 Err(error) => answers.give(held, Err(error)),
             },
-            Some(display::Request::Flush(_)) => answers.give(held, Ok(0)),
+            Some(display::Request::Flush(flush)) => {
+                let [x, y, width, height] =
+                    [flush.at, flush.at >> 32, flush.size, flush.size >> 32].map(|word| word as u32);
+                self.device.flush(self.layout.clipped(x, y, width, height));
+                answers.give(held, Ok(0));
+            }
             None => answers.give(held, Err(Errno::ENOSYS)),
         }
     }
@@ -366,8 +418,10 @@ impl<D: Device> CharDriver for Framebuffer<D> {
         }
     }
 
-    fn alarm(&mut self, _: u64, answers: &mut Answers) {
+    fn alarm(&mut self, now_ns: u64, answers: &mut Answers) {
+        self.flush_mapped(now_ns);
         self.waiting.drain(..).for_each(|held| answers.give(held, Ok(0)));
+        self.set_alarm();
     }
 }
 
@@ -377,7 +431,7 @@ mod tests {
 
     #[test]
     fn without_a_display_that_says_so_the_usual_size_is_shown_if_there_is_memory() {
-        let size = |bytes| first_layout(None, bytes).map(|layout| (layout.width, layout.height));
+        let size = |bytes| first_layout(None, None, bytes).map(|layout| (layout.width, layout.height));
         assert_eq!(size(16 << 20), Ok((1280, 800)));
         assert_eq!(size(4 << 20), Ok((1280, 800)));
         assert_eq!(size(3 << 20), Ok((1024, 768)));

@@ -1,8 +1,8 @@
 //! Linux's fbdev (linux/fb.h): its ioctls, and the structures of their arguments.
 
-use crate::screen::{COLOURS, Layout};
+use super::screen::{COLOURS, Layout};
+use crate::display::{Format, format::Bits};
 use abi::Errno;
-use driver::display::{Format, format::Bits};
 
 /// Numbers of the ioctls.
 pub mod ioctl {

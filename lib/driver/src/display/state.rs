@@ -10,9 +10,9 @@
 //! ```
 //! Panning is one word, since programs do it with every picture. Any other change is written to the other copy and committed by word 1, before the device is told: a successor completes it.
 
-use crate::screen::{COLOURS, Colour, Layout};
+use super::screen::{COLOURS, Colour, Layout};
+use crate::display::Format;
 use abi::Endpoint;
-use driver::display::Format;
 use sys::keep::Keep;
 
 const LAYOUT: usize = 0;

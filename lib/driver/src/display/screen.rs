@@ -3,8 +3,8 @@
 //! Invariant of a [`Layout`] that [`Layout::fitted`] has returned: the visible part lies within the virtual picture, and that within the
 //! device's memory.
 
+use crate::display::{Edid, Format};
 use abi::Errno;
-use driver::display::{Edid, Format};
 
 /// Intensities of red, green and blue, 16 bits each.
 pub type Colour = [u16; 3];
@@ -91,12 +91,49 @@ impl Layout {
     }
 }
 
+/// A part of the virtual picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// First pixel of each line.
+    pub x: u32,
+    /// First line.
+    pub y: u32,
+    /// Pixels of a line.
+    pub width: u32,
+    /// Lines.
+    pub height: u32,
+}
+
+impl Layout {
+    /// The visible part.
+    pub const fn visible(&self) -> Area {
+        Area { x: self.x, y: self.y, width: self.width, height: self.height }
+    }
+
+    /// The lines of these bytes of the virtual picture, which has them all.
+    pub fn lines(&self, position: u64, bytes: u64) -> Area {
+        let stride = self.stride().max(1);
+        let (first, end) = (position / stride, (position + bytes).div_ceil(stride));
+        Area { x: 0, y: first as u32, width: self.virtual_width, height: (end - first) as u32 }
+    }
+
+    /// What of an area of the visible part lies within it.
+    pub fn clipped(&self, x: u32, y: u32, width: u32, height: u32) -> Area {
+        let (x, y) = (x.min(self.width), y.min(self.height));
+        Area { x: self.x + x, y: self.y + y, width: width.min(self.width - x), height: height.min(self.height - y) }
+    }
+}
+
 /// A device that shows its memory.
 pub trait Device {
     /// What programs read as its name, at most 15 bytes.
     fn name(&self) -> &'static str;
     /// What the display says of itself.
-    fn edid(&self) -> Option<Edid>;
+    fn edid(&mut self) -> Option<Edid>;
+    /// The size of picture that it would have, if it has no EDID that says so.
+    fn preferred_size(&mut self) -> Option<(u32, u32)> {
+        None
+    }
     /// Whether it shows pixels of this format.
     fn supports(&self, format: Format) -> bool;
     /// Whether it has other modes than the one that it shows.
@@ -109,6 +146,14 @@ pub trait Device {
     fn blank(&mut self, is_blank: bool);
     /// Sets colours of the map from number `first` on.
     fn set_colours(&mut self, first: u8, colours: &[Colour]);
+    /// Whether what was drawn is seen only after a [`flush`](Device::flush).
+    fn needs_flush(&self) -> bool {
+        false
+    }
+    /// Shows what was drawn in an area of the virtual picture. Its neighbours may be shown as well.
+    fn flush(&mut self, area: Area) {
+        let _ = area;
+    }
 }
 
 #[cfg(test)]
@@ -146,6 +191,17 @@ mod tests {
         }
         assert_eq!(layout().fitted(1280 * 800 * 4 - 1), Err(Errno::EINVAL));
         assert!(layout().fitted(1280 * 800 * 4).is_ok());
+    }
+
+    #[test]
+    fn bytes_lie_in_lines_and_areas_within_the_visible_part() {
+        let double = Layout { virtual_height: 1600, y: 800, ..layout() };
+        let lines = |position, bytes| double.lines(position, bytes);
+        assert_eq!(lines(5120, 5120), Area { x: 0, y: 1, width: 1280, height: 1 });
+        assert_eq!((lines(5119, 2).y, lines(5119, 2).height), (0, 2));
+        assert_eq!(double.clipped(0, 0, u32::MAX, u32::MAX), double.visible());
+        assert_eq!(double.clipped(1270, 790, 20, 20), Area { x: 1270, y: 1590, width: 10, height: 10 });
+        assert_eq!(double.clipped(u32::MAX, 0, 1, 1).width, 0);
     }
 
     #[test]
