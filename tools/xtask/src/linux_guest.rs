@@ -40,6 +40,8 @@ const DISK: [&str; 6] = [
     "drivers/virtio/virtio_pci.ko",
     "drivers/block/virtio_blk.ko",
 ];
+/// For a machine with a tablet.
+const TABLET: &str = "drivers/virtio/virtio_input.ko";
 /// For a machine with a screen, and for mouse and events.
 const SCREEN: [&str; 10] = [
     "drivers/media/rc/rc-core.ko",
@@ -104,6 +106,8 @@ pub fn prepare(workspace: &Workspace, bundle: &Bundle, debian: &Linux, job: &Job
         Root::Memory => mount_of_memory(fs::metadata(&image)?.len() >> 10),
         Root::Disk => {
             modules.extend(DISK);
+            // Behind keyboard and mouse, as in Skink.
+            modules.extend(job.tablet.then_some(TABLET));
             "/bin/busybox mount -t ext2 /dev/vda /root".to_string()
         }
     };
@@ -115,6 +119,7 @@ pub fn prepare(workspace: &Workspace, bundle: &Bundle, debian: &Linux, job: &Job
     let mut machine = Machine::new(Boot::Kernel { kernel: debian.image(), archive, append });
     machine.disks = if root == Root::Disk { vec![image] } else { Vec::new() };
     machine.serial = vec![Line::Stderr, Line::Stdio];
+    machine.adapter = bundle.adapter();
     machine.icount = job.icount;
     machine.memory_mib = job.memory_mib;
     Ok(Guest::of_machine(machine, folder, job))
