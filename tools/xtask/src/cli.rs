@@ -34,6 +34,8 @@ pub enum Action {
     Exec(ExecOptions),
     /// Run a topic or command and tell what happened.
     Explain(ExplainOptions),
+    /// Run a command and tell where its ticks went.
+    Profile(ProfileOptions),
     /// Write the skeleton of something new.
     New {
         /// What: driver or service.
@@ -163,6 +165,17 @@ pub struct ExplainOptions {
     pub subject: Option<String>,
 }
 
+/// Options of `profile`.
+#[derive(Debug, PartialEq, Default)]
+pub struct ProfileOptions {
+    /// The machine.
+    pub machine: MachineOptions,
+    /// Where the files go.
+    pub out: Option<PathBuf>,
+    /// The command for the guest's shell.
+    pub command: String,
+}
+
 /// Kinds of skeletons that `new` writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -203,6 +216,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Action> {
         "run" => parse_run(&mut parser),
         "exec" => parse_exec(&mut parser),
         "explain" => parse_explain(&mut parser),
+        "profile" => parse_profile(&mut parser),
         "new" => parse_new(&mut parser),
         "doc" => parse_nothing(&mut parser, "doc", Action::Doc),
         "debug" => parse_debug(&mut parser),
@@ -379,6 +393,24 @@ fn parse_explain(parser: &mut lexopt::Parser) -> Result<Action> {
         }
     }
     Ok(Action::Explain(options))
+}
+
+fn parse_profile(parser: &mut lexopt::Parser) -> Result<Action> {
+    let mut options = ProfileOptions::default();
+    let mut command = None;
+    while let Some(argument) = next(parser)? {
+        match argument {
+            Argument::Help => return Ok(Action::Help),
+            Argument::Option(option) if option == "--out" => options.out = Some(folder_or_file(parser, &option)?),
+            Argument::Option(option) => machine_option(parser, "profile", &option, &mut options.machine)?,
+            Argument::Value(value) if command.is_none() => command = Some(text(value)?),
+            Argument::Value(value) => {
+                return Err(unexpected("profile", &value)).context("profile takes one command, quoted as a whole");
+            }
+        }
+    }
+    options.command = command.context("profile needs the command to run, for example ./skink profile 'ls -lR /etc'")?;
+    Ok(Action::Profile(options))
 }
 
 fn parse_new(parser: &mut lexopt::Parser) -> Result<Action> {

@@ -17,6 +17,7 @@ use crate::second_line::{Running, SecondLine};
 use crate::stream::{Console, Output};
 use crate::workspace::{RunFolder, Workspace};
 use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -218,6 +219,11 @@ impl Guest {
         }
         let screenshot = job.screenshot.clone();
         Self { machine, second_line: None, keys, limit: job.limit, screenshot, folder }
+    }
+
+    /// Adds arguments of QEMU.
+    pub fn add_arguments<const COUNT: usize>(&mut self, arguments: [OsString; COUNT]) {
+        self.machine.extra.extend(arguments);
     }
 
     /// Runs a command that has to succeed. → what it has printed.

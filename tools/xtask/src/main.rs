@@ -44,6 +44,7 @@ mod new;
 mod performance;
 mod power;
 mod process;
+mod profile;
 mod programs;
 mod progress;
 mod rootfs;
@@ -86,6 +87,7 @@ fn dispatch() -> Result<u8> {
         Action::Run(options) => run::run(&workspace, &options),
         Action::Exec(options) => exec::exec(&workspace, &options),
         Action::Explain(options) => explain::explain(&workspace, &options),
+        Action::Profile(options) => profile::profile(&workspace, &options),
         Action::New { kind, name } => new::new(&workspace, kind, &name),
         Action::Doc => doc::doc(&workspace),
         Action::Debug(options) => debug::debug(&workspace, &options),

@@ -1,4 +1,4 @@
-//! Writes the tables of `./skink bench` into docs/performance.md, each between its two marks.
+//! Writes the tables of `./skink bench` into docs/performance.md, each between its two marks; and numbers as tables have them.
 
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -26,6 +26,19 @@ fn replaced(text: &str, name: &str, table: &str) -> Result<String> {
     Ok(format!("{before}{begin}{table}{END}{after}"))
 }
 
+/// With commas between the thousands.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,5 +49,10 @@ mod tests {
         let text = format!("a\n{begin}old\n{END}b\n");
         assert_eq!(replaced(&text, "io", "new\n").expect("has the marks"), format!("a\n{begin}new\n{END}b\n"));
         assert!(replaced("a\n", "io", "new\n").is_err() && replaced(&text, "rt", "new\n").is_err());
+    }
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        assert_eq!([0, 999, 1000, 1234567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -53,6 +53,14 @@ impl Svg {
         );
     }
 
+    /// The same, with words that a viewer shows when it is pointed at.
+    pub fn titled_rect(&mut self, x: f64, y: f64, (width, height): (f64, f64), colour: &str, title: &str) {
+        let _ = writeln!(
+            self.text,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\"><title>{title}</title></rect>"
+        );
+    }
+
     /// Words, with further attributes of the element.
     pub fn text(&mut self, x: f64, y: f64, anchor: Anchor, words: &str, more: &str) {
         let anchor = match anchor {

@@ -1,6 +1,7 @@
 //! Rows of both systems, and their tables as Markdown.
 
 use super::Measured;
+use crate::performance::grouped;
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 
@@ -47,7 +48,7 @@ fn parse(printed: &str) -> Result<Vec<(String, u64)>> {
 pub fn markdown(section: &Measured) -> String {
     let mut text = format!("\n### {}\n\n| | Skink | Linux | ratio |\n|---|---|---|---|\n", section.title);
     for row in &section.rows {
-        let ticks = (thousands(row.skink), thousands(row.linux));
+        let ticks = (grouped(row.skink), grouped(row.linux));
         // Writing to a String cannot fail.
         let _ = writeln!(text, "| {} | {} | {} | {:.2} |", row.name, ticks.0, ticks.1, row.ratio());
     }
@@ -59,13 +60,6 @@ pub fn markdown(section: &Measured) -> String {
 pub fn mean(rows: &[Row]) -> f64 {
     let sum: f64 = rows.iter().map(|row| row.ratio().ln()).sum();
     (sum / rows.len().max(1) as f64).exp()
-}
-
-/// `number` with commas.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let groups = digits.as_bytes().rchunks(3).rev();
-    groups.map(|group| String::from_utf8_lossy(group).into_owned()).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -84,10 +78,5 @@ mod tests {
         assert!(rows("a 1\nb 2\n", "a 1\n").is_err());
         assert!(rows("a 1\n", "b 1\n").is_err());
         assert!(rows("tar: no space\n", "tar: no space\n").is_err());
-    }
-
-    #[test]
-    fn numbers_have_commas() {
-        assert_eq!([1, 999, 1000, 1_234_567].map(thousands), ["1", "999", "1,000", "1,234,567"]);
     }
 }

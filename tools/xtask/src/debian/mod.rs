@@ -128,6 +128,11 @@ impl Set {
         Ok(())
     }
 
+    /// The folders that the packages are unpacked in.
+    pub fn roots(&self) -> impl Iterator<Item = PathBuf> {
+        self.packages.iter().map(Unpacked::root)
+    }
+
     /// Links the packages' files into `staging`, whose folders in [`MERGED`] are links already. They take the place of files there.
     ///
     /// # Errors

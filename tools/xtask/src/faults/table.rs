@@ -2,6 +2,7 @@
 
 use super::session::ticks;
 use super::trial::{Fault, Mutation, Outcome, Part, Report, Trial};
+use crate::performance::grouped;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -145,19 +146,6 @@ fn row(text: &mut String, name: &str, counts: &Counts) {
     };
 }
 
-/// With commas between the thousands.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,10 +178,5 @@ mod tests {
         assert!(tables.contains("| uart | 2 | 0 | 2 | 0 | 0 | 0 | 2,000,000 | 2,000,000 |"), "{tables}");
         assert!(tables.contains("| **all servers** | 1 | 0 | 0 | 0 | 1 | 0 | | |"), "{tables}");
         assert_eq!(results.count(Part::Kills, |_| true).manifested(), 3);
-    }
-
-    #[test]
-    fn large_numbers_are_grouped() {
-        assert_eq!([0, 999, 1000, 1234567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

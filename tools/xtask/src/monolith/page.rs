@@ -4,7 +4,7 @@ use super::chart;
 use super::session::ticks;
 use super::trial::{Remedy, Report, Seen, Usual};
 use crate::faults::report::MONOLITH;
-use crate::faults::table::grouped;
+use crate::performance::grouped;
 use std::fmt::Write;
 
 /// What came of one system.
