@@ -16,13 +16,14 @@ protocol! {
     Lookup = 3 { directory: u64, grant: GrantId, bytes: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
     /// Drops `count` uses of a node.
     Put = 4 { node: u64, count: u64 }
-    /// Reads into the grant. Word 0 of the reply: bytes read (0: end of file).
-    Read = 5 { node: u64, grant: GrantId, position: u64, bytes: u64 }
+    /// Reads into the grant. Word 0 of the reply: bytes read (0: end of file); then whether that has changed the time of last access.
+    Read = 5 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { accessed: bool }
     /// Writes from the grant, and removes the capabilities of a program, as other changes of content and owner do. `ids` decide whether
     /// reserved blocks may be used. Word 0 of the reply: bytes written; then the new size.
     Write = 6 { node: u64, grant: GrantId, position: u64, bytes: u64, ids: u64 } -> { size: u64 }
     /// Fills the grant with `linux_dirent64` records from `position` (0: start; else the last reply's). Word 0 of the reply: bytes (0: end).
-    GetDents = 7 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { position: u64 }
+    /// `accessed`: as of `Read`.
+    GetDents = 7 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { position: u64, accessed: bool }
     /// Makes a file, directory, or special file (type in `mode`). `EEXIST`. Without a name (`bytes` 0) a regular file that ends with its last
     /// use, unless `Link` gives it a name; `EOPNOTSUPP`.
     Create = 8 { directory: u64, grant: GrantId, bytes: u64, mode: u64, ids: u64, device: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }

@@ -110,6 +110,10 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         self.write_file(number, offset, len, source, caller)
     }
 
+    fn take_accessed(&mut self) -> bool {
+        core::mem::take(&mut self.accessed)
+    }
+
     fn read_dir(&mut self, dir: NodeId, position: u64, sink: &mut dyn EntrySink) -> Result<u64, Errno> {
         self.begin()?;
         let dir = self.number(dir)?;

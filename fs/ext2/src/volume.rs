@@ -81,6 +81,8 @@ pub struct Ext2<D> {
     time: Option<Timestamp>,
     /// The time of a recent request.
     recent: Timestamp,
+    /// A read has changed a time of last access, of which vfs has not been told.
+    pub(crate) accessed: bool,
     pub(crate) read_only: bool,
     pub(crate) in_memory: bool,
     was_clean: bool,
@@ -151,6 +153,7 @@ impl<D: BlockDevice> Ext2<D> {
             clock: options.clock,
             time: None,
             recent: Timestamp::default(),
+            accessed: false,
             read_only: options.read_only || superblock.read_only,
             in_memory: options.in_memory,
             was_clean,

@@ -173,7 +173,7 @@ fn directories_are_listed_as_linux_records() {
     loop {
         let reply = vfs.ask(&[0; 200], GetDents { node: root, grant: GRANT, position, bytes: 200 }.message());
         let used = reply.result().unwrap() as usize;
-        position = GetDents::results(&reply).unwrap();
+        position = GetDents::results(&reply).unwrap().0;
         if used == 0 {
             break;
         }

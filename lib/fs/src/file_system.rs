@@ -1,8 +1,7 @@
 //! The `FileSystem` trait, which the server loop calls, and the types of its arguments and results.
 //!
-//! A node is named by its inode number. The loop resolves paths, checks search permission and moves
-//! messages; the file system knows directories, data and attributes. Names are single components,
-//! never empty and without `/`. No method blocks on anything but the block device.
+//! A node is named by its inode number. The loop resolves paths, checks search permission and moves messages; the file system knows
+//! directories, data and attributes. Names are single components, never empty and without `/`. No method blocks on anything but the device.
 
 use alloc::vec::Vec;
 
@@ -266,6 +265,11 @@ pub trait FileSystem {
         _caller: Caller,
     ) -> Result<usize, Errno> {
         Err(Errno::EROFS)
+    }
+
+    /// Whether a read or listing has changed the time of last access of its node, since the last call of this method.
+    fn take_accessed(&mut self) -> bool {
+        false
     }
 
     /// Lists the entries of `dir` from `position` on (0, or the `next` of an entry) until `sink` is full.

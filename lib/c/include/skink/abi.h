@@ -1168,13 +1168,16 @@ struct skink_fs_put {
     uint64_t count;
 };
 
-/* Reads into the grant. Word 0 of the reply: bytes read (0: end of file). */
+/* Reads into the grant. Word 0 of the reply: bytes read (0: end of file); then whether that has changed the time of last access. */
 #define SKINK_FS_READ 0x60005u
 struct skink_fs_read {
     uint64_t node;
     uint64_t grant;
     uint64_t position;
     uint64_t bytes;
+};
+struct skink_fs_read_reply {
+    uint64_t accessed;
 };
 
 /* Writes from the grant, and removes the capabilities of a program, as other changes of content and owner do. ids decide whether reserved
@@ -1191,7 +1194,8 @@ struct skink_fs_write_reply {
     uint64_t size;
 };
 
-/* Fills the grant with linux_dirent64 records from position (0: start; else the last reply's). Word 0 of the reply: bytes (0: end). */
+/* Fills the grant with linux_dirent64 records from position (0: start; else the last reply's). Word 0 of the reply: bytes (0: end).
+ * accessed: as of Read. */
 #define SKINK_FS_GET_DENTS 0x60007u
 struct skink_fs_get_dents {
     uint64_t node;
@@ -1201,6 +1205,7 @@ struct skink_fs_get_dents {
 };
 struct skink_fs_get_dents_reply {
     uint64_t position;
+    uint64_t accessed;
 };
 
 /* Makes a file, directory, or special file (type in mode). EEXIST. Without a name (bytes 0) a regular file that ends with its last use,

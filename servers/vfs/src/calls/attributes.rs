@@ -1,4 +1,4 @@
-//! Attributes of files: stat, access, chmod, chown, times, truncate, statfs.
+//! Attributes of files: access, chmod, chown, times, truncate, statfs.
 
 use super::{
     Changes::All,
@@ -9,13 +9,7 @@ use super::{
 use crate::{
     base::{Base, Flow, leases::Wait},
     callers::permission::{self, WRITE},
-    files::{
-        Files,
-        leases::Access,
-        stat::{STATFS_BYTES, Stat},
-        vnode::NodeRef,
-        watches::flag,
-    },
+    files::{Files, leases::Access, stat::STATFS_BYTES, vnode::NodeRef, watches::flag},
     memory as user,
     objects::{O_WRONLY, OpenFile, pipe::PipeEnd, regular::Regular},
     paths::walk::{self, Last},
@@ -24,9 +18,6 @@ use crate::{
 use abi::{Errno, fs, linux::nr};
 use alloc::{rc::Rc, vec::Vec};
 use sys::fallible::{copied, filled};
-
-/// Flags of the stat family that change nothing here.
-const AT_STAT_IGNORED: u32 = 0x800 | 0x6000;
 
 /// fallocate: the file keeps its size.
 const FALLOC_FL_KEEP_SIZE: u32 = 1;
@@ -83,23 +74,6 @@ pub(super) fn writable(node: &NodeRef) -> Result<(), Errno> {
 const NOFOLLOW: u32 = AT_SYMLINK_NOFOLLOW;
 
 pub(super) const CALLS: &[Entry] = &[
-    call(nr::STAT, |c| task(stat_target(c.files(), c.process(), c.target_here(0, 0)?, c.words[1]))),
-    call(nr::LSTAT, |c| task(stat_target(c.files(), c.process(), c.target_here(0, NOFOLLOW)?, c.words[1]))),
-    call(nr::FSTAT, |c| task(stat_target(c.files(), c.process(), c.target_descriptor()?, c.words[1]))),
-    call(nr::NEWFSTATAT, |c| {
-        allow(c.flags(3), NOFOLLOW | AT_EMPTY_PATH | AT_STAT_IGNORED)?;
-        task(stat_target(c.files(), c.process(), c.target_at(0, c.flags(3))?, c.words[2]))
-    }),
-    call(nr::STATX, |c| {
-        const AT_STATX_SYNC_TYPE: u32 = 0x6000;
-        const STATX_RESERVED: u32 = 0x8000_0000;
-        allow(c.flags(2), NOFOLLOW | AT_EMPTY_PATH | AT_STAT_IGNORED)?;
-        allow(c.flags(3), !STATX_RESERVED)?;
-        if c.flags(2) & AT_STATX_SYNC_TYPE == AT_STATX_SYNC_TYPE {
-            return Err(Errno::EINVAL);
-        }
-        task(statx_target(c.files(), c.process(), c.target_at(0, c.flags(2))?, c.words[4]))
-    }),
     call(nr::STATFS, |c| task(statfs_target(c.files(), c.process(), c.target_here(0, 0)?, c.words[1]))),
     call(nr::FSTATFS, |c| task(statfs_target(c.files(), c.process(), c.target_descriptor()?, c.words[1]))),
     call(nr::ACCESS, |c| task(access(c.files(), c.process(), c.target_here(0, 0)?, c.flags(1)))),
@@ -176,38 +150,6 @@ pub(super) async fn find(files: &Files, process: &Process, target: Target) -> Re
         Some(pipe) => Ok(Subject::File(pipe)),
         None => found.node.map(|node| Subject::Node(node, found.canonical)).ok_or(Errno::ENOENT),
     }
-}
-
-/// What a process sees of a file.
-async fn stat_subject(files: &Files, process: &Process, subject: &Subject) -> Result<Stat, Errno> {
-    let mut stat = match subject {
-        Subject::Node(node, _) => files.stat(node).await?,
-        Subject::File(file) => match file.node() {
-            Some(node) => files.stat(node).await?,
-            None => Stat::of_object(&file.any().summary()?),
-        },
-    };
-    let credentials = process.caller.credentials();
-    if credentials.contained.is_some() {
-        stat.set_owner(credentials.seen(stat.owner()));
-    }
-    Ok(stat)
-}
-
-/// stat, lstat, newfstatat, fstat.
-async fn stat_target(files: &Files, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
-    let subject = find(files, &process, target).await?;
-    let stat = stat_subject(files, &process, &subject).await?;
-    user::store(process.caller.endpoint, address, &stat.0)?;
-    Ok(0)
-}
-
-/// statx.
-async fn statx_target(files: &Files, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
-    let subject = find(files, &process, target).await?;
-    let stat = stat_subject(files, &process, &subject).await?;
-    user::store(process.caller.endpoint, address, &stat.to_statx())?;
-    Ok(0)
 }
 
 /// statfs and fstatfs.

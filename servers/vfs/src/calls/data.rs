@@ -6,7 +6,7 @@ use super::{Entry, call, call::Call, done, task};
 use crate::{
     base::{Base, Flow},
     callers::permission::{S_IFBLK, S_IFDIR, S_IFREG},
-    files::{Files, stat, watches::flag},
+    files::{Files, stat, vnode::NodeRef, watches::flag},
     mappings::Mappings,
     memory as user,
     memory::buffer::UserBuffer,
@@ -162,9 +162,8 @@ async fn read_directory(
         let grant = MagicGrant::new(process.caller.endpoint, address, bytes, service.endpoint(), Access::Write)?;
         let request = fs::GetDents { node: node.number(), grant: grant.id(), position, bytes };
         let reply = peers.ask(service, request.message()).await?;
-        let next = fs::GetDents::results(&reply)?;
         let moved = length_of(&reply, bytes)?;
-        file.set_position(next);
+        listed(&file, node, &reply)?;
         watches.happened(node, &file.path(), flag::ACCESS);
         return Ok(moved);
     }
@@ -175,9 +174,17 @@ async fn read_directory(
     records.truncate(length_of(&reply, bytes)? as usize);
     stat::make_old_dirents(&mut records);
     user::store(process.caller.endpoint, address, &records)?;
-    file.set_position(fs::GetDents::results(&reply)?);
+    listed(&file, node, &reply)?;
     watches.happened(node, &file.path(), flag::ACCESS);
     Ok(records.len() as u64)
+}
+
+/// An open directory was listed so far.
+fn listed(file: &OpenFile, node: &NodeRef, reply: &Message) -> Result<(), Errno> {
+    let (position, accessed) = fs::GetDents::results(reply)?;
+    file.set_position(position);
+    node.known_stat().was_read(reply.source, accessed);
+    Ok(())
 }
 
 /// The length in a file system's reply. `EIO`: it claims more than it was asked for.

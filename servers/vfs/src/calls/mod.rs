@@ -31,6 +31,7 @@ mod shown;
 mod signalfds;
 mod sockets;
 mod splice;
+mod stat;
 mod timers;
 mod xattrs;
 
@@ -68,7 +69,7 @@ const fn change(number: u32, changes: Changes, handler: Handler) -> Entry {
     Entry { number, changes, handler }
 }
 
-const FAMILIES: [&[Entry]; 19] = [
+const FAMILIES: [&[Entry]; 20] = [
     data::CALLS,
     splice::CALLS,
     descriptors::CALLS,
@@ -79,6 +80,7 @@ const FAMILIES: [&[Entry]; 19] = [
     memory_file::CALLS,
     names::CALLS,
     attributes::CALLS,
+    stat::CALLS,
     xattrs::CALLS,
     mounts::CALLS,
     queues::CALLS,

@@ -4,7 +4,10 @@
 //! uses that the file system counts end with it: the last vnode's drop leaves a note in the `FileSystem`, and `sweep` sends it when no handler
 //! is running. Neighbours: `vnode`, `file_system`, `nodes` (which asks file systems).
 
-use super::{file_system::FileSystem, leases::FileLeases, locks::FileLocks, seals::Seals, stat::Stat, vnode::NodeRef};
+use super::{
+    file_system::FileSystem, known::KnownStat, leases::FileLeases, locks::FileLocks, seals::Seals, stat::Stat,
+    vnode::NodeRef,
+};
 use crate::{
     callers::permission::{Attributes, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG},
     peers::Service,
@@ -64,6 +67,7 @@ pub struct Inode {
     seals: Seals,
     /// The file system has said that it has no `security.capability`, which only `setxattr` changes.
     has_no_capabilities: Cell<bool>,
+    known_stat: KnownStat,
 }
 
 impl Inode {
@@ -90,6 +94,7 @@ impl Inode {
             linkable: Cell::new(false),
             seals: Seals::default(),
             has_no_capabilities: Cell::new(false),
+            known_stat: KnownStat::default(),
         };
         inode.describe(description);
         inode
@@ -103,6 +108,12 @@ impl Inode {
         self.uid.set(description.ids as u32);
         self.gid.set((description.ids >> 32) as u32);
         self.size.set(description.size);
+    }
+
+    /// What is known of its `struct stat`.
+    #[inline]
+    pub fn known_stat(&self) -> &KnownStat {
+        &self.known_stat
     }
 
     /// Whether it is known to have no `security.capability`.

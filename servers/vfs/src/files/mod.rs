@@ -2,6 +2,7 @@
 
 mod file_system;
 mod inode;
+pub mod known;
 pub mod leases;
 pub mod locks;
 pub mod loops;

@@ -3,7 +3,9 @@
 //! Each function makes one request of `abi::fs`. Callers have checked types and permissions.
 
 use super::{
-    Files, pages,
+    Files,
+    known::Change,
+    pages,
     stat::{STAT_BYTES, STATFS_BYTES, Stat},
     vnode::{Description, NodeRef},
 };
@@ -125,6 +127,7 @@ impl Files {
         let bytes = name.len() as u64;
         let mode = mode as u64;
         let request = fs::Create { directory: directory.number(), grant: lent.id(), bytes, mode, ids, device };
+        let _change = Change::of(directory);
         let reply = self.peers.ask_once(caller, mount.service(), request.message()).await?;
         let node = mount.adopt(Description::from(fs::Create::results(&reply)?));
         mount.mark_dirty();
@@ -157,6 +160,7 @@ impl Files {
     ) -> Result<(), Errno> {
         let lent = self.lend(directory, [name, target].concat())?;
         let (name_bytes, target_bytes) = (name.len() as u64, target.len() as u64);
+        let _change = Change::of(directory);
         let request = fs::Symlink { directory: directory.number(), grant: lent.id(), name_bytes, target_bytes, ids };
         self.peers.ask_once(caller, directory.service(), request.message()).await?;
         directory.mount().mark_dirty();
@@ -186,6 +190,7 @@ impl Files {
     pub async fn link(&self, caller: &Caller, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
         let lent = self.lend(directory, copied(name)?)?;
         let bytes = name.len() as u64;
+        let _change = Change::new([Some(directory), Some(node)]);
         let request = fs::Link { directory: directory.number(), grant: lent.id(), bytes, node: node.number() };
         self.peers.ask_once(caller, directory.service(), request.message()).await?;
         directory.mount().mark_dirty();
@@ -200,6 +205,7 @@ impl Files {
         let lent = self.lend(directory, copied(name)?)?;
         let bytes = name.len() as u64;
         let directory_wanted = node.is_directory();
+        let _change = Change::new([Some(directory), Some(node)]);
         let request = fs::Unlink { directory: directory.number(), grant: lent.id(), bytes, directory_wanted };
         self.peers.ask_once(caller, directory.service(), request.message()).await?;
         directory.mount().mark_dirty();
@@ -224,6 +230,7 @@ impl Files {
         replaced: Option<&NodeRef>,
         whiteout: Option<u64>,
     ) -> Result<(), Errno> {
+        let _change = Change::new([Some(from.0), Some(to.0), Some(node), replaced]);
         let flags = if whiteout.is_some() { fs::RENAME_WHITEOUT } else { 0 };
         self.ask_to_rename(caller, from, to, flags, whiteout.unwrap_or(0)).await?;
         if let Some(replaced) = replaced {
@@ -254,6 +261,7 @@ impl Files {
         node: &NodeRef,
         other: &NodeRef,
     ) -> Result<(), Errno> {
+        let _change = Change::new([Some(first.0), Some(second.0), Some(node), Some(other)]);
         self.ask_to_rename(caller, first, second, fs::RENAME_EXCHANGE, 0).await?;
         for (node, from, to) in [(node, first.0, second.0), (other, second.0, first.0)] {
             if node.is_directory() {
@@ -294,13 +302,25 @@ impl Files {
 
     /// Everything about a node.
     pub async fn stat(&self, node: &NodeRef) -> Result<Stat, Errno> {
+        match node.known_stat().with(|stat| *stat) {
+            Some(stat) => Ok(stat),
+            None => self.ask_for_stat(node).await,
+        }
+    }
+
+    /// [`Files::stat`] of a node of which it is not known.
+    async fn ask_for_stat(&self, node: &NodeRef) -> Result<Stat, Errno> {
+        let version = node.known_stat().version();
         let lent = self.lend_room(node, STAT_BYTES)?;
         let request = fs::Stat { node: node.number(), grant: lent.id() };
-        self.peers.ask(node.service(), request.message()).await?;
+        let reply = self.peers.ask(node.service(), request.message()).await?;
         let bytes = lent.take();
         let mut stat = Stat([0; STAT_BYTES]);
         stat.0.copy_from_slice(&bytes);
         stat.set_device(node.mount().device());
+        if !node.mount().is_volatile() {
+            node.known_stat().learn(&stat, reply.source, version);
+        }
         Ok(stat)
     }
 
@@ -332,6 +352,7 @@ impl Files {
     /// Sets the permission bits.
     pub async fn set_mode(&self, node: &NodeRef, bits: u32) -> Result<(), Errno> {
         let bits = bits & 0o7777;
+        let _change = Change::of(node);
         let request = fs::ChMod { node: node.number(), mode: bits as u64 };
         self.peers.ask(node.service(), request.message()).await?;
         node.mount().mark_dirty();
@@ -342,6 +363,7 @@ impl Files {
     /// Sets owner and group; `None` leaves one.
     pub async fn set_owner(&self, node: &NodeRef, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
         let ids = uid.unwrap_or(u32::MAX) as u64 | (gid.unwrap_or(u32::MAX) as u64) << 32;
+        let _change = Change::of(node);
         let reply = self.peers.ask(node.service(), fs::ChOwn { node: node.number(), ids }.message()).await?;
         node.mount().mark_dirty();
         node.set_permissions(fs::ChOwn::results(&reply)? as u32);
@@ -355,6 +377,7 @@ impl Files {
             // Before the file system: nothing beyond the new end may be written back.
             pages::resize(node, size)?;
         }
+        let _change = Change::of(node);
         let is_repeated = caller.recalls(fs::Truncate::LABEL);
         let old_size = if is_repeated { vm::UNKNOWN_BYTES } else { node.size() };
         self.peers.ask_once(caller, node.service(), fs::Truncate { node: node.number(), size }.message()).await?;
@@ -366,6 +389,7 @@ impl Files {
 
     /// Sets the times, in the form that `fs::SetTimes` has.
     pub async fn set_times(&self, node: &NodeRef, accessed_ns: u64, modified_ns: u64) -> Result<(), Errno> {
+        let _change = Change::of(node);
         let request = fs::SetTimes { node: node.number(), accessed_ns, modified_ns };
         self.peers.ask(node.service(), request.message()).await?;
         node.mount().mark_dirty();
@@ -374,6 +398,7 @@ impl Files {
 
     /// Truncates a file to a size that it had before a call that failed.
     pub async fn restore_size(&self, node: &NodeRef, size: u64) -> Result<(), Errno> {
+        let _change = Change::of(node);
         self.peers.ask(node.service(), fs::Truncate { node: node.number(), size }.message()).await?;
         node.set_size(size);
         pages::resize(node, size)
@@ -381,6 +406,7 @@ impl Files {
 
     /// Changes the space that a part of a file has; `mode`: `ALLOCATE_*` of `abi::fs`.
     pub async fn allocate(&self, node: &NodeRef, offset: u64, bytes: u64, mode: u64) -> Result<(), Errno> {
+        let _change = Change::of(node);
         let request = fs::Allocate { node: node.number(), offset, bytes, mode };
         self.peers.ask(node.service(), request.message()).await?;
         node.mount().mark_dirty();

@@ -2,7 +2,7 @@
 
 use super::{BUFFER_BYTES, Mappings};
 use crate::{
-    files::{pages, vnode::NodeRef},
+    files::{known::Change, pages, vnode::NodeRef},
     memory as user,
     memory::buffer::UserBuffer,
 };
@@ -22,6 +22,7 @@ impl Mappings {
         let room = GrantedBuffer::new(filled(0, bytes)?, service.endpoint(), Access::Write)?;
         let request = fs::Read { node: node.number(), grant: room.id(), position, bytes: bytes as u64 };
         let reply = self.peers.ask(service, request.message()).await?;
+        node.known_stat().was_read(reply.source, fs::Read::results(&reply)?);
         let mut data = room.take();
         data.truncate(reply.words[0] as usize);
         Ok(data)
@@ -32,6 +33,7 @@ impl Mappings {
         let service = node.service();
         let bytes = data.len() as u64;
         let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
+        let _change = Change::of(node);
         let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids };
         let reply = self.peers.ask(service, request.message()).await?;
         node.set_size(reply.words[1]);
@@ -53,6 +55,7 @@ impl Mappings {
         let service = node.service();
         let address = buffer.piece().address;
         let grant = MagicGrant::new(buffer.owner, address, bytes, service.endpoint(), Access::Read)?;
+        let _change = Change::of(node);
         let request = fs::Write { node: node.number(), grant: grant.id(), position, bytes, ids };
         let reply = self.peers.ask(service, request.message()).await?;
         Ok((reply.words[0].min(bytes), reply.words[1]))
@@ -71,6 +74,7 @@ impl Mappings {
         user::fetch(buffer.owner, buffer.piece().address, &mut data)?;
         let service = node.service();
         let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
+        let _change = Change::of(node);
         let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids };
         let reply = self.peers.ask(service, request.message()).await?;
         let (written, size) = (reply.words[0].min(bytes), reply.words[1]);

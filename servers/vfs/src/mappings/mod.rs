@@ -12,7 +12,7 @@ mod content;
 
 use crate::{
     events::{Event, Watchers},
-    files::{Files, mount::Mount, pages, vnode::NodeRef},
+    files::{Files, known::Change, mount::Mount, pages, vnode::NodeRef},
     peers::Peers,
 };
 use abi::{Endpoint, Errno, Message, fs, vm};
@@ -167,6 +167,7 @@ impl Mappings {
             let service = node.service();
             let bytes = data.len() as u64;
             let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
+            let _change = Change::of(node);
             let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids: 0 };
             let written = self.peers.ask(service, request.message()).await?.words[0].min(bytes);
             if written == 0 {

@@ -151,7 +151,10 @@ async fn read(
         let position = start + buffer.moved();
         let request = fs::Read { node: node.number(), grant: grant.id(), position, bytes };
         match base.peers().ask(service, request.message()).await {
-            Ok(reply) => buffer.advance(reply.words[0].min(bytes)),
+            Ok(reply) => {
+                node.known_stat().was_read(reply.source, fs::Read::results(&reply)?);
+                buffer.advance(reply.words[0].min(bytes));
+            }
             Err(error) => result = Err(error),
         }
         let short = buffer.moved() < position - start + bytes;

@@ -23,7 +23,7 @@ fn file_of_pages(world: &World, pages: u64, flags: u64) -> u64 {
 }
 
 /// A program writes to its mapping.
-fn store(world: &World, object: u64, offset: u64, byte: u8) {
+pub fn store(world: &World, object: u64, offset: u64, byte: u8) {
     let mut vm = world.vm();
     let pages = &mut vm.shared[(object as usize - 1) / 2];
     pages.filled.get_mut(&(offset / PAGE * PAGE)).expect("is mapped")[(offset % PAGE) as usize] = byte;

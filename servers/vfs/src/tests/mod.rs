@@ -23,6 +23,7 @@ mod epoll_nested;
 mod eventfds;
 mod exec;
 mod inotify;
+mod known;
 mod leases;
 mod limits;
 mod locks;

@@ -110,6 +110,11 @@ impl World {
         world
     }
 
+    /// The file system of the root.
+    pub fn ext2(&self) -> Endpoint {
+        Endpoint::new(EXT2, 1)
+    }
+
     /// Starts tmpfs too.
     pub fn start_tmpfs(&mut self) {
         self.machine.start(TMPFS, |endpoint| tmpfs::process::main(start(endpoint, "")));

@@ -8,7 +8,7 @@ use crate::{
     base::{Base, Flow},
     callers::{Caller, permission::S_IFDIR},
     calls::{call::Call, task},
-    files::{vnode::NodeRef, watches::flag},
+    files::{known::Change, vnode::NodeRef, watches::flag},
     keep::records::Note,
     memory as user,
     objects::{
@@ -346,6 +346,7 @@ impl Mover {
         let bytes = bytes.min(CHUNK);
         mappings.write_back(source, from_position, bytes).await?;
         let (from, to) = (source.number(), target.number());
+        let _change = Change::new([Some(source), Some(target)]);
         let request = fs::CopyRange { from, from_position, to, to_position, bytes, ids };
         let reply = self.base.peers().ask(target.service(), request.message()).await?;
         target.set_size(fs::CopyRange::results(&reply)?);

@@ -1,0 +1,167 @@
+//! What vfs knows of a file's `struct stat`, so that it need not ask the file system again.
+//!
+//! Invariant: what is kept is what the file system would reply now. It holds because a file changes through vfs alone: each request that may
+//! change it is made within a [`Change`], during which nothing is kept, and a reply that was on its way meanwhile is not kept afterwards. Of
+//! what a read changes, the time of last access, the file system tells in its reply; not if it has died in between and the successor has done the
+//! read again, so that a reply of a successor counts as a change too. Files that change by themselves (procfs, devfs) are never kept.
+//! Neighbours: `inode` (which has one), `nodes` and `mappings` (whose requests change files).
+
+use super::{inode::Inode, stat::Stat, vnode::NodeRef};
+use abi::Endpoint;
+use alloc::rc::Rc;
+use core::cell::{Cell, RefCell};
+
+/// The `struct stat` of a file, if it is known.
+#[derive(Debug)]
+pub struct KnownStat {
+    stat: RefCell<Option<Stat>>,
+    /// The incarnation of the file system that has replied it.
+    source: Cell<Endpoint>,
+    /// Changes in progress.
+    changes: Cell<u32>,
+    /// Counts the changes that have ended, and the reads that were changes.
+    version: Cell<u64>,
+}
+
+impl Default for KnownStat {
+    fn default() -> KnownStat {
+        let (source, changes, version) = (Cell::new(Endpoint::NONE), Cell::new(0), Cell::new(0));
+        KnownStat { stat: RefCell::new(None), source, changes, version }
+    }
+}
+
+impl KnownStat {
+    /// A mark of this moment for [`KnownStat::learn`], before the file system is asked.
+    pub fn version(&self) -> u64 {
+        self.version.get()
+    }
+
+    /// Keeps the reply of `source` to a request made at this version, unless the file has changed since, or is changing.
+    pub fn learn(&self, stat: &Stat, source: Endpoint, version: u64) {
+        if self.changes.get() == 0 && self.version.get() == version {
+            self.source.set(source);
+            self.stat.replace(Some(*stat));
+        }
+    }
+
+    /// Returns what `use_it` makes of it; `None`: the file system has to be asked.
+    #[inline]
+    pub fn with<R>(&self, use_it: impl FnOnce(&Stat) -> R) -> Option<R> {
+        self.stat.borrow().as_ref().map(use_it)
+    }
+
+    /// Forgets it: the file has changed.
+    pub fn forget(&self) {
+        self.version.set(self.version.get() + 1);
+        *self.stat.borrow_mut() = None;
+    }
+
+    /// The file was read, as `source` replies, and `accessed`: the time of last access has changed by that.
+    #[inline]
+    pub fn was_read(&self, source: Endpoint, accessed: bool) {
+        if accessed || source != self.source.get() {
+            self.forget();
+        }
+    }
+}
+
+/// Changes of a few files in progress, from before the request until after the reply.
+#[derive(Debug)]
+pub struct Change<const N: usize>([Option<Rc<Inode>>; N]);
+
+impl<const N: usize> Change<N> {
+    /// Begins changes of these files.
+    pub fn new(nodes: [Option<&NodeRef>; N]) -> Change<N> {
+        Change(nodes.map(|node| {
+            let inode = node?.inode().clone();
+            let known = inode.known_stat();
+            known.changes.set(known.changes.get() + 1);
+            known.forget();
+            Some(inode)
+        }))
+    }
+}
+
+impl Change<1> {
+    /// Begins a change of one file.
+    pub fn of(node: &NodeRef) -> Change<1> {
+        Change::new([Some(node)])
+    }
+}
+
+impl<const N: usize> Drop for Change<N> {
+    fn drop(&mut self) {
+        for inode in self.0.iter().flatten() {
+            let known = inode.known_stat();
+            known.changes.set(known.changes.get() - 1);
+            known.forget();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::stat::Summary;
+
+    const FIRST: Endpoint = Endpoint::new(40, 1);
+    const SECOND: Endpoint = Endpoint::new(40, 2);
+
+    /// A file of which the first incarnation of its file system has replied.
+    fn known() -> KnownStat {
+        let file = KnownStat::default();
+        learn(&file, file.version());
+        assert!(is_known(&file));
+        file
+    }
+
+    fn learn(file: &KnownStat, version: u64) {
+        file.learn(&Stat::of_object(&Summary::default()), FIRST, version);
+    }
+
+    fn is_known(file: &KnownStat) -> bool {
+        file.with(|_| ()).is_some()
+    }
+
+    #[test]
+    fn a_reply_is_kept_until_the_file_changes() {
+        let file = known();
+        file.forget();
+        assert!(!is_known(&file));
+    }
+
+    #[test]
+    fn a_reply_that_a_change_has_overtaken_is_not_kept() {
+        let file = KnownStat::default();
+        let asked = file.version();
+        file.forget();
+        learn(&file, asked);
+        assert!(!is_known(&file));
+    }
+
+    #[test]
+    fn nothing_is_kept_while_a_change_is_in_progress() {
+        let file = KnownStat::default();
+        file.changes.set(1);
+        learn(&file, file.version());
+        assert!(!is_known(&file));
+    }
+
+    #[test]
+    fn a_read_counts_as_a_change_when_it_was_one_or_may_have_been_one() {
+        for (source, accessed, expected) in [(FIRST, false, true), (FIRST, true, false), (SECOND, false, false)] {
+            let file = known();
+            file.was_read(source, accessed);
+            assert_eq!(is_known(&file), expected);
+        }
+    }
+
+    #[test]
+    fn a_reply_that_a_read_has_overtaken_is_not_kept() {
+        let file = KnownStat::default();
+        let asked = file.version();
+        file.was_read(FIRST, false);
+        learn(&file, asked);
+        assert!(!is_known(&file));
+    }
+}

@@ -1,0 +1,159 @@
+//! What vfs knows of a file's attributes: it does not ask twice, and never says what is not true any more. A successor of vfs knows nothing, so
+//! what it says is what the file system says.
+
+use super::mappings::{MAP_SHARED, PROT_READ, PROT_WRITE, map, store};
+use super::services::PAGE;
+use super::*;
+use abi::linux::nr;
+
+const PATHS: [&str; 7] = ["/", "/file", "/hard", "/other", "/dir", "/dir/sub", "/link"];
+const NS_PER_S: u64 = 1_000_000_000;
+const FILE: u64 = 0;
+const OTHER: u64 = 1;
+const DIRECTORY: u64 = 2;
+
+/// The whole `struct stat` of each path; of the open file too, which may have no name any more.
+fn all(world: &World) -> Vec<Result<Vec<u64>>> {
+    let words = |result: Result<u64>| result.map(|_| world.read_words(world.root, DATA, 18));
+    let by_path = PATHS.map(|path| words(world.path_call(world.root, nr::LSTAT, path, &[DATA])));
+    let open = words(world.call(world.root, nr::FSTAT, &[FILE, DATA]));
+    by_path.into_iter().chain([open]).collect()
+}
+
+/// Files and directories, three of them open, none of them accessed since they were changed.
+fn world() -> World {
+    let world = World::new();
+    world.machine.advance_ns(5 * NS_PER_S);
+    world.make("/file", &[b'x'; 5000], 0o6777, (0, 0));
+    world.make("/other", &[b'y'; 5000], 0o644, (0, 0));
+    for directory in ["/dir", "/dir/sub"] {
+        world.make_directory(directory, 0o755, (0, 0));
+    }
+    assert_eq!(world.paths_call(world.root, nr::LINK, "/file", "/hard"), Ok(0));
+    assert_eq!(world.paths_call(world.root, nr::SYMLINK, "/file", "/link"), Ok(0));
+    for (path, flags, expected) in [("/file", O_RDWR, FILE), ("/other", O_RDWR, OTHER), ("/dir", O_RDONLY, DIRECTORY)] {
+        assert_eq!(world.open(world.root, path, flags, 0), Ok(expected));
+    }
+    world
+}
+
+/// Everything is known, then `act` changes something, and vfs says what its successor says.
+fn follows(what: &str, act: impl FnOnce(&World) -> Result<u64>) {
+    let mut world = world();
+    let before = all(&world);
+    assert_eq!(all(&world), before, "{what}: nothing has happened");
+    world.machine.advance_ns(2 * NS_PER_S);
+    act(&world).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let after = all(&world);
+    assert_ne!(after, before, "{what}: it has changed something");
+    assert_eq!(all(&world), after, "{what}: said twice");
+    world.restart_vfs();
+    assert_eq!(all(&world), after, "{what}: what a successor says");
+}
+
+#[test]
+fn what_is_known_is_said_without_the_file_system() {
+    let mut world = world();
+    let before = all(&world);
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    assert_eq!(all(&world), before);
+}
+
+#[test]
+fn a_change_of_content_is_seen() {
+    let data = |world: &World| world.data(world.root, &[b'z'; 3000]);
+    follows("write", |world| world.call(world.root, nr::WRITE, &[FILE, data(world), 10]));
+    follows("append", |world| world.call(world.root, nr::PWRITE64, &[FILE, data(world), 3000, 5000]));
+    follows("ftruncate", |world| world.call(world.root, nr::FTRUNCATE, &[FILE, 10]));
+    follows("truncate to more", |world| world.path_call(world.root, nr::TRUNCATE, "/hard", &[9000]));
+    follows("open with O_TRUNC", |world| world.open(world.root, "/file", O_WRONLY | O_TRUNC, 0));
+    follows("fallocate", |world| world.call(world.root, nr::FALLOCATE, &[FILE, 0, 0, 30_000]));
+    follows("a hole", |world| world.call(world.root, nr::FALLOCATE, &[FILE, 3, 0, 4096]));
+    follows("copy_file_range", |world| world.call(world.root, nr::COPY_FILE_RANGE, &[OTHER, 0, FILE, 0, 5000, 0]));
+    follows("sendfile", |world| world.call(world.root, nr::SENDFILE, &[FILE, OTHER, 0, 100]));
+}
+
+#[test]
+fn a_store_to_a_mapping_is_seen_once_it_is_written_back() {
+    follows("a shared mapping", |world| {
+        let (object, error, _) = map(world, FILE, 0, PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
+        assert_eq!(error, 0);
+        store(world, object, 5, b'!');
+        all(world);
+        world.call(world.root, nr::FSYNC, &[FILE])
+    });
+    follows("a write to a mapped file", |world| {
+        let (_, error, _) = map(world, FILE, 0, PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
+        assert_eq!(error, 0);
+        all(world);
+        world.call(world.root, nr::WRITE, &[FILE, world.data(world.root, b"!!"), 2])
+    });
+}
+
+#[test]
+fn a_read_is_seen_when_it_changes_the_time_of_access() {
+    follows("read", |world| world.call(world.root, nr::READ, &[FILE, DATA, 10]));
+    follows("getdents64", |world| world.call(world.root, nr::GETDENTS64, &[DIRECTORY, DATA, 1000]));
+    follows("getdents", |world| world.call(world.root, nr::GETDENTS, &[DIRECTORY, DATA, 1000]));
+    follows("splice", |world| {
+        let (_, writes) = world.pipe(world.root, 0);
+        world.call(world.root, nr::SPLICE, &[FILE, 0, writes, 0, 100, 0])
+    });
+    follows("a day later", |world| {
+        world.call(world.root, nr::READ, &[FILE, DATA, 10]).unwrap();
+        all(world);
+        world.machine.advance_ns(25 * 60 * 60 * NS_PER_S);
+        world.call(world.root, nr::PREAD64, &[FILE, DATA, 10, 0])
+    });
+}
+
+#[test]
+fn a_change_of_names_is_seen() {
+    let two = |number, first, second| move |world: &World| world.paths_call(world.root, number, first, second);
+    let one =
+        |number, path, words: &'static [u64]| move |world: &World| world.path_call(world.root, number, path, words);
+    follows("creat", |world| world.open(world.root, "/dir/new", O_CREAT | O_WRONLY, 0o600));
+    follows("mkdir", one(nr::MKDIR, "/dir/new", &[0o700]));
+    follows("mknod", one(nr::MKNOD, "/dir/new", &[S_IFIFO as u64 | 0o600, 0]));
+    follows("symlink", two(nr::SYMLINK, "/file", "/dir/new"));
+    follows("link", two(nr::LINK, "/file", "/dir/new"));
+    follows("unlink of one name", one(nr::UNLINK, "/hard", &[]));
+    follows("unlink of the last name", one(nr::UNLINK, "/other", &[]));
+    follows("rmdir", one(nr::RMDIR, "/dir/sub", &[]));
+    follows("rename", two(nr::RENAME, "/file", "/dir/new"));
+    follows("rename over another", two(nr::RENAME, "/other", "/hard"));
+    follows("rename of a directory", two(nr::RENAME, "/dir/sub", "/new"));
+    let exchange = |flags| {
+        move |world: &World| {
+            let (first, second) = (world.path(world.root, 0, "/file"), world.path(world.root, 1, "/dir/sub"));
+            world.call(world.root, nr::RENAMEAT2, &[AT_FDCWD, first, AT_FDCWD, second, flags])
+        }
+    };
+    follows("exchange", exchange(2));
+    follows("whiteout", |world| {
+        let (first, second) = (world.path(world.root, 0, "/other"), world.path(world.root, 1, "/dir/new"));
+        world.call(world.root, nr::RENAMEAT2, &[AT_FDCWD, first, AT_FDCWD, second, 4])
+    });
+}
+
+#[test]
+fn a_change_of_attributes_is_seen() {
+    follows("fchmod", |world| world.call(world.root, nr::FCHMOD, &[FILE, 0o600]));
+    follows("chown", |world| world.path_call(world.root, nr::CHOWN, "/hard", &[7, 8]));
+    follows("utime", |world| {
+        let times = world.words(world.root, &[11, 22]);
+        world.path_call(world.root, nr::UTIME, "/file", &[times])
+    });
+    let set = |world: &World| {
+        let name = world.path(world.root, 1, "user.a");
+        world.path_call(world.root, nr::SETXATTR, "/file", &[name, DATA, 5, 0])
+    };
+    follows("setxattr", set);
+    follows("removexattr", |world| {
+        set(world).unwrap();
+        all(world);
+        world.machine.advance_ns(2 * NS_PER_S);
+        world.paths_call(world.root, nr::REMOVEXATTR, "/file", "user.a")
+    });
+}
