@@ -1,39 +1,45 @@
 //! The name cache: which file a name in a directory means, or that it means none, without asking the file system.
 //!
-//! A fixed table of small sets, so that it needs no memory at run time and old names make room for new ones. Directories are
-//! told apart by a number that is never used again; entries of forgotten directories are dead and get overwritten.
-//! vfs itself tells of every change; file systems whose names change by themselves are kept out.
+//! A table of small sets, which grows up to a share of the machine's memory: a full set makes it four times as large, and beyond the limit the set
+//! makes room. Each name has a second chance: one that was looked up since it was last passed over stays, so that a walk through many names
+//! replaces those of other walks, and not what programs use. Directories are told apart by a number that is never used again; entries of
+//! forgotten directories are dead and get overwritten. vfs itself tells of every change; file systems whose names change by themselves are
+//! kept out.
 
 use super::SPREAD;
 use alloc::{boxed::Box, vec::Vec};
+use sys::fallible::with_capacity;
 
-const SETS: usize = 256;
+/// Sets at the start.
+const FIRST_SETS: usize = 256;
 const WAYS: usize = 4;
+/// How many times as many sets there are after the table has grown.
+const GROWTH: usize = 4;
+/// Places that [`Names::evict`] looks at.
+const EVICTION_STEPS: usize = 2048;
 /// Longer names are not cached.
-const NAME_BYTES: usize = 39;
+const NAME_BYTES: usize = 38;
 
 #[derive(Debug)]
 struct Entry<T> {
     directory: u64,
     name: [u8; NAME_BYTES],
     length: u8,
+    /// It was looked up since the clock has passed it.
+    used: bool,
     target: Option<T>,
 }
+
+type Set<T> = [Option<Entry<T>>; WAYS];
 
 /// The cache; `T` is a file in use.
 #[derive(Debug)]
 pub struct Names<T> {
-    sets: Box<[[Option<Entry<T>>; WAYS]]>,
-    /// Rotates through the ways of full sets.
-    victim: usize,
-}
-
-impl<T: Clone> Default for Names<T> {
-    #[expect(clippy::disallowed_methods, reason = "at the start")]
-    fn default() -> Self {
-        let sets: Vec<[Option<Entry<T>>; WAYS]> = (0..SETS).map(|_| [const { None }; WAYS]).collect();
-        Names { sets: sets.into_boxed_slice(), victim: 0 }
-    }
+    /// A power of two.
+    sets: Box<[Set<T>]>,
+    most_sets: usize,
+    /// Where [`Names::evict`] goes on.
+    hand: usize,
 }
 
 /// The prime of FNV-1a.
@@ -44,17 +50,33 @@ const LOW_BITS: u32 = 40;
 const FOLD_BITS: u32 = 29;
 
 /// FNV-1a over the name, begun with the directory; a last multiplication brings the last byte into the upper bits too.
-fn set_of(directory: u64, name: &[u8]) -> usize {
+fn set_of(directory: u64, name: &[u8], sets: usize) -> usize {
     let mut hash = directory.wrapping_mul(SPREAD);
     for &byte in name {
         hash = (hash ^ byte as u64).wrapping_mul(FNV_PRIME);
     }
-    ((hash ^ hash >> FOLD_BITS).wrapping_mul(SPREAD) >> LOW_BITS) as usize % SETS
+    ((hash ^ hash >> FOLD_BITS).wrapping_mul(SPREAD) >> LOW_BITS) as usize & (sets - 1)
+}
+
+/// Empty sets. `None` without memory.
+#[expect(clippy::disallowed_methods, reason = "room was made")]
+fn empty<T>(count: usize) -> Option<Box<[Set<T>]>> {
+    let mut sets: Vec<Set<T>> = with_capacity(count).ok()?;
+    sets.extend((0..count).map(|_| [const { None }; WAYS]));
+    Some(sets.into_boxed_slice())
 }
 
 impl<T: Clone> Names<T> {
+    /// A cache of up to about `most` names.
+    pub fn new(most: usize) -> Names<T> {
+        let most_sets = (most / WAYS).max(1).next_power_of_two();
+        let sets = empty(FIRST_SETS.min(most_sets)).expect("at the start there is memory");
+        Names { sets, most_sets, hand: 0 }
+    }
+
     fn find(&mut self, directory: u64, name: &[u8]) -> Option<&mut Option<Entry<T>>> {
-        self.sets[set_of(directory, name)].iter_mut().find(|slot| {
+        let set = set_of(directory, name, self.sets.len());
+        self.sets[set].iter_mut().find(|slot| {
             slot.as_ref().is_some_and(|entry| {
                 let is_long_as_this = entry.length as usize == name.len();
                 // Names are short: a loop is faster than a call of `memcmp`.
@@ -65,7 +87,9 @@ impl<T: Clone> Names<T> {
 
     /// What is known: the file, or that there is none; `None`: the file system has to be asked.
     pub fn get(&mut self, directory: u64, name: &[u8]) -> Option<Option<T>> {
-        self.find(directory, name).map(|slot| slot.as_ref().and_then(|entry| entry.target.clone()))
+        let entry = self.find(directory, name)?.as_mut()?;
+        entry.used = true;
+        Some(entry.target.clone())
     }
 
     /// Caches what a name means (`None`: no such file). Returns the evicted entry.
@@ -77,14 +101,66 @@ impl<T: Clone> Names<T> {
         if let Some(Some(entry)) = self.find(directory, name) {
             return core::mem::replace(&mut entry.target, target);
         }
-        let mut entry = Entry { directory, name: [0; NAME_BYTES], length: name.len() as u8, target };
+        let mut entry = Entry { directory, name: [0; NAME_BYTES], length: name.len() as u8, used: false, target };
         entry.name[..name.len()].copy_from_slice(name);
-        let set = &mut self.sets[set_of(directory, name)];
-        let way = set.iter().position(Option::is_none).unwrap_or_else(|| {
-            self.victim = (self.victim + 1) % WAYS;
-            self.victim
+        let mut set = set_of(directory, name, self.sets.len());
+        if self.sets[set].iter().all(Option::is_some) && self.grow() {
+            set = set_of(directory, name, self.sets.len());
+        }
+        self.put(set, entry).and_then(|old| old.target)
+    }
+
+    /// Puts an entry into a set. Returns the one that has made room: one without use, or else any, and the others need be used again.
+    fn put(&mut self, set: usize, entry: Entry<T>) -> Option<Entry<T>> {
+        let ways = &mut self.sets[set];
+        let unused = |slot: &Option<Entry<T>>| slot.as_ref().is_none_or(|entry| !entry.used);
+        let free = ways.iter().position(Option::is_none).or_else(|| ways.iter().position(unused));
+        let way = free.unwrap_or_else(|| {
+            ways.iter_mut().flatten().for_each(|entry| entry.used = false);
+            self.hand = self.hand.wrapping_add(1);
+            self.hand % WAYS
         });
-        set[way].replace(entry).and_then(|old| old.target)
+        self.sets[set][way].replace(entry)
+    }
+
+    /// Makes the table larger. Returns false at the limit, or without memory.
+    #[cold]
+    fn grow(&mut self) -> bool {
+        let count = (self.sets.len() * GROWTH).min(self.most_sets);
+        if count == self.sets.len() {
+            return false;
+        }
+        let Some(sets) = empty(count) else { return false };
+        let old = core::mem::replace(&mut self.sets, sets);
+        for entry in old.into_iter().flatten().flatten() {
+            let set = set_of(entry.directory, &entry.name[..entry.length as usize], count);
+            let evicted = self.put(set, entry);
+            debug_assert!(evicted.is_none(), "a set is divided among several");
+        }
+        true
+    }
+
+    /// Removes up to `count` files that fulfil the condition, in turn; those that were looked up lately have a second chance. Looks at a part of the
+    /// table, so that it takes no longer when there are few.
+    #[must_use = "as for set"]
+    #[expect(clippy::disallowed_methods, reason = "room was made")]
+    pub fn evict(&mut self, count: usize, condition: impl Fn(&T) -> bool) -> Vec<T> {
+        let Ok(mut evicted) = with_capacity(count) else { return Vec::new() };
+        let slots = self.sets.len() * WAYS;
+        for _ in 0..EVICTION_STEPS {
+            if evicted.len() == count {
+                break;
+            }
+            self.hand = (self.hand + 1) % slots;
+            let slot = &mut self.sets[self.hand / WAYS][self.hand % WAYS];
+            let Some(entry) = slot.as_mut().filter(|entry| entry.target.as_ref().is_some_and(&condition)) else {
+                continue;
+            };
+            if !core::mem::take(&mut entry.used) {
+                evicted.extend(slot.take().and_then(|entry| entry.target));
+            }
+        }
+        evicted
     }
 
     /// Forgets a name.
@@ -111,7 +187,7 @@ mod tests {
 
     #[test]
     fn names_are_known_once_learnt() {
-        let mut names = Names::default();
+        let mut names = Names::new(1024);
         assert_eq!(names.get(1, b"a"), None);
         assert_eq!(names.set(1, b"a", Some(7)), None);
         assert_eq!(names.set(1, b"none", None), None);
@@ -123,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_change_replaces_what_was_known() {
-        let mut names = Names::default();
+        let mut names = Names::new(1024);
         let _ = names.set(1, b"a", None);
         assert_eq!(names.set(1, b"a", Some(1)), None);
         assert_eq!(names.set(1, b"a", Some(2)), Some(1));
@@ -131,27 +207,67 @@ mod tests {
         assert_eq!(names.get(1, b"a"), None);
     }
 
+    /// How many of these names are known.
+    fn known(names: &mut Names<usize>, numbers: core::ops::Range<usize>) -> usize {
+        numbers.filter(|number| names.get(1, text(*number).as_bytes()).is_some()).count()
+    }
+
+    fn text(number: usize) -> alloc::string::String {
+        alloc::format!("file-{number}")
+    }
+
     #[test]
-    fn full_sets_make_room() {
-        let mut names = Names::default();
-        let count = SETS * WAYS * 4;
-        let mut kept = 0i64;
-        for number in 0..count {
-            kept += 1;
-            kept -= names.set(1, alloc::format!("{number}").as_bytes(), Some(number)).is_some() as i64;
+    fn the_table_grows_until_its_limit_and_makes_room_then() {
+        let learn = |names: &mut Names<usize>, numbers: core::ops::Range<usize>| {
+            numbers.filter(|number| names.set(1, text(*number).as_bytes(), Some(*number)).is_some()).count()
+        };
+        let mut names = Names::new(1 << 16);
+        assert_eq!(learn(&mut names, 0..2000), 0, "nothing was evicted before the limit");
+        assert_eq!(known(&mut names, 0..2000), 2000);
+        let mut names = Names::new(4096);
+        let kept = 20_000 - learn(&mut names, 0..20_000);
+        assert!(kept > 3000 && kept <= 4096, "{kept}");
+        assert_eq!(names.get(1, text(19_999).as_bytes()), Some(Some(19_999)));
+    }
+
+    #[test]
+    fn a_walk_through_many_names_leaves_those_in_use() {
+        let mut names = Names::new(1024);
+        for number in 0..200 {
+            let _ = names.set(1, text(number).as_bytes(), Some(number));
         }
-        assert!(kept > (SETS * WAYS / 2) as i64 && kept <= (SETS * WAYS) as i64);
-        assert_eq!(names.get(1, alloc::format!("{}", count - 1).as_bytes()), Some(Some(count - 1)));
+        for number in 200..20_000 {
+            let _ = names.set(1, text(number).as_bytes(), Some(number));
+            known(&mut names, number % 200..number % 200 + 1);
+        }
+        let left = known(&mut names, 0..200);
+        assert!(left > 150, "{left} of 200 are left");
+    }
+
+    #[test]
+    fn files_are_evicted_in_turn_those_in_use_last() {
+        let mut names = Names::new(1024);
+        for number in 0..60 {
+            let _ = names.set(1, text(number).as_bytes(), Some(number));
+            let _ = names.set(2, text(number).as_bytes(), None);
+        }
+        known(&mut names, 0..10);
+        let even = |number: &usize| number.is_multiple_of(2);
+        let evicted = names.evict(25, even);
+        assert!(evicted.len() == 25 && evicted.iter().all(|number| even(number) && *number >= 10), "{evicted:?}");
+        assert_eq!(names.evict(100, even).len(), 5, "there are no more");
+        assert_eq!(names.get(2, text(2).as_bytes()), Some(None), "what does not exist is no file in use");
     }
 
     #[test]
     fn names_and_directories_spread_over_the_sets() {
+        const SETS: usize = 256;
         let sets = |all: &[(u64, Vec<u8>)]| {
             let mut counts = [0; SETS];
-            all.iter().for_each(|(directory, name)| counts[set_of(*directory, name)] += 1);
+            all.iter().for_each(|(directory, name)| counts[set_of(*directory, name, SETS)] += 1);
             counts.into_iter().max().expect("there are sets")
         };
-        let text = |number: usize| alloc::format!("file-{number}").into_bytes();
+        let text = |number: usize| text(number).into_bytes();
         let names: Vec<(u64, Vec<u8>)> = (0..SETS).map(|number| (7, text(number))).collect();
         let bytes: Vec<(u64, Vec<u8>)> = (0..SETS).map(|number| (7, alloc::vec![number as u8])).collect();
         let directories: Vec<(u64, Vec<u8>)> = (0..SETS).map(|number| (number as u64, text(1))).collect();
@@ -162,16 +278,16 @@ mod tests {
 
     #[test]
     fn long_names_are_not_kept() {
-        let mut names = Names::default();
-        assert_eq!(names.set(1, &[b'x'; 40], Some(1)), None);
-        assert_eq!(names.get(1, &[b'x'; 40]), None);
-        let _ = names.set(1, &[b'x'; 39], Some(1));
-        assert_eq!(names.get(1, &[b'x'; 39]), Some(Some(1)));
+        let mut names = Names::new(1024);
+        assert_eq!(names.set(1, &[b'x'; 39], Some(1)), None);
+        assert_eq!(names.get(1, &[b'x'; 39]), None);
+        let _ = names.set(1, &[b'x'; 38], Some(1));
+        assert_eq!(names.get(1, &[b'x'; 38]), Some(Some(1)));
     }
 
     #[test]
     fn a_whole_file_system_can_be_forgotten() {
-        let mut names = Names::default();
+        let mut names = Names::new(1024);
         let _ = names.set(1, b"a", Some(10));
         let _ = names.set(2, b"b", Some(20));
         let _ = names.set(2, b"c", None);

@@ -68,6 +68,7 @@ impl Files {
     /// [`Files::lookup`] of a name that is not known.
     pub async fn ask_for(&self, directory: &NodeRef, name: &[u8]) -> Result<Option<NodeRef>, Errno> {
         let mount = directory.mount();
+        self.make_room(mount);
         let lent = self.lend(directory, copied(name)?)?;
         let request = fs::Lookup { directory: directory.number(), grant: lent.id(), bytes: name.len() as u64 };
         let found = match self.peers.ask(mount.service(), request.message()).await {
@@ -123,6 +124,7 @@ impl Files {
         device: u64,
     ) -> Result<NodeRef, Errno> {
         let mount = directory.mount();
+        self.make_room(mount);
         let lent = self.lend(directory, copied(name)?)?;
         let bytes = name.len() as u64;
         let mode = mode as u64;

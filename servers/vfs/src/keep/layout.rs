@@ -62,6 +62,9 @@ const FILE_EVENTS: usize = scaled(65_536, 256);
 const INSTANCES: usize = 2 * INOTIFY_USER_INSTANCES as usize;
 pub(super) const PEERS: usize = 32;
 
+/// Limit of the name cache, whatever the machine's memory: beyond it a larger one gains little.
+const NAMES: usize = 1 << 17;
+
 /// How much of the tables is used: it grows with the machine's memory, so that a full table cannot exhaust that.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
@@ -70,6 +73,7 @@ pub struct Sizes {
     pipes: usize,
     pipe_pages: usize,
     interests: usize,
+    names: usize,
 }
 
 impl Sizes {
@@ -80,6 +84,7 @@ impl Sizes {
         pipes: PIPES,
         pipe_pages: SHARED_PIPE_PAGES,
         interests: INTERESTS,
+        names: NAMES,
     };
 
     /// Sizes for a machine with so many bytes of memory.
@@ -91,12 +96,18 @@ impl Sizes {
             pipes: within(64 << 10, Sizes::WHOLE.pipes),
             pipe_pages: within(128 << 10, Sizes::WHOLE.pipe_pages),
             interests: within(8 << 10, Sizes::WHOLE.interests),
+            names: within(32 << 10, Sizes::WHOLE.names),
         }
     }
 
     /// Open files.
     pub fn files(&self) -> usize {
         self.files
+    }
+
+    /// Names in the cache.
+    pub fn names(&self) -> usize {
+        self.names
     }
 
     /// Registrations of epolls.
