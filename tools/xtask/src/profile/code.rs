@@ -5,10 +5,10 @@ use addr2line::Context as Lines;
 use addr2line::gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
 use anyhow::{Context, Result};
 use object::elf::PF_X;
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionIndex, SectionKind, SegmentFlags};
 use profile::recording::Page;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,9 +18,17 @@ const ENOUGH_BYTES: usize = 64;
 /// Frames that the compiler has put into one another, at most.
 const INLINED: usize = 12;
 
+/// A function of a file.
+struct Function {
+    start: u64,
+    /// Where it ends; `None`: the file does not say.
+    end: Option<u64>,
+    name: String,
+}
+
 /// Functions by address, and who was inlined where.
 struct Symbols {
-    functions: Vec<(u64, String)>,
+    functions: Vec<Function>,
     lines: Option<Lines<EndianSlice<'static, RunTimeEndian>>>,
 }
 
@@ -136,18 +144,26 @@ impl Symbols {
         // The lines refer to the file's bytes, which are there until the end.
         let data: &'static [u8] = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?.leak();
         let file = object::File::parse(data)?;
-        let mut functions: Vec<(u64, String)> = file
+        let text: HashSet<SectionIndex> = file
+            .sections()
+            .filter(|section| section.kind() == SectionKind::Text)
+            .map(|section| section.index())
+            .collect();
+        // Labels of assembly have no kind.
+        let is_code = |symbol: &object::Symbol| symbol.section_index().is_some_and(|section| text.contains(&section));
+        let mut functions: Vec<Function> = file
             .symbols()
             .chain(file.dynamic_symbols())
-            .filter(|symbol| {
-                matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Label | SymbolKind::Unknown)
-                    && symbol.is_definition()
+            .filter(is_code)
+            .map(|symbol| Function {
+                start: symbol.address(),
+                end: Some(symbol.address() + symbol.size()).filter(|_| symbol.size() > 0),
+                name: short(symbol.name().unwrap_or_default()),
             })
-            .map(|symbol| (symbol.address(), short(symbol.name().unwrap_or_default())))
-            .filter(|(_, name)| !name.is_empty())
+            .filter(|function| !function.name.is_empty())
             .collect();
-        functions.sort();
-        functions.dedup_by_key(|(address, _)| *address);
+        functions.sort_by(|one, other| (one.start, &one.name).cmp(&(other.start, &other.name)));
+        functions.dedup_by_key(|function| function.start);
         let section = |id: SectionId| -> Result<_, addr2line::gimli::Error> {
             let bytes = file.section_by_name(id.name()).and_then(|section| section.data().ok()).unwrap_or_default();
             Ok(EndianSlice::new(bytes, RunTimeEndian::Little))
@@ -158,8 +174,10 @@ impl Symbols {
     }
 
     fn at(&self, address: u64, program: &str) -> Vec<String> {
-        let after = self.functions.partition_point(|(start, _)| *start <= address);
-        let outer = after.checked_sub(1).map_or(format!("[{program}]"), |at| self.functions[at].1.clone());
+        let after = self.functions.partition_point(|function| function.start <= address);
+        let outer = after.checked_sub(1).map(|at| &self.functions[at]);
+        let outer = outer.filter(|function| function.end.is_none_or(|end| address < end));
+        let outer = outer.map_or(format!("[{program}]"), |function| function.name.clone());
         let mut names = Vec::new();
         if let Some(lines) = &self.lines
             && let Ok(mut frames) = lines.find_frames(address).skip_all_loads()

@@ -63,9 +63,10 @@ pub fn profile(workspace: &Workspace, options: &ProfileOptions) -> Result<u8> {
     let programs = Programs::read(bundle.kernel(), &files)?;
     let stacks = Stacks::of(&recording, &programs)?;
     drop(step);
-    let report = report::text(&options.command, &recording, &stacks);
+    let title = options.command.split_whitespace().collect::<Vec<_>>().join(" ");
+    let report = report::text(&title, &recording, &stacks);
     fs::write(folder.join(FOLDED), stacks.folded())?;
-    fs::write(folder.join(FLAME), flame::svg(&options.command, &stacks))?;
+    fs::write(folder.join(FLAME), flame::svg(&title, &stacks))?;
     fs::write(folder.join(TIMELINE), timeline::json(&recording, &stacks)?)?;
     fs::write(folder.join(REPORT), &report)?;
     print!("{report}");

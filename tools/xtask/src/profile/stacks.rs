@@ -14,22 +14,79 @@ const PAGE_FAULT: u8 = 14;
 const LAST_EXCEPTION: u8 = 31;
 const SYSCALL_VECTOR: u8 = 33;
 
-/// A number for each name.
-#[derive(Default)]
-struct Names {
-    names: Vec<String>,
-    known: HashMap<String, u32>,
+/// What is less than this part of all ticks counts for its caller: the stacks of a long command are too many to look at.
+const SMALLEST: u64 = 50_000;
+
+/// The root of the tree of frames.
+const ROOT: usize = 0;
+
+/// One frame of stacks that have all frames before it in common.
+struct Node {
+    name: u32,
+    parent: usize,
+    /// Ticks of the frame itself.
+    ticks: u64,
 }
 
-impl Names {
-    fn number(&mut self, name: &str) -> u32 {
-        if let Some(number) = self.known.get(name) {
+/// All stacks, as a tree: callers come before those that they call.
+struct Tree {
+    names: Vec<String>,
+    known_names: HashMap<String, u32>,
+    nodes: Vec<Node>,
+    known: HashMap<(usize, u32), usize>,
+}
+
+impl Tree {
+    fn new() -> Self {
+        let nodes = vec![Node { name: 0, parent: ROOT, ticks: 0 }];
+        Tree { names: vec![String::new()], known_names: HashMap::new(), nodes, known: HashMap::new() }
+    }
+
+    fn name(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.known_names.get(name) {
             return *number;
         }
         let number = self.names.len() as u32;
         self.names.push(name.to_string());
-        self.known.insert(name.to_string(), number);
+        self.known_names.insert(name.to_string(), number);
         number
+    }
+
+    /// The frame `name` called by `parent`. Functions of a program without symbols are one.
+    fn child(&mut self, parent: usize, name: u32) -> usize {
+        if self.nodes[parent].name == name && self.names[name as usize].starts_with('[') {
+            return parent;
+        }
+        *self.known.entry((parent, name)).or_insert_with(|| {
+            self.nodes.push(Node { name, parent, ticks: 0 });
+            self.nodes.len() - 1
+        })
+    }
+
+    /// Adds the ticks of what is too small to those of its caller.
+    fn prune(&mut self) {
+        let mut sums: Vec<u64> = self.nodes.iter().map(|node| node.ticks).collect();
+        for at in (1..self.nodes.len()).rev() {
+            sums[self.nodes[at].parent] += sums[at];
+        }
+        let least = sums[ROOT] / SMALLEST;
+        for at in (1..self.nodes.len()).rev() {
+            if sums[at] < least {
+                let ticks = core::mem::take(&mut self.nodes[at].ticks);
+                let parent = self.nodes[at].parent;
+                self.nodes[parent].ticks += ticks;
+            }
+        }
+    }
+
+    fn frames(&self, mut at: usize) -> Vec<&str> {
+        let mut frames = Vec::new();
+        while at != ROOT {
+            frames.push(self.names[self.nodes[at].name as usize].as_str());
+            at = self.nodes[at].parent;
+        }
+        frames.reverse();
+        frames
     }
 }
 
@@ -55,8 +112,7 @@ pub struct Own {
 
 /// Stacks with their ticks.
 pub struct Stacks {
-    names: Names,
-    ticks: HashMap<Vec<u32>, u64>,
+    tree: Tree,
     /// Names of the actors, by number.
     pub actors: Vec<String>,
     /// By program and call.
@@ -70,8 +126,8 @@ pub struct Stacks {
 /// What is known of a context from its callers.
 #[derive(Clone, Default)]
 struct Place {
-    /// Names of its frames.
-    path: Vec<u32>,
+    /// Its frame.
+    node: usize,
     /// The process or service.
     actor: Option<u32>,
     /// The program's call that it is in.
@@ -89,8 +145,7 @@ impl Stacks {
         let origins: Vec<Option<Origin>> = recording.pages.iter().map(|page| programs.origin(page)).collect();
         let actors = actor_names(recording, programs, &origins);
         let mut stacks = Stacks {
-            names: Names::default(),
-            ticks: HashMap::new(),
+            tree: Tree::new(),
             actors,
             calls: BTreeMap::new(),
             own: BTreeMap::new(),
@@ -110,6 +165,7 @@ impl Stacks {
                 calls.switches += events.switches;
             }
         }
+        stacks.tree.prune();
         Ok(stacks)
     }
 
@@ -128,8 +184,8 @@ impl Stacks {
 
     /// Each stack with its ticks, the outermost frame first.
     pub fn with_names(&self) -> impl Iterator<Item = (Vec<&str>, u64)> {
-        let name = |number: &u32| self.names.names[*number as usize].as_str();
-        self.ticks.iter().map(move |(path, ticks)| (path.iter().map(name).collect(), *ticks))
+        let nodes = self.tree.nodes.iter().enumerate().filter(|(_, node)| node.ticks > 0);
+        nodes.map(|(at, node)| (self.tree.frames(at), node.ticks))
     }
 
     fn places(&mut self, recording: &Recording, named: &mut Named) -> Result<Vec<Place>> {
@@ -155,7 +211,8 @@ impl Stacks {
             if let (Frame::Call(_), None, Some(actor)) = (context.frame, &place.call, place.actor) {
                 place.call = Some((self.actors[actor as usize].clone(), name.clone()));
             }
-            push(&mut place.path, self.names.number(&name), &name);
+            let name = self.tree.name(&name);
+            place.node = self.tree.child(place.node, name);
             places.push(place);
         }
         Ok(places)
@@ -178,27 +235,20 @@ impl Stacks {
         let mut address = code.address;
         for length in code.lengths.iter().take(instructions) {
             let functions = named.functions(code.page, address)?;
-            let mut path = place.path.clone();
+            let mut node = place.node;
             for (depth, function) in functions.iter().enumerate() {
-                let number = self.names.number(function);
-                if depth > 0 || !place.ends_in_function || path.last() != Some(&number) {
-                    push(&mut path, number, function);
+                let name = self.tree.name(function);
+                if depth > 0 || !place.ends_in_function || self.tree.nodes[node].name != name {
+                    node = self.tree.child(node, name);
                 }
             }
-            *self.ticks.entry(path).or_default() += times;
+            self.tree.nodes[node].ticks += times;
             if let Some(function) = functions.last() {
                 *self.functions.entry((whose.clone(), function.clone())).or_default() += times;
             }
             address += u64::from(*length);
         }
         Ok(())
-    }
-}
-
-/// Adds a frame. Functions of a program without symbols are one.
-fn push(path: &mut Vec<u32>, number: u32, name: &str) {
-    if !name.starts_with('[') || path.last() != Some(&number) {
-        path.push(number);
     }
 }
 
