@@ -255,8 +255,12 @@ impl Mover {
         };
         let mut result = Ok(());
         while moved < bytes && result.is_ok() && !(moved > 0 && self.is_ended()) {
-            let wanted = (bytes - moved).min(PIECE_BYTES as u64) as usize;
-            match self.send_piece(&node, start + moved, wanted, &to, moved).await {
+            // Not a buffer for a whole piece, which would be cleared, and no request that finds the end.
+            let wanted = left_of(&node, start + moved, (bytes - moved).min(PIECE_BYTES as u64));
+            if wanted == 0 {
+                break;
+            }
+            match self.send_piece(&node, start + moved, wanted as usize, &to, moved).await {
                 Ok(0) => break,
                 Ok(more) => {
                     moved += more;
