@@ -1,4 +1,4 @@
-//! Blocks: instructions that the emulator executes one after the other, and how such a run ends.
+//! Blocks: straight-line sequences of instructions, and how they end.
 
 /// Where the kernel's half of the address space begins.
 const KERNEL_HALF: u64 = 1 << 63;
@@ -10,7 +10,7 @@ pub enum End {
     Call,
     /// By a return.
     Return,
-    /// By a jump to this address, or none.
+    /// By a direct jump, perhaps a conditional one, to this address.
     Jump(u64),
     /// By anything else.
     Other,
@@ -43,7 +43,7 @@ impl Block {
         self.address >= KERNEL_HALF
     }
 
-    /// The number of instructions before this address; `None`: no instruction but the first begins there.
+    /// Returns the number of instructions before `address`, or `None` if no instruction other than the first starts there.
     pub fn instructions_before(&self, address: u64) -> Option<usize> {
         let mut at = self.address;
         let begins = |&length: &u8| {
@@ -54,7 +54,7 @@ impl Block {
     }
 }
 
-/// How a block ends whose last instruction is at `address` and has these bytes.
+/// Returns how a block ends whose last instruction has this address and these bytes.
 pub fn end_of(address: u64, instruction: &[u8]) -> End {
     let is_prefix = |byte: &u8| matches!(byte, 0x2e | 0x3e | 0x40..=0x4f | 0x66 | 0xf2 | 0xf3);
     let prefixes = instruction.iter().take_while(|byte| is_prefix(byte)).count();

@@ -1,16 +1,17 @@
-//! The exact profile of a guest: who executed how many instructions, on whose behalf, in which function.
+//! The exact profile of a guest: how many instructions each process executed, for which program, in which function.
 //!
-//! The emulator tells of every block of instructions that it executes (`tools/qemu_plugin`). From that, and from the registers that the
-//! kernel saves when it is entered, a [`Recorder`] knows which thread runs, what it asks of whom, and whose request a service works on. So
-//! a tick of a driver counts for the program whose call caused it. Nothing in the guest is changed, and nothing there takes a tick more.
+//! The emulator reports every block of instructions before it executes it (`tools/qemu_plugin`). From these reports, and from the registers
+//! that the kernel saves on entry, a [`Recorder`] knows which thread runs, which calls and requests it makes, and whose request a service
+//! handles. So the ticks of a driver are attributed to the program whose call caused them. The guest is not changed: it takes the ticks that it
+//! takes unobserved.
 //!
-//! * `block`: what the emulator executes at once;
-//! * `tree`: contexts, each of which is its caller's and one frame more;
-//! * `stack`: the calls of functions that one thread, or the kernel, is in;
-//! * `thread`, `requests`, `slots`: what is known of the threads;
-//! * `naming`: what programs are called;
-//! * `recorder`: what happens in the guest, one method for each event;
-//! * `recording`: the outcome, which `./skink profile` reads.
+//! * `block`: the blocks that the emulator executes;
+//! * `tree`: contexts: stacks that go through processes, one frame each;
+//! * `stack`: the function calls that a thread, or the kernel, has not returned from;
+//! * `thread`, `requests`, `slots`: the threads, their outstanding requests, and how a slot is found;
+//! * `naming`: the names of programs;
+//! * `recorder`: one method for each event in the guest;
+//! * `recording`: the result, which `./skink profile` reads.
 #![forbid(unsafe_code)]
 
 pub mod block;
@@ -27,10 +28,10 @@ pub use block::{Block, Blocks};
 pub use recorder::{Kernel, Recorder};
 pub use recording::Recording;
 
-/// What can be seen of the guest while it enters or leaves the kernel.
+/// The guest's state while the kernel is entered or left.
 pub trait Guest {
-    /// Where the registers of the current thread are saved, and those that are.
+    /// Returns the address at which the registers of the current thread are saved, and the saved registers.
     fn current(&self) -> Option<(u64, kernel_core::Frame)>;
-    /// Reads memory of the current thread's space; returns how many bytes are there.
+    /// Reads memory of the loaded address space. Returns the bytes read: fewer where it is not mapped.
     fn read(&self, address: u64, buffer: &mut [u8]) -> usize;
 }

@@ -1,11 +1,11 @@
-//! What programs are called.
+//! The names of programs.
 
 use crate::Guest;
 
 /// Longest name of a program.
 const NAME_BYTES: usize = 64;
 
-/// The name of a program that is executed with this path and these arguments: what it is called, since a file may be many programs.
+/// Returns the name of a program executed with this path and these arguments: that of argument 0, since one file may be many programs.
 pub fn program(guest: &impl Guest, path: u64, arguments: u64) -> Option<String> {
     let mut first = [0; 8];
     let there = guest.read(arguments, &mut first) == first.len();
@@ -13,7 +13,7 @@ pub fn program(guest: &impl Guest, path: u64, arguments: u64) -> Option<String> 
     called.or_else(|| name_at(guest, path))
 }
 
-/// The last part of the path at this address of the current thread's memory, without the `-` of a login shell.
+/// Returns the last component of the path at this address, without the `-` of a login shell.
 pub fn name_at(guest: &impl Guest, address: u64) -> Option<String> {
     let mut path = [0; 4096];
     let there = guest.read(address, &mut path);

@@ -1,7 +1,8 @@
-//! What happens in the guest, event by event, and whose work it is.
+//! Follows the guest event by event and attributes what it executes.
 //!
-//! A service works for the thread whose request it has received; when the answer to a request of its own comes, for the one that it had
-//! asked for. What nobody asked for (notifications, alarms) is the service's own. Kernel and interrupts count for what they interrupt.
+//! A service handles the request that it has received last; after a reply, the request for which it had asked. Notifications and alarms are
+//! handled in the service's own name. The kernel and interrupts are attributed to the context that they interrupt. Neighbours: `stack`,
+//! `requests`.
 
 use crate::Guest;
 use crate::block::{Block, Blocks};
@@ -40,7 +41,7 @@ const VECTORS: u64 = 256;
 /// Spans that are kept.
 const SPANS: usize = 1_000_000;
 
-/// Where the kernel has what.
+/// Addresses in the kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kernel {
     /// The entry of system calls.
@@ -58,23 +59,23 @@ enum State {
     After,
 }
 
-/// Instructions that were executed in a context: block, and how many of it.
+/// Executions by context, block, and number of its instructions that were executed.
 type Executions = HashMap<(u32, u32, u32), u64>;
 
-/// Follows what the guest does.
+/// The recorder.
 pub struct Recorder {
     kernel: Kernel,
     state: State,
     ticks: u64,
     tree: Tree,
     threads: HashMap<u64, Thread>,
-    /// Where the registers of the current thread are saved.
+    /// Address at which the registers of the current thread are saved.
     current: u64,
-    /// The functions of the kernel, while it is entered.
+    /// The kernel's call stack, between entry and exit.
     inside: Option<Stack>,
-    /// The last block, and the context that it counted for.
+    /// The last block, and its context.
     last: Option<(u32, u32)>,
-    /// The same of the user mode that was left.
+    /// The last block in user mode, its context, and the vector by which the kernel was entered.
     left: Option<(u32, u32, u8)>,
     slots: Slots,
     requests: Requests,
@@ -86,7 +87,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Nothing has happened yet.
+    /// A recorder of a machine that has not started.
     pub fn new(kernel: Kernel) -> Self {
         Recorder {
             kernel,
@@ -108,7 +109,7 @@ impl Recorder {
         }
     }
 
-    /// A block begins to be executed.
+    /// A block is about to be executed.
     pub fn block(&mut self, blocks: &Blocks, number: u32, guest: &impl Guest) {
         let block = &blocks[number as usize];
         let last = self.last.map(|(last, _)| &blocks[last as usize]);
@@ -122,7 +123,7 @@ impl Recorder {
         self.last = Some((number, context));
     }
 
-    /// The registers of the current thread, which makes a system call, are saved.
+    /// The registers of the current thread have been saved for a system call.
     pub fn syscall_saved(&mut self, blocks: &Blocks, guest: &impl Guest) {
         let Some((at, frame)) = guest.current() else { return };
         self.current = at;
@@ -138,7 +139,7 @@ impl Recorder {
         self.event(context, |events| events.entries += 1);
     }
 
-    /// The registers of the current thread, which was trapped or interrupted, are saved.
+    /// The registers of the current thread have been saved for an exception or interrupt.
     pub fn trap_saved(&mut self, blocks: &Blocks, guest: &impl Guest) {
         let (Some((_, frame)), Some((number, context, vector))) = (guest.current(), self.left.take()) else { return };
         let block = &blocks[number as usize];
@@ -152,18 +153,18 @@ impl Recorder {
         self.count(context, number, done);
     }
 
-    /// Another address space was loaded.
+    /// A page table was loaded.
     pub fn switched(&mut self) {
         let context = self.context();
         self.event(context, |events| events.switches += 1);
     }
 
-    /// Returns true when the command has ended.
+    /// Returns true after the end mark.
     pub fn is_over(&self) -> bool {
         self.state == State::After
     }
 
-    /// What was recorded. `pages`: what blocks name by number.
+    /// Returns the recording. `pages`: those that blocks name by number.
     pub fn finish(mut self, blocks: &Blocks, pages: Vec<Page>) -> Recording {
         // Those of the first threads were not known when they began.
         for (at, thread) in &self.threads {
@@ -207,7 +208,7 @@ impl Recorder {
         self.threads.get_mut(&at).expect("is there now")
     }
 
-    /// A new holder of the slot whose registers are saved at `at`.
+    /// The slot whose registers are saved at `at` has a new thread.
     fn begin_thread(&mut self, at: u64, slot: u32, name: Option<String>) {
         let actor = self.actors.len() as u32;
         self.actors.push(Actor { slot, name });
@@ -236,9 +237,9 @@ impl Recorder {
         }
     }
 
-    /// Another block of the same side follows.
+    /// A block follows another of the same privilege level.
     fn go_on(&mut self, last: &Block, next: &Block) {
-        // The emulator stops within a block for an access of a device, and goes on after it.
+        // The emulator leaves a block at an access to a device, and resumes after that instruction.
         if let (Some(done), Some((number, context))) = (last.instructions_before(next.address), self.last)
             && last.end != crate::block::End::Jump(next.address)
         {
@@ -272,7 +273,7 @@ impl Recorder {
         }
     }
 
-    /// The current thread makes a call. Returns the context of that.
+    /// The current thread makes a system call. Returns the context of the call.
     fn begin(&mut self, user: u32, frame: &kernel_core::Frame, guest: &impl Guest) -> u32 {
         let (number, label, to) = (frame.rax, frame.label(), slot_of(frame.endpoint().0));
         match number {
@@ -428,7 +429,7 @@ impl Recorder {
         let request = self.requests.receive(from, label, own);
         let (context, cause) = match request {
             Some(request) => (request.context, request.span),
-            // The kernel has made it in the sender's name.
+            // The kernel has sent it in the thread's name.
             None => {
                 let sender = self.slots.frame(from).and_then(|at| self.threads.get(&at));
                 let what = Frame::Message(label);

@@ -1,4 +1,4 @@
-//! What was recorded, as it lies in a file.
+//! A recording, as the plug-in writes it and xtask reads it.
 
 use serde::{Deserialize, Serialize};
 
@@ -88,24 +88,24 @@ pub struct Events {
     pub switches: u64,
 }
 
-/// Something that took time: a call, a request, or the work on one.
+/// The time of a call, of a request, or of its handling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// Who.
+    /// Its process.
     pub actor: u32,
-    /// A call or a request; of work, the request that it is for.
+    /// The call or request; of handling, the request handled.
     pub what: Frame,
-    /// Whether it is work for somebody else.
+    /// Whether it is the handling of another's request.
     pub is_work: bool,
     /// Ticks since the recording began.
     pub begin: u64,
-    /// The same; `u64::MAX`: it had not ended.
+    /// Likewise; `u64::MAX`: it had not ended.
     pub end: u64,
-    /// The span that it is work for.
+    /// The span of the request handled.
     pub cause: Option<u32>,
 }
 
-/// What was recorded.
+/// A recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
     /// Instructions between the marks.
@@ -114,16 +114,16 @@ pub struct Recording {
     pub contexts: Vec<Context>,
     /// Processes and services.
     pub actors: Vec<Actor>,
-    /// What was executed.
+    /// Blocks.
     pub code: Vec<Code>,
-    /// Where that lies.
+    /// Pages.
     pub pages: Vec<Page>,
-    /// How often.
+    /// Executions.
     pub executed: Vec<Executed>,
-    /// What else happened.
+    /// Kernel entries and switches.
     pub events: Vec<Events>,
-    /// What took time.
+    /// Calls, requests and their handling.
     pub spans: Vec<Span>,
-    /// Spans for which there was no room.
+    /// Number of spans that were not kept.
     pub lost: u64,
 }

@@ -1,24 +1,24 @@
-//! Requests that have been sent and not answered: what a service works on, and what an answer belongs to.
+//! Outstanding requests: which request a service has received, and to which request a reply belongs.
 
 use std::collections::HashMap;
 
-/// So many of one sender are remembered. The kernel has no such limit, but whoever sends more without an answer loses them.
+/// Outstanding requests that are kept for each sender; the oldest are dropped.
 const OF_ONE: usize = 256;
 
-/// A request on its way.
+/// An outstanding request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Its label.
     pub label: u32,
-    /// The receiver's slot; `None`: a route of the kernel decides.
+    /// The receiver's slot; `None`: decided by the kernel's route.
     pub to: Option<u32>,
-    /// The context in which it is worked on.
+    /// The context in which it is handled.
     pub context: u32,
-    /// What its sender works on itself.
+    /// The base context of its sender when it was sent.
     pub base: u32,
-    /// The span that it takes.
+    /// Its span, if one is kept.
     pub span: Option<u32>,
-    /// Whether its receiver has it.
+    /// Whether it has been received.
     pub is_received: bool,
 }
 
@@ -28,14 +28,14 @@ impl Request {
     }
 }
 
-/// All of them, by the slot of their sender.
+/// All outstanding requests, by the sender's slot.
 #[derive(Debug, Default)]
 pub struct Requests {
     by_sender: HashMap<u32, Vec<Request>>,
 }
 
 impl Requests {
-    /// Adds one.
+    /// Adds a request.
     pub fn add(&mut self, sender: u32, request: Request) {
         let own = self.by_sender.entry(sender).or_default();
         if own.len() == OF_ONE {
@@ -44,7 +44,7 @@ impl Requests {
         own.push(request);
     }
 
-    /// The oldest with this label that the thread in slot `to` has not received; now it has.
+    /// Marks the oldest request with this label to slot `to` as received, and returns it.
     pub fn receive(&mut self, sender: u32, label: u32, to: Option<u32>) -> Option<Request> {
         let own = self.by_sender.get_mut(&sender)?;
         let found =
@@ -53,19 +53,19 @@ impl Requests {
         Some(*found)
     }
 
-    /// Takes the oldest with this label, which the thread in slot `from` has answered.
+    /// Removes the oldest request with this label to slot `from`, which has replied.
     pub fn answer(&mut self, sender: u32, label: u32, from: Option<u32>) -> Option<Request> {
         let own = self.by_sender.get_mut(&sender)?;
         let at = own.iter().position(|request| request.label == label && request.is_to(from))?;
         Some(own.remove(at))
     }
 
-    /// Forgets the newest: it could not be sent.
+    /// Removes the newest request: sending it failed.
     pub fn withdraw(&mut self, sender: u32) {
         self.by_sender.get_mut(&sender).and_then(Vec::pop);
     }
 
-    /// Forgets those of a thread that is gone.
+    /// Removes all requests of a sender.
     pub fn forget(&mut self, sender: u32) {
         self.by_sender.remove(&sender);
     }

@@ -1,25 +1,25 @@
-//! Which slot a thread has, whose registers the kernel saves at some address: learned from messages, since the table of threads has entries
-//! of one size.
+//! The slot of a thread, by the address at which the kernel saves its registers. The table of threads has entries of one size, so two threads
+//! whose slots are known from messages locate all others.
 
 /// Bits of an endpoint that are its slot.
 const SLOT_BITS: u32 = 0xfff;
 
-/// The slot in an endpoint.
+/// Returns the slot of an endpoint.
 pub fn slot_of(endpoint: u32) -> u32 {
     endpoint & SLOT_BITS
 }
 
-/// The table of threads, as far as it is known.
+/// The table of threads, as far as it has been located.
 #[derive(Debug, Default)]
 pub struct Slots {
-    /// A thread whose slot is known.
+    /// Address and slot of a thread.
     one: Option<(u64, u32)>,
     /// Address of slot 0, and bytes of an entry.
     table: Option<(u64, u64)>,
 }
 
 impl Slots {
-    /// The thread whose registers are saved at `frame` has this slot.
+    /// Records that the thread whose registers are saved at `frame` has this slot.
     pub fn learn(&mut self, frame: u64, slot: u32) {
         match self.one {
             _ if self.table.is_some() => {}
@@ -38,13 +38,13 @@ impl Slots {
         }
     }
 
-    /// The slot of the thread whose registers are saved there.
+    /// Returns the slot of the thread whose registers are saved at `frame`.
     pub fn slot(&self, frame: u64) -> Option<u32> {
         let (start, bytes) = self.table?;
         u32::try_from(frame.checked_sub(start)? / bytes).ok()
     }
 
-    /// Where the registers of the thread in a slot are saved.
+    /// Returns the address at which the registers of the thread in a slot are saved.
     pub fn frame(&self, slot: u32) -> Option<u64> {
         self.table.map(|(start, bytes)| start + bytes * u64::from(slot))
     }

@@ -1,43 +1,43 @@
-//! The functions that a thread, or the kernel, is in: known from calls and returns, without a look at the stack in memory.
+//! A call stack, followed by the calls and returns that are executed; the stack in memory is not read.
 
 use crate::block::{Block, End};
 use crate::recording::Frame;
 use crate::tree::Tree;
 
-/// Deeper calls count for the one at this depth.
+/// Greatest depth. Deeper calls are attributed to the function at this depth.
 const DEEPEST: usize = 96;
 
-/// One call that has not returned.
+/// A call that has not returned.
 struct Activation {
     function: Frame,
-    /// Where it returns to.
+    /// Return address.
     returns_to: u64,
     context: u32,
 }
 
-/// Calls that have not returned, from a context on.
+/// The calls that have not returned, on top of a base context.
 pub struct Stack {
     base: u32,
     calls: Vec<Activation>,
 }
 
 impl Stack {
-    /// No call, in the context `base`.
+    /// An empty stack on the context `base`.
     pub fn new(base: u32) -> Self {
         Stack { base, calls: Vec::new() }
     }
 
-    /// The context that the calls begin in.
+    /// The base context.
     pub fn base(&self) -> u32 {
         self.base
     }
 
-    /// The context of what is executed now.
+    /// The context of the innermost call.
     pub fn context(&self) -> u32 {
         self.calls.last().map_or(self.base, |call| call.context)
     }
 
-    /// Moves the calls to another context: they go on there.
+    /// Moves the stack to another base context.
     pub fn rebase(&mut self, tree: &mut Tree, base: u32) {
         if base == self.base {
             return;
@@ -50,7 +50,7 @@ impl Stack {
         }
     }
 
-    /// Follows the end of the last block to the block that comes next.
+    /// Follows control flow from the end of `last` to `next`.
     pub fn follow(&mut self, tree: &mut Tree, last: &Block, next: &Block) {
         match last.end {
             End::Call if self.calls.len() < DEEPEST => {
@@ -58,7 +58,7 @@ impl Stack {
                 let context = tree.child(self.context(), function);
                 self.calls.push(Activation { function, returns_to: last.end_address(), context });
             }
-            // Whoever has jumped out of functions returns further down.
+            // After a jump out of functions (longjmp) the return is that of an outer call.
             End::Return => {
                 if let Some(depth) = self.calls.iter().rposition(|call| call.returns_to == next.address) {
                     self.calls.truncate(depth);

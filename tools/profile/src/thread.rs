@@ -2,30 +2,30 @@
 
 use crate::stack::Stack;
 
-/// What a thread has entered the kernel for.
+/// Why a thread has entered the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// Nothing that matters here: it computes, or was interrupted.
+    /// None of the reasons below: an exception, an interrupt, another kernel call.
     Computing,
     /// A Linux call.
     LinuxCall {
         /// Its number.
         number: u32,
-        /// What it takes.
+        /// Its span.
         span: Option<u32>,
-        /// The program that takes its place, if the call does that.
+        /// `execve`: the name of the program.
         program: Option<String>,
     },
-    /// A request whose answer it waits for.
+    /// `SENDREC` with this label.
     Asking(u32),
-    /// A request that it does not wait for, without or with the wait for the next message.
+    /// A request whose reply comes as a message.
     Sending {
-        /// Whether it waits for a message too.
+        /// Whether the same call receives the next message.
         receives: bool,
     },
-    /// The wait for a message.
+    /// The receipt of a message.
     Receiving,
-    /// `Fork`, in the place of this thread's slot.
+    /// `Fork` of the thread in this slot.
     Forking(u32),
     /// `Create`.
     Creating,
@@ -35,16 +35,16 @@ pub enum Doing {
 pub struct Thread {
     /// Its number among the actors.
     pub actor: u32,
-    /// The functions it is in.
+    /// Its call stack.
     pub stack: Stack,
-    /// What it does in the kernel.
+    /// Why it is in the kernel.
     pub doing: Doing,
-    /// What it works on.
+    /// The span of the request that it handles.
     pub work: Option<u32>,
 }
 
 impl Thread {
-    /// One that has done nothing.
+    /// A thread that has not run.
     pub fn new(actor: u32, context: u32) -> Self {
         Thread { actor, stack: Stack::new(context), doing: Doing::Computing, work: None }
     }
