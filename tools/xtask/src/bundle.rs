@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub const ROOT_DISK: &str = "root.img";
 
 /// The folders of user/ with commands in C that every system has.
-const C_COMMANDS: [&str; 2] = ["coredump", "rtop"];
+const C_COMMANDS: [&str; 3] = ["coredump", "paint", "rtop"];
 
 /// The file name of what is printed.
 pub const PRINTER: &str = "printed";
