@@ -160,12 +160,58 @@ static void modes(void) {
     result = of(ioctl(fb, FBIOPUT_VSCREENINFO, &v));
     printf("only a test: %s, still %u\n", result, var(fb).xres);
     v = first;
-    v.rotate = FB_ROTATE_CW;
-    printf("rotated: %s\n", of(ioctl(fb, FBIOPUT_VSCREENINFO, &v)));
+    v.rotate = 4;
+    printf("rotated by 360 degrees: %s\n", of(ioctl(fb, FBIOPUT_VSCREENINFO, &v)));
     printf("blank: %s\n", of(ioctl(fb, FBIOBLANK, FB_BLANK_POWERDOWN)));
     printf("not blank: %s\n", of(ioctl(fb, FBIOBLANK, FB_BLANK_UNBLANK)));
     result = of(ioctl(fb, FBIOPUT_VSCREENINFO, &first));
     printf("back: %s, %u\n", result, var(fb).xres);
+}
+
+/* Where the device shows a pixel of a picture that is turned: behind what programs see. */
+static unsigned long shown_at(const struct fb_var_screeninfo *v, unsigned x, unsigned y) {
+    switch (v->rotate) {
+    case FB_ROTATE_CW: return (unsigned long)x * v->yres + v->yres - 1 - y;
+    case FB_ROTATE_UD: return (unsigned long)(v->yres - 1 - y) * v->xres + v->xres - 1 - x;
+    default: return (unsigned long)(v->xres - 1 - x) * v->yres + y;
+    }
+}
+
+static void rotation(void) {
+    int fb = screen();
+    struct fb_var_screeninfo v, first = var(fb);
+    for (unsigned number = 1; number < 4; number++) {
+        v = first;
+        v.rotate = number;
+        const char *result = of(ioctl(fb, FBIOPUT_VSCREENINFO, &v));
+        v = var(fb);
+        unsigned long bytes = fix(fb).smem_len, wrong = 0;
+        volatile uint32_t *at = mmap(0, 2 * bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fb, 0);
+        draw(at, fix(fb).line_length / 4, v.xres, v.yres);
+        uint32_t crtc = 0;
+        ioctl(fb, FBIO_WAITFORVSYNC, &crtc);
+        for (unsigned y = 0; y < v.yres; y++)
+            for (unsigned x = 0; x < v.xres; x++)
+                wrong += at[bytes / 4 + shown_at(&v, x, y)] != pixel(x, y);
+        uint32_t written = 0x123456;
+        pwrite(fb, &written, 4, 4 * (7 * v.xres + 9));
+        int is_seen = at[bytes / 4 + shown_at(&v, 9, 7)] == written;
+        printf("turned %u: %s, %ux%u, rotate %u, %lu wrong, written %d\n", number, result, v.xres, v.yres, v.rotate, wrong, is_seen);
+        munmap((void *)at, 2 * bytes);
+        v.yres_virtual *= 2;
+        printf("higher: %s\n", of(ioctl(fb, FBIOPUT_VSCREENINFO, &v)));
+        v.yoffset = 1;
+        printf("pan: %s\n", of(ioctl(fb, FBIOPAN_DISPLAY, &v)));
+    }
+    printf("upright: %s\n", of(ioctl(fb, FBIOPUT_VSCREENINFO, &first)));
+}
+
+/* The screen shows what it shows turned by so many quarters. */
+static void turn(unsigned number) {
+    int fb = open("/dev/fb0", O_RDWR);
+    struct fb_var_screeninfo v = var(fb);
+    v.rotate = number;
+    printf("turned by %u: %s\n", number, of(ioctl(fb, FBIOPUT_VSCREENINFO, &v)));
 }
 
 static void colours(void) {
@@ -223,10 +269,12 @@ int main(int count, char **words) {
     struct sigaction action = {.sa_handler = caught};
     sigaction(SIGSEGV, &action, 0), sigaction(SIGBUS, &action, 0);
     setvbuf(stdout, 0, _IOLBF, 0);
+    if (count > 2 && strcmp(words[1], "turn") == 0)
+        turn(atoi(words[2]));
     const struct {
         const char *name;
         void (*run)(void);
-    } tests[] = {{"information", information}, {"mapping", mapping}, {"modes", modes}, {"colours", colours}, {"film", film}, {"picture", picture}};
+    } tests[] = {{"information", information}, {"mapping", mapping}, {"modes", modes}, {"colours", colours}, {"rotation", rotation}, {"film", film}, {"picture", picture}};
     for (unsigned i = 0; i < sizeof tests / sizeof *tests; i++)
         if (count > 1 && strcmp(words[1], tests[i].name) == 0)
             tests[i].run();

@@ -1,7 +1,7 @@
 #: screen
 # The screen as memory: Linux's fbdev, mappings of a device's memory with their limits, and a driver that dies while a program draws. What is seen
 # last is what the program has drawn last (framebuffer.check).
-for test in information colours modes mapping; do
+for test in information colours modes rotation mapping; do
     echo "-- $test"
     framebuffer $test
 done

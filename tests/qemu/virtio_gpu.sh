@@ -8,7 +8,7 @@ if [ -z "${SKINK_DEEP:-}" ]; then
 else
     counts=$(seq 200)
 fi
-for test in information colours modes mapping; do
+for test in information colours modes rotation mapping; do
     echo "-- $test"
     framebuffer $test
 done

@@ -105,6 +105,12 @@ impl Region {
         Ok(Region { start: address as usize, bytes, physical })
     }
 
+    /// Ordinary memory in place of a device's, for tests of drivers.
+    #[cfg(not(target_os = "none"))]
+    pub fn simulated(memory: &'static mut [u64]) -> Region {
+        Region { start: memory.as_mut_ptr() as usize, bytes: size_of_val(memory), physical: 0 }
+    }
+
     /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.bytes

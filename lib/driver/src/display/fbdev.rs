@@ -1,7 +1,7 @@
 //! Linux's fbdev (linux/fb.h): its ioctls, and the structures of their arguments.
 
 use super::screen::{COLOURS, Layout};
-use crate::display::{Format, format::Bits};
+use crate::display::{Format, Rotation, format::Bits};
 use abi::Errno;
 
 /// Numbers of the ioctls.
@@ -96,6 +96,7 @@ impl Var {
         let (width_mm, height_mm) = size_mm.map_or((UNKNOWN, UNKNOWN), |(width, height)| (width.into(), height.into()));
         (words[var::WIDTH_MM], words[var::HEIGHT_MM]) = (width_mm, height_mm);
         words[var::ACCEL_FLAGS] = ACCEL_TEXT;
+        words[var::ROTATE] = layout.rotation.number();
         Var(words)
     }
 
@@ -127,12 +128,12 @@ impl Var {
     /// What it asks for.
     ///
     /// # Errors
-    /// `EINVAL`: no such format, a rotated or grey picture, or another time than now.
+    /// `EINVAL`: no such format or rotation, a grey picture, or another time than now.
     pub fn wanted(&self) -> Result<Wanted, Errno> {
         let format = Format::with_depth(self.0[var::BITS_PER_PIXEL]).ok_or(Errno::EINVAL)?;
         let when = self.0[var::ACTIVATE] & ACTIVATE_MASK;
-        let is_plain = self.0[var::ROTATE] == 0 && self.0[var::GRAYSCALE] == 0;
-        if !is_plain || !matches!(when, ACTIVATE_NOW | ACTIVATE_TEST) {
+        let rotation = Rotation::with_number(self.0[var::ROTATE]).ok_or(Errno::EINVAL)?;
+        if self.0[var::GRAYSCALE] != 0 || !matches!(when, ACTIVATE_NOW | ACTIVATE_TEST) {
             return Err(Errno::EINVAL);
         }
         let (x, y) = self.offsets()?;
@@ -144,6 +145,7 @@ impl Var {
             x,
             y,
             format,
+            rotation,
         };
         Ok(Wanted { layout, is_test: when == ACTIVATE_TEST })
     }
@@ -237,6 +239,8 @@ mod tests {
         assert_eq!(var.0[8..20], [16, 8, 0, 8, 8, 0, 0, 8, 0, 0, 0, 0]);
         assert_eq!((var.0[22], var.0[23]), (190, 300));
         assert_eq!(Var::of(&layout(), None).0[22], u32::MAX);
+        let turned = Layout { rotation: Rotation::ThreeQuarters, ..layout() };
+        assert_eq!(Var::of(&turned, None).wanted().map(|wanted| wanted.layout), Ok(turned));
     }
 
     #[test]
@@ -248,7 +252,7 @@ mod tests {
         };
         assert_eq!(with(21, 2), Ok(true));
         assert_eq!(with(21, 128 | 16), Ok(false));
-        for (word, value) in [(6, 0), (6, 33), (7, 1), (21, 1), (33, 0x100), (34, 1)] {
+        for (word, value) in [(6, 0), (6, 33), (7, 1), (21, 1), (33, 0x100), (34, 4)] {
             assert_eq!(with(word, value), Err(Errno::EINVAL), "word {word}");
         }
     }

@@ -2,7 +2,7 @@
 //! only its device ([`Device`]) and the memory that it shows.
 //!
 //! * `screen`: layouts, checked against the device's memory, and the trait of devices; `server`: the requests; `state`: what is preserved;
-//!   `fbdev`: Linux's structures;
+//!   `fbdev`: Linux's structures; `rotation`: pictures that are turned;
 //! * `format`: pixel formats; `edid`: what a display says of itself. Both are pure.
 //!
 //! What the screen shows is preserved before the device is told; a successor shows that again.
@@ -10,12 +10,14 @@
 pub mod edid;
 mod fbdev;
 pub mod format;
+mod rotation;
 mod screen;
 mod server;
 mod state;
 
 pub use edid::Edid;
 pub use format::Format;
+pub use rotation::Rotation;
 pub use screen::{Area, Colour, Device, Layout};
 pub use server::{Framebuffer, Pixels};
 pub use state::{STATE_BYTES, State};

@@ -3,7 +3,7 @@
 //! Invariant of a [`Layout`] that [`Layout::fitted`] has returned: the visible part lies within the virtual picture, and that within the
 //! device's memory.
 
-use crate::display::{Edid, Format};
+use crate::display::{Edid, Format, Rotation};
 use abi::Errno;
 
 /// Intensities of red, green and blue, 16 bits each.
@@ -35,12 +35,23 @@ pub struct Layout {
     pub y: u32,
     /// How a pixel lies in memory.
     pub format: Format,
+    /// By how much the device shows it turned. Then all of it is visible, and it is shown from a copy.
+    pub rotation: Rotation,
 }
 
 impl Layout {
     /// A picture that is all visible.
     pub const fn new(width: u32, height: u32, format: Format) -> Layout {
-        Layout { width, height, virtual_width: width, virtual_height: height, x: 0, y: 0, format }
+        Layout {
+            width,
+            height,
+            virtual_width: width,
+            virtual_height: height,
+            x: 0,
+            y: 0,
+            format,
+            rotation: Rotation::None,
+        }
     }
 
     /// Bytes of a line.
@@ -69,12 +80,24 @@ impl Layout {
             return Err(Errno::EINVAL);
         }
         let width = self.width.next_multiple_of(WIDTH_STEP);
+        let fitted =
+            if self.rotation == Rotation::None { self.fitted_upright(width)? } else { self.fitted_turned(width)? };
+        let is_possible = fitted.virtual_width <= MAX_VIRTUAL && fitted.virtual_height <= MAX_VIRTUAL;
+        if is_possible && fitted.memory_bytes() <= memory_bytes { Ok(fitted) } else { Err(Errno::EINVAL) }
+    }
+
+    fn fitted_upright(self, width: u32) -> Result<Layout, Errno> {
         let virtual_width = self.virtual_width.max(width).checked_next_multiple_of(WIDTH_STEP).ok_or(Errno::EINVAL)?;
         let virtual_height = self.virtual_height.max(self.height);
-        let fitted = Layout { width, virtual_width, virtual_height, ..self };
-        fitted.panned(self.x, self.y)?;
-        let is_possible = virtual_width <= MAX_VIRTUAL && virtual_height <= MAX_VIRTUAL;
-        if is_possible && fitted.bytes() <= memory_bytes { Ok(fitted) } else { Err(Errno::EINVAL) }
+        Layout { width, virtual_width, virtual_height, ..self }.panned(self.x, self.y)
+    }
+
+    /// Its lines are the device's, or its columns are.
+    fn fitted_turned(self, width: u32) -> Result<Layout, Errno> {
+        let height = if self.rotation.is_sideways() { self.height.next_multiple_of(WIDTH_STEP) } else { self.height };
+        let fitted = Layout { rotation: self.rotation, ..Layout::new(width, height, self.format) };
+        let is_larger = self.virtual_width > fitted.width || self.virtual_height > fitted.height;
+        if is_larger { Err(Errno::EINVAL) } else { fitted.panned(self.x, self.y) }
     }
 
     /// The layout that shows another part of the virtual picture.
@@ -202,6 +225,18 @@ mod tests {
         assert_eq!(double.clipped(0, 0, u32::MAX, u32::MAX), double.visible());
         assert_eq!(double.clipped(1270, 790, 20, 20), Area { x: 1270, y: 1590, width: 10, height: 10 });
         assert_eq!(double.clipped(u32::MAX, 0, 1, 1).width, 0);
+    }
+
+    #[test]
+    fn a_turned_picture_is_all_visible_and_takes_its_memory_twice() {
+        let sideways = Layout { rotation: Rotation::Quarter, ..Layout::new(1280, 796, Format::Xrgb8888) };
+        let fitted = sideways.fitted(MEMORY).expect("fits");
+        assert_eq!((fitted.width, fitted.height, fitted.virtual_height), (1280, 800, 800));
+        assert_eq!((fitted.scanned().width, fitted.scanned().height), (800, 1280));
+        assert_eq!(fitted.fitted(2 * 1280 * 800 * 4 - 1), Err(Errno::EINVAL));
+        for larger in [Layout { virtual_height: 1600, ..sideways }, Layout { y: 1, ..sideways }] {
+            assert_eq!(larger.fitted(MEMORY), Err(Errno::EINVAL));
+        }
     }
 
     #[test]

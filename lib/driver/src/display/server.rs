@@ -4,10 +4,10 @@
 //! not what is to change.
 
 use super::fbdev::{self, ColourMap, Var, ioctl};
-use super::screen::{COLOURS, Colour, Device, Layout};
+use super::screen::{Area, COLOURS, Colour, Device, Layout};
 use super::state::State;
 use crate::chardev::{Answers, CharDriver, Further, Held};
-use crate::display::{Edid, Format};
+use crate::display::{Edid, Format, Rotation};
 use crate::{Client, Region};
 use abi::chardev::{Control, Map, OPENED_POSITIONS, Open, Read, ReadAt, Write, WriteAt};
 use abi::{Endpoint, Errno, GrantId, Message, display, layout::PAGE_BYTES, vm};
@@ -26,6 +26,8 @@ const FLUSH_NS: u64 = 2 * PICTURE_NS;
 /// How long flushes go on after nobody maps it: longer than vfs, which was told where the memory is, can take to have it mapped without being
 /// replaced.
 const LINGER_NS: u64 = 5_000_000_000;
+/// How much longer than the last flush of all the pause after it is at least: turning a picture is work.
+const REST: u64 = 4;
 /// Bytes copied at a time.
 const BUFFER_BYTES: usize = 4096;
 const BLACK: [u8; BUFFER_BYTES] = [0; BUFFER_BYTES];
@@ -88,6 +90,8 @@ pub struct Framebuffer<D> {
     waiting: Vec<Held>,
     /// Until then programs may map the memory of a device that needs flushes.
     mapped_until_ns: u64,
+    /// No flush of all is worth while before.
+    rested_at_ns: u64,
 }
 
 impl<D: Device> Framebuffer<D> {
@@ -97,13 +101,14 @@ impl<D: Device> Framebuffer<D> {
     /// `EINVAL`: the device has no memory for any picture.
     pub fn new(mut device: D, pixels: Pixels, fixed: Option<Layout>, state: State) -> Result<Self, Errno> {
         let edid = device.edid();
-        let known = state.layout().filter(|layout| layout.bytes() <= pixels.bytes());
+        let known = state.layout().filter(|layout| layout.memory_bytes() <= pixels.bytes());
         let layout = match known.or(fixed) {
             Some(layout) => layout,
             None => first_layout(edid.as_ref(), device.preferred_size(), pixels.bytes())?,
         };
         let waiting = Vec::new();
-        let mut screen = Framebuffer { device, pixels, edid, layout, state, waiting, mapped_until_ns: 0 };
+        let mut screen =
+            Framebuffer { device, pixels, edid, layout, state, waiting, mapped_until_ns: 0, rested_at_ns: 0 };
         if known.is_none() {
             screen.pixels.clear(layout.bytes());
             screen.state.set_colours(0, &usual_colours());
@@ -117,7 +122,7 @@ impl<D: Device> Framebuffer<D> {
 
     /// Flushes from now on as long as the memory is mapped.
     fn expect_mappings(&mut self) {
-        if self.device.needs_flush() {
+        if self.needs_flush() {
             self.mapped_until_ns = time::now_ns() + LINGER_NS;
             self.set_alarm();
         }
@@ -131,13 +136,13 @@ impl<D: Device> Framebuffer<D> {
             () if now_ns < self.mapped_until_ns => FLUSH_NS,
             () => return,
         };
-        let next_ns = now_ns - now_ns % period_ns + period_ns;
+        let next_ns = (now_ns - now_ns % period_ns + period_ns).max(self.rested_at_ns);
         time::set_alarm(next_ns).expect("a driver of a screen needs the kernel call SetAlarm");
     }
 
     /// Shows what programs have stored.
     fn flush_mapped(&mut self, now_ns: u64) {
-        if !self.device.needs_flush() {
+        if !self.needs_flush() {
             return;
         }
         let is_shown =
@@ -146,12 +151,30 @@ impl<D: Device> Framebuffer<D> {
             self.mapped_until_ns = now_ns + LINGER_NS;
         }
         // Also after the last one has gone: what it stored at its end is to be seen.
-        self.device.flush(self.layout.visible());
+        self.flush(self.layout.visible());
+        let end_ns = time::now_ns();
+        self.rested_at_ns = end_ns + REST * (end_ns - now_ns);
+    }
+
+    /// Whether clients have to say what they draw.
+    fn needs_flush(&self) -> bool {
+        self.device.needs_flush() || self.layout.rotation != Rotation::None
+    }
+
+    /// Shows what was drawn in an area of the virtual picture.
+    fn flush(&mut self, area: Area) {
+        if self.layout.rotation != Rotation::None {
+            self.layout.copy_turned(&self.pixels.region, area);
+        }
+        self.device.flush(self.layout.turned(area));
     }
 
     /// Has the device show what is committed, and tells the console.
     fn show(&mut self) {
-        self.device.show(&self.layout);
+        if self.layout.rotation != Rotation::None {
+            self.layout.copy_turned(&self.pixels.region, self.layout.visible());
+        }
+        self.device.show(&self.layout.scanned());
         if self.layout.format == Format::Mapped8 {
             self.show_colours(0, COLOURS);
         }
@@ -185,6 +208,8 @@ impl<D: Device> Framebuffer<D> {
         } else {
             self.state.set_layout(&layout);
             self.show();
+            // Where nothing had to be told until now, programs may map it.
+            self.expect_mappings();
         }
     }
 
@@ -288,7 +313,7 @@ impl<D: Device> Framebuffer<D> {
         let Layout { width, height, format, .. } = self.layout;
         let size = u64::from(width) | u64::from(height) << 32;
         let (stride, start) = (self.layout.stride(), self.layout.start());
-        let flush = if self.device.needs_flush() { display::NEEDS_FLUSH } else { 0 };
+        let flush = if self.needs_flush() { display::NEEDS_FLUSH } else { 0 };
         let format = u64::from(format.depth()) | flush;
         Ok(display::Attach::reply(message, self.state.number(), size, stride, start, format))
     }
@@ -351,7 +376,7 @@ impl<D: Device> CharDriver for Framebuffer<D> {
             return Err(Errno::ENOSPC);
         }
         let fetched = self.pixels.fetch(&client, request.position, bytes);
-        self.device.flush(self.layout.lines(request.position, bytes));
+        self.flush(self.layout.lines(request.position, bytes));
         fetched.map(|()| bytes)
     }
 
@@ -405,7 +430,7 @@ impl<D: Device> CharDriver for Framebuffer<D> {
             Some(display::Request::Flush(flush)) => {
                 let [x, y, width, height] =
                     [flush.at, flush.at >> 32, flush.size, flush.size >> 32].map(|word| word as u32);
-                self.device.flush(self.layout.clipped(x, y, width, height));
+                self.flush(self.layout.clipped(x, y, width, height));
                 answers.give(held, Ok(0));
             }
             None => answers.give(held, Err(Errno::ENOSYS)),

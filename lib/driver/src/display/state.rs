@@ -11,7 +11,7 @@
 //! Panning is one word, since programs do it with every picture. Any other change is written to the other copy and committed by word 1, before the device is told: a successor completes it.
 
 use super::screen::{COLOURS, Colour, Layout};
-use crate::display::Format;
+use crate::display::{Format, Rotation};
 use abi::Endpoint;
 use sys::keep::Keep;
 
@@ -51,9 +51,10 @@ impl State {
         let word = |index: usize| {
             words.get(4 * index..).and_then(|at| at.first_chunk()).map_or(0, |at| u32::from_le_bytes(*at))
         };
-        let [width, height, virtual_width, virtual_height, x, y, depth] = [0, 1, 2, 3, 4, 5, 6].map(word);
+        let [width, height, virtual_width, virtual_height, x, y, form] = [0, 1, 2, 3, 4, 5, 6].map(word);
+        let (format, rotation) = (Format::with_depth(form & 0xff)?, Rotation::with_number(form >> 8)?);
         let (x, y) = self.place().unwrap_or((x, y));
-        Some(Layout { width, height, virtual_width, virtual_height, x, y, format: Format::with_depth(depth)? })
+        Some(Layout { width, height, virtual_width, virtual_height, x, y, format, rotation })
     }
 
     /// Where the picture was panned to since the last other change.
@@ -85,8 +86,9 @@ impl State {
     /// Commits a layout, with the colours as they are.
     pub fn set_layout(&mut self, layout: &Layout) {
         self.change(|keep, copy| {
-            let Layout { width, height, virtual_width, virtual_height, x, y, format } = *layout;
-            let words = [width, height, virtual_width, virtual_height, x, y, format.depth()];
+            let Layout { width, height, virtual_width, virtual_height, x, y, format, rotation } = *layout;
+            let form = format.depth() | rotation.number() << 8;
+            let words = [width, height, virtual_width, virtual_height, x, y, form];
             for (index, word) in words.into_iter().enumerate() {
                 keep.write(copy + 4 * index, &word.to_le_bytes());
             }
@@ -163,7 +165,7 @@ mod tests {
     #[test]
     fn a_successor_finds_the_old_state_or_the_new_one_wherever_the_driver_died() {
         let old = Layout::new(1280, 800, Format::Xrgb8888);
-        let new = Layout { y: 100, ..Layout::new(640, 480, Format::Mapped8) };
+        let new = Layout { y: 100, rotation: Rotation::Half, ..Layout::new(640, 480, Format::Mapped8) };
         let (mut seen_old, mut seen_new) = (false, false);
         for writes in 0..2000 {
             let memory = memory();
