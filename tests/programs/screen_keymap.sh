@@ -40,6 +40,7 @@ sent() {
 sent "characters"
 sent "accents"
 sent "strings"
+sent "digits"
 echo 'keycode 3 = nothing at all' | loadkeys -C /dev/tty2 2>&1 | head -n 1
 loadkeys -C /dev/tty2 --clearstring --clearcompose </dev/null 2>&1
 tables --funcs-only

@@ -62,6 +62,8 @@ pub struct Keyboard {
     sticky: u16,
     /// `light::*`.
     lights: u8,
+    /// The number of a character whose digits are typed on the keypad, until Alt is released.
+    digits: Option<u32>,
 }
 
 impl Keyboard {
@@ -74,7 +76,7 @@ impl Keyboard {
     }
 
     fn with(keymap: Keymap, compose: Compose) -> Keyboard {
-        Keyboard { keymap, compose, down: [0; MODIFIERS], locked: 0, sticky: 0, lights: 0 }
+        Keyboard { keymap, compose, down: [0; MODIFIERS], locked: 0, sticky: 0, lights: 0, digits: None }
     }
 
     /// Its lights.
@@ -97,7 +99,12 @@ impl Keyboard {
 
     /// A key is pressed (1), repeated (2) or released (0).
     pub fn key(&mut self, code: u16, value: i32, modes: Modes) -> Effect {
-        if self.follow(code, value) || value == 0 {
+        let before = self.table();
+        if self.follow(code, value) {
+            let is_released = value == 0 && self.table() != before;
+            return if is_released { self.end_digits() } else { Effect::Nothing };
+        }
+        if value == 0 {
             return Effect::Nothing;
         }
         let code = usize::from(code);
@@ -121,6 +128,7 @@ impl Keyboard {
     pub fn save(&self, writer: &mut Writer) {
         self.down.iter().for_each(|count| writer.number((*count).into()));
         writer.numbers([self.lights.into(), self.locked.into(), self.sticky.into()]);
+        writer.number(self.digits.map_or(0, |number| u64::from(number) + 1));
         self.compose.save_state(writer);
     }
 
@@ -132,6 +140,7 @@ impl Keyboard {
         }
         keyboard.lights = reader.number()? as u8 & 7;
         (keyboard.locked, keyboard.sticky) = (reader.number()? as u16, reader.number()? as u16);
+        keyboard.digits = reader.number()?.checked_sub(1).map(|number| number as u32);
         keyboard.compose.load_state(reader)?;
         Some(keyboard)
     }
@@ -176,10 +185,26 @@ impl Keyboard {
             }
             (kind::CURSOR, number) => cursor(number, modes),
             (kind::PAD, number) => self.pad(number, modes),
+            (kind::ASCII, digit) => {
+                self.add_digit(digit);
+                Effect::Nothing
+            }
             (kind::CONSOLE, number) if value == 1 => Effect::Show(usize::from(number) + 1),
             (kind::SPECIAL, _) => self.special(symbol.0, value, modes),
             _ => symbol.character().map_or(Effect::Nothing, |character| text(self.compose.character(character))),
         }
+    }
+
+    /// A further digit of a character's number: 0 to 9, or from 10 on the sixteen of a hexadecimal one.
+    fn add_digit(&mut self, digit: u8) {
+        let (base, digit) = if digit < 10 { (10, digit) } else { (16, digit - 10) };
+        let number = self.digits.unwrap_or(0);
+        self.digits = Some(number.wrapping_mul(base).wrapping_add(digit.into()));
+    }
+
+    /// The character of the number that was typed, if one was and there is such a character.
+    fn end_digits(&mut self) -> Effect {
+        text([self.digits.take().and_then(char::from_u32), None])
     }
 
     fn special(&mut self, symbol: u16, value: i32, modes: Modes) -> Effect {
@@ -316,6 +341,31 @@ mod tests {
         assert_eq!(keyboard.key(60, 1, Modes::default()), Effect::Show(2));
         assert_eq!(keyboard.key(60, 2, Modes::default()), Effect::Nothing);
         assert_eq!(keyboard.key(106, 1, Modes::default()), Effect::ShowNext);
+    }
+
+    #[test]
+    fn digits_of_the_keypad_are_a_character_when_alt_is_released() {
+        let (alt, zero, two, five, six, eight) = (56, 82, 80, 76, 77, 72);
+        let mut keyboard = keyboard();
+        let mut typed = |keys: &[u16]| {
+            let keys = keys.iter().flat_map(|key| [(*key, 1), (*key, 0)]);
+            let keys: Vec<(u16, i32)> = [(alt, 1)].into_iter().chain(keys).chain([(alt, 0)]).collect();
+            String::from_utf8(typed(&mut keyboard, &keys, Modes::default())).expect("is UTF-8")
+        };
+        assert_eq!([typed(&[six, five]), typed(&[zero, two, two, eight]), typed(&[])], ["A", "ä", ""]);
+        assert_eq!(typed(&[five, five, two, eight, eight]), "\u{d7f8}", "55288 is one");
+        assert_eq!(typed(&[five, five, two, eight, zero, zero, zero, zero]), "", "no character has this number");
+    }
+
+    #[test]
+    fn a_successor_knows_which_digits_were_typed() {
+        let mut first = keyboard();
+        typed(&mut first, &[(56, 1), (77, 1), (77, 0)], Modes::default());
+        let mut writer = Writer::default();
+        first.save(&mut writer);
+        let (keymap, compose) = (Keymap::us().expect("there is memory"), Compose::usual().expect("there is memory"));
+        let mut second = Keyboard::load(&mut Reader::new(writer.bytes()), keymap, compose).expect("was saved");
+        assert_eq!(typed(&mut second, &[(76, 1), (76, 0), (56, 0)], Modes::default()), b"A");
     }
 
     #[test]

@@ -58,7 +58,7 @@ const PART_BYTES: usize = 2 * 8 * grid::MAX_ROWS * grid::MAX_COLUMNS + 4096;
 /// Limit of the other parts: full input and the longest log of a terminal, or the keyboard's tables.
 const SMALL_PART_BYTES: usize = 24 << 10;
 /// Changes when the bytes of a part change their meaning.
-const LAYOUT: u64 = 3;
+const LAYOUT: u64 = 4;
 /// `keep_bytes` of the system file is at least this and the lines of the past.
 const SIZE: Size = Size {
     parts: LARGE_PARTS,
