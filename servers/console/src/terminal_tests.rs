@@ -1,8 +1,14 @@
-//! What bytes do to a terminal: cases of vttest, answers, snapshots, and random bytes beside another emulator.
+//! What bytes do to a terminal: cases of vttest, answers, snapshots, and random bytes beside two other emulators.
 
 use crate::cell::{Colour, Pen, attribute};
 use crate::grid::Size;
 use crate::terminal::{Terminal, mode};
+use alacritty_terminal::event::VoidListener;
+use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::term::cell::Flags;
+use alacritty_terminal::term::{Config, Term};
+use alacritty_terminal::vte::ansi::{Processor, StdSyncHandler};
 use recover::snapshot::{Reader, Writer};
 
 const SIZE: Size = Size { rows: 6, columns: 20 };
@@ -170,12 +176,14 @@ impl Random {
     }
 }
 
+/// Letters of one column.
+const NARROW: &str = "äöéß";
+
 /// Random text, controls and sequences that both emulators know and mean the same by. Behind a full row the other one moves as if the cursor
 /// were right of it, so there the row is left;
 /// in the middle of a wide character it inserts behind it, so rows have either wide characters or changes inside.
-fn random_bytes(random: &mut Random) -> Vec<u8> {
+fn random_bytes(random: &mut Random, letters: &str) -> Vec<u8> {
     let (mut bytes, mut shown, mut ours) = (Vec::new(), 0, terminal());
-    let letters = ["ä中é국", "äöéß"][random.below(2) as usize];
     for _ in 0..random.below(40) + 1 {
         ours.write(&bytes[shown..]);
         shown = bytes.len();
@@ -191,11 +199,15 @@ fn random_bytes(random: &mut Random) -> Vec<u8> {
             8 => bytes.extend([&b"\r\n"[..], b"\n", b"\r", b"\x08", b"\t"][random.below(5) as usize]),
             9 => bytes.extend(format!("\x1b[{};{}H", first + 1, second + 1).bytes()),
             14 => bytes.extend(format!("\x1b[{}{}", first, ["C", "D"][random.below(2) as usize]).bytes()),
+            // The third one leaves the first row when all above the second one is to be erased.
+            11 if ours.screen().cursor.row < 2 => bytes.extend(format!("\x1b[{}K", random.below(3)).bytes()),
             11 => bytes.extend(format!("\x1b[{}{}", random.below(3), ["J", "K"][random.below(2) as usize]).bytes()),
             // Above the region lines are inserted by Linux, and not by the other one.
             12 => bytes
                 .extend(format!("\x1b[r\x1b[{second}H\x1b[{first}{}", ["L", "M"][random.below(2) as usize]).bytes()),
             10 if !letters.contains('中') => {
+                // The third one erases at the end of the row as many as are to be deleted, even if there are fewer behind the cursor.
+                let first = first.min((SIZE.columns - ours.screen().cursor.column) as u64);
                 bytes.extend(format!("\x1b[{first}{}", ["@", "P", "X"][random.below(3) as usize]).bytes())
             }
             13 => bytes.extend(format!("\x1b[{};{}r\x1b[H", first % 3 + 1, second % 3 + 4).bytes()),
@@ -215,12 +227,59 @@ fn random_sequences_give_what_another_emulator_gives() {
     let rounds = if std::env::var_os("SKINK_DEEP").is_some() { 1_000_000 } else { 20_000 };
     let mut random = Random(1);
     for round in 0..rounds {
-        let bytes = random_bytes(&mut random);
+        let letters = ["ä中é국", NARROW][random.below(2) as usize];
+        let bytes = random_bytes(&mut random, letters);
         let ours = shown(&bytes);
         let mut other = vt100::Parser::new(SIZE.rows as u16, SIZE.columns as u16, 0);
         other.process(&bytes);
         let text = String::from_utf8_lossy(&bytes);
         assert_eq!(rows(&ours), other_rows(&other), "round {round}: {text:?}");
+    }
+}
+
+/// The size of the third emulator.
+struct Lines;
+
+impl Dimensions for Lines {
+    fn total_lines(&self) -> usize {
+        SIZE.rows
+    }
+    fn screen_lines(&self) -> usize {
+        SIZE.rows
+    }
+    fn columns(&self) -> usize {
+        SIZE.columns
+    }
+}
+
+fn rows_of_alacritty(bytes: &[u8]) -> Vec<String> {
+    let mut other = Term::new(Config::default(), &Lines, VoidListener);
+    Processor::<StdSyncHandler>::new().advance(&mut other, bytes);
+    let row = |line: usize| {
+        let cells = &other.grid()[Line(line as i32)];
+        let cells = (0..SIZE.columns).map(|column| &cells[Column(column)]);
+        let spacers = Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER;
+        let cells = cells.filter(|cell| !cell.flags.intersects(spacers));
+        // It keeps tabs in its cells.
+        cells
+            .map(|cell| cell.c)
+            .map(|letter| if letter == '\t' { ' ' } else { letter })
+            .collect::<String>()
+            .trim_end()
+            .to_string()
+    };
+    (0..SIZE.rows).map(row).collect()
+}
+
+#[test]
+fn random_sequences_give_what_a_third_emulator_gives() {
+    let rounds = if std::env::var_os("SKINK_DEEP").is_some() { 1_000_000 } else { 20_000 };
+    let mut random = Random(3);
+    for round in 0..rounds {
+        // Of a wide character that is half erased, it keeps the other half.
+        let bytes = random_bytes(&mut random, NARROW);
+        let text = String::from_utf8_lossy(&bytes);
+        assert_eq!(rows(&shown(&bytes)), rows_of_alacritty(&bytes), "round {round}: {text:?}");
     }
 }
 
