@@ -74,7 +74,7 @@ static void measure(int names)
 
 int main(int argc, char **argv)
 {
-    static const int usual[] = {1000, 10000};
+    static const int usual[] = {1000, 3000};
     int made = 0, count = argc > 2 ? argc - 2 : 2;
     check(chdir(argc > 1 ? argv[1] : "/tmp") == 0 && mkdir("grows", 0755) == 0 && chdir("grows") == 0, "grows");
     for (int i = 0; i < count; i++) {
