@@ -271,14 +271,13 @@ __attribute__((unused)) static void pass_gate(struct gate gate) {
 __attribute__((unused)) static void wait_until_asleep(pid_t process) {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
-    for (int tries = 0; tries < 2000; tries++) {
+    for (int tries = 0, asleep = 0; tries < 2000 && asleep < 2; tries++) {
         int fd = must(open(path, O_RDONLY));
         ssize_t length = read(fd, text, sizeof text - 1);
         close(fd);
         text[length < 0 ? 0 : length] = 0;
         const char *state = strrchr(text, ')');
-        if (state != NULL && (state[2] == 'S' || state[2] == 'T' || state[2] == 'Z'))
-            return;
+        asleep = state != NULL && strchr("STZ", state[2]) != NULL ? asleep + 1 : 0;
         sleep_ms(2);
     }
 }

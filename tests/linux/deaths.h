@@ -11,21 +11,6 @@
 
 static const char *service;
 
-/* What a death may change: CAVEATS.md and docs/linux.md say how. */
-static const struct {
-    const char *service, *behaviour;
-} excused[] = {
-    {"vfs", "epoll by edge: once for each arrival"},
-    {"vfs", "poll of a FIFO: POLLHUP after the last writer, not before the first"},
-};
-
-static int is_excused(const char *behaviour) {
-    for (unsigned i = 0; i < sizeof excused / sizeof *excused; i++)
-        if (strcmp(service, excused[i].service) == 0 && strcmp(behaviour, excused[i].behaviour) == 0)
-            return 1;
-    return 0;
-}
-
 /* The message of the service that is its last; 0: it lives. */
 static unsigned last_message;
 
@@ -53,7 +38,7 @@ static int dies(const struct behaviour *behaviour, unsigned k, const char *expec
     try_once(behaviour);
     last_message = 0;
     arm(0);
-    if (strcmp(shown->text, expected) != 0 && !is_excused(behaviour->name)) {
+    if (strcmp(shown->text, expected) != 0) {
         printf("%s: %s killed at %u:%s instead of%s\n", behaviour->name, service, k, shown->text, expected);
         fflush(stdout);
         ++*differ;

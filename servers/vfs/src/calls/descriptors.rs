@@ -22,6 +22,7 @@ use crate::{
 };
 use abi::{Errno, linux::nr};
 use alloc::{rc::Rc, vec::Vec};
+use core::cell::Cell;
 use sys::fallible::{TryString, string};
 
 mod fcntl {
@@ -118,7 +119,7 @@ fn pipe(base: &Base, process: &Process, address: u64, flags: u32) -> Result<u64,
     let inode = base.pipes().new_inodes(1);
     let end = |reads: bool, access: u32| {
         pipe.open(reads, !reads);
-        let object = PipeEnd { pipe: pipe.clone(), node: None, inode, reads, writes: !reads, lonely: None };
+        let object = PipeEnd { pipe: pipe.clone(), node: None, inode, reads, writes: !reads, lonely: Cell::default() };
         let path = numbered("pipe", inode)?;
         File::new(base.closing(), user, object, status | access, path)
     };

@@ -105,8 +105,11 @@ impl Store {
     }
 
     /// All registrations of epolls, those of open files that have ended among them.
-    pub fn interests(&self) -> impl Iterator<Item = (u32, InterestRecord)> + '_ {
-        self.interest_entries().filter_map(|(place, entry)| Some((place as u32, entry.record()?)))
+    pub fn interests(&self) -> impl Iterator<Item = (u32, InterestRecord, Terms)> + '_ {
+        self.interest_entries().filter_map(|(place, entry)| {
+            let terms = self.terms.get(&self.recover, place).record()?;
+            Some((place as u32, entry.record()?, Terms::from_value(terms)))
+        })
     }
 
     /// The places of registrations that have ever been used.

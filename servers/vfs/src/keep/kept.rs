@@ -101,13 +101,14 @@ impl Store {
     }
 
     /// Makes a registration of an epoll, which counts from the commit on. `ENOSPC`: the user has his share, or no room.
-    pub fn new_interest(self: &Rc<Self>, record: InterestRecord) -> Result<Kept<InterestRecord>, Errno> {
+    pub fn new_interest(self: &Rc<Self>, record: InterestRecord, terms: Terms) -> Result<Kept<InterestRecord>, Errno> {
         let place = self.interests.pool.take(record.user, self.turn()).ok_or(Errno::ENOSPC)?;
         let steps = (place / INTEREST_STEP + 1) as u16;
         if steps > self.global().interest_steps {
             self.set_global(&GlobalRecord { interest_steps: steps, ..self.global() });
         }
         self.interests.table.set(&self.recover, place, &record);
+        self.set_terms(place as u32, terms);
         Ok(Kept::new(self, place as u32, record))
     }
 

@@ -214,6 +214,8 @@ pub struct Store {
     pub(super) signals: Places<SignalRecord>,
     pub(super) timers: Places<TimerRecord>,
     pub(super) interests: Places<InterestRecord>,
+    /// Of each registration its terms.
+    pub(super) terms: Cells,
     /// Registrations of devices, by user.
     pub(super) device_interests: Shares,
     pub(super) sockets: Places<SocketRecord>,
@@ -270,6 +272,7 @@ impl Store {
             signals: Places::lay_out_shared(&recover, SIGNALS, SIGNALS),
             timers: Places::lay_out_shared(&recover, TIMERS, TIMERS),
             interests: Places::lay_out_shared(&recover, INTERESTS, sizes.interests),
+            terms: Cells::lay_out(&recover, INTERESTS),
             device_interests: quota(DEVICE_INTERESTS),
             sockets: Places::lay_out_shared(&recover, SOCKETS, SOCKETS),
             ancillaries: Places::lay_out_shared(&recover, ANCILLARIES, ANCILLARIES),

@@ -28,7 +28,7 @@ pub use pool::ROOT;
 use pool::SHARE;
 use records::{
     BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, LimitRecord, ListRecord, LockRecord,
-    LoopRecord, MountRecord, NO_PLACE, Note, PeerRecord, TableRecord,
+    LoopRecord, MountRecord, NO_PLACE, Note, PeerRecord, TableRecord, Terms,
 };
 pub use recover::records::VALUE_BITS;
 use recover::records::{Record, Recover, Table};
@@ -353,6 +353,12 @@ impl Store {
     pub fn release_lock(&self, place: u16) {
         self.locks.table.clear(&self.recover, place as usize);
         self.release(&self.locks, place as usize);
+    }
+
+    /// Sets the terms of a registration.
+    #[inline]
+    pub fn set_terms(&self, place: u32, terms: Terms) {
+        self.terms.set(&self.recover, place as usize, terms.to_value());
     }
 
     /// Removes the record of a registration, whose open files go on.

@@ -454,16 +454,22 @@ pub struct PipeRecord {
     pub last: u16,
     /// Real uid of the one who made it, to whom it is charged.
     pub user: u32,
-    /// The writer has closed its socket with unread data: the reader gets `ECONNRESET`.
-    pub reset: bool,
+    /// [`MARK_RESET`], and above it how often, of a FIFO, it was opened for writing: tells a reader's POLLHUP before the first writer from
+    /// one after it.
+    pub marks: u32,
     /// In a cell of its own.
     pub extent: Extent,
 }
 
+/// The writer has closed its socket with unread data: the reader gets `ECONNRESET`.
+pub const MARK_RESET: u32 = 1;
+/// One opening of a FIFO for writing, in [`PipeRecord::marks`].
+pub const MARK_WRITE_OPEN: u32 = 2;
+
 impl PipeRecord {
     /// That of a pipe of a user in which nothing is, and nothing may be.
     pub const fn empty(user: u32) -> PipeRecord {
-        PipeRecord { capacity: 0, first: NOWHERE, last: NOWHERE, user, reset: false, extent: Extent::EMPTY }
+        PipeRecord { capacity: 0, first: NOWHERE, last: NOWHERE, user, marks: 0, extent: Extent::EMPTY }
     }
 }
 
@@ -472,7 +478,7 @@ impl Record for PipeRecord {
 
     fn store(&self, words: &mut [u64]) {
         words[0] = halves(self.capacity, self.user);
-        words[1] = halves(self.first as u32 | (self.last as u32) << 16, self.reset as u32);
+        words[1] = halves(self.first as u32 | (self.last as u32) << 16, self.marks);
     }
 
     /// Without the extent.
@@ -482,7 +488,7 @@ impl Record for PipeRecord {
             first: words[1] as u16,
             last: (words[1] >> 16) as u16,
             user: (words[0] >> 32) as u32,
-            reset: words[1] >> 32 & 1 != 0,
+            marks: (words[1] >> 32) as u32,
             extent: Extent::EMPTY,
         }
     }
@@ -944,7 +950,7 @@ impl Record for TimerRecord {
     }
 }
 
-/// A registration of an epoll. It counts while the open files with both numbers exist: it is not cleared with them.
+/// A registration of an epoll. It counts while the open files with both numbers exist: it is not cleared with them. Its [`Terms`] are beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct InterestRecord {
@@ -953,23 +959,44 @@ pub struct InterestRecord {
     pub target: u64,
     pub descriptor: i32,
     /// Of `struct epoll_event`.
-    pub events: u32,
     pub data: u64,
     /// Real uid of the one who made it, to whom it is charged.
     pub user: u32,
 }
 
 impl Record for InterestRecord {
-    const WORDS: usize = 5;
+    const WORDS: usize = 4;
 
     fn store(&self, words: &mut [u64]) {
-        let asked = halves(self.descriptor as u32, self.events);
-        words.copy_from_slice(&[self.epoll, self.target, asked, self.data, self.user as u64]);
+        let both = halves(self.descriptor as u32, self.user);
+        words.copy_from_slice(&[self.epoll, self.target, both, self.data]);
     }
 
     fn load(words: &[u64]) -> Self {
-        let (descriptor, events) = (words[2] as i32, (words[2] >> 32) as u32);
-        InterestRecord { epoll: words[0], target: words[1], descriptor, events, data: words[3], user: words[4] as u32 }
+        let (descriptor, user) = (words[2] as i32, (words[2] >> 32) as u32);
+        InterestRecord { epoll: words[0], target: words[1], descriptor, data: words[3], user }
+    }
+}
+
+/// What a registration of an epoll is to report: what reports change of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// Of `struct epoll_event`.
+    pub events: u32,
+    /// Events that were reported as an edge since which the object has not changed; of a device, that no transfer has used up.
+    pub told: u16,
+}
+
+impl Terms {
+    /// As the value of a cell.
+    #[inline]
+    pub fn to_value(self) -> u64 {
+        u64::from(self.events) | u64::from(self.told) << 32
+    }
+
+    /// From the value of a cell.
+    pub fn from_value(value: u64) -> Terms {
+        Terms { events: value as u32, told: (value >> 32) as u16 }
     }
 }
 

@@ -24,7 +24,7 @@ impl Store {
         });
         self.pipes.trim(recover, turn, 0, |_| {});
         self.lists.trim(recover, turn, 0, |_| {});
-        self.interests.trim(recover, turn, 0, |_| {});
+        self.interests.trim(recover, turn, CELL_BYTES, |run| self.terms.discard(recover, run));
         self.ancillaries.trim(recover, turn, 0, |_| {});
         self.blocks.compact(TRIM_BYTES / (BLOCK * CELL_BYTES), turn, |run| {
             self.descriptors.discard(recover, run.start * BLOCK..run.end * BLOCK);

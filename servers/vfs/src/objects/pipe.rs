@@ -23,6 +23,7 @@ use abi::{
     vfs::{OWNER_INPUT, OWNER_OUTPUT},
 };
 use alloc::rc::Rc;
+use core::cell::Cell;
 
 /// An open end of a pipe or FIFO, or both ends of a FIFO.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ pub struct PipeEnd {
     /// It is the end that is written to.
     pub writes: bool,
     /// Of a FIFO that was opened for reading without a writer: how often it had been opened for writing.
-    pub lonely: Option<u64>,
+    pub lonely: Cell<Option<u32>>,
 }
 
 impl PipeEnd {
@@ -66,6 +67,10 @@ impl Object for PipeEnd {
     fn record(&self) -> ObjectRecord {
         let minor = self.reads as u32 | (self.writes as u32) << 1;
         ObjectRecord { kind: Self::NUMBER, place: self.pipe.record(), minor, more: self.inode }
+    }
+
+    fn value(&self) -> u64 {
+        self.lonely.get().map_or(0, |opens| 1 + u64::from(opens))
     }
 
     fn node(&self) -> Option<&NodeRef> {
@@ -105,7 +110,7 @@ impl Object for PipeEnd {
     fn poll(&self) -> u32 {
         let ready = self.pipe.poll(self.reads, self.writes);
         // Who waits for the first writer has lost none.
-        if self.lonely == Some(self.pipe.opened().1) { ready & !POLLHUP } else { ready }
+        if self.lonely.get() == Some(self.pipe.write_opens()) { ready & !POLLHUP } else { ready }
     }
 
     fn is_asynchronous(&self) -> bool {
@@ -150,7 +155,12 @@ impl Kind for PipeEnd {
             node.set_fifo(&pipe);
         }
         from.has_inode(record.more);
-        Some(PipeEnd { pipe, node, inode: record.more, reads, writes, lonely: None })
+        Some(PipeEnd { pipe, node, inode: record.more, reads, writes, lonely: Cell::new(None) })
+    }
+
+    fn position_in(&self, value: u64) -> u64 {
+        self.lonely.set(value.checked_sub(1).map(|opens| opens as u32));
+        0
     }
 }
 

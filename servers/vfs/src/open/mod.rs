@@ -36,7 +36,7 @@ use crate::{
         walk::{self, Found, Last},
     },
     peers::{Peers, Role},
-    pipes::{Pipe, pool::Pipes},
+    pipes::Pipe,
     processes::Process,
 };
 use abi::{
@@ -46,6 +46,7 @@ use abi::{
     tty::MINOR_SLAVE,
 };
 use alloc::{format, rc::Rc, vec::Vec};
+use core::cell::Cell;
 
 /// Flags that are not kept as status of the open file.
 const NOT_STATUS: u32 = O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC;
@@ -210,7 +211,8 @@ fn reopen(closing: &Rc<Closing>, user: u32, open: &OpenFile, flags: u32) -> Resu
     let PipeEnd { pipe, node, inode, .. } = open.object::<PipeEnd>().ok_or(Errno::ENXIO)?;
     let (reads, writes) = ends(flags);
     pipe.open(reads, writes);
-    let object = PipeEnd { pipe: pipe.clone(), node: node.clone(), inode: *inode, reads, writes, lonely: None };
+    let object =
+        PipeEnd { pipe: pipe.clone(), node: node.clone(), inode: *inode, reads, writes, lonely: Cell::default() };
     let path = open.path().clone();
     File::new(closing, user, object, flags & !NOT_STATUS, path)
 }
@@ -254,7 +256,7 @@ async fn open_node(
     match node.kind() {
         S_IFDIR => File::new(closing, user, Directory { node }, status, path),
         S_IFIFO => {
-            let file = File::new(closing, user, open_fifo(base.pipes(), &process.caller, node, flags)?, status, path)?;
+            let file = File::new(closing, user, open_fifo(base, &process.caller, node, flags)?, status, path)?;
             wait_for_other_end(&process.caller, &file).await?;
             Ok(file)
         }
@@ -288,7 +290,7 @@ async fn open_node(
     }
 }
 
-fn open_fifo(pipes: &Pipes, caller: &Caller, node: NodeRef, flags: u32) -> Result<PipeEnd, Errno> {
+fn open_fifo(base: &Base, caller: &Caller, node: NodeRef, flags: u32) -> Result<PipeEnd, Errno> {
     let (reads, writes) = ends(flags);
     let known = node.fifo().filter(|pipe| !pipe.has_ended());
     if writes && !reads && flags & O_NONBLOCK != 0 && known.as_ref().is_none_or(|pipe| pipe.readers() == 0) {
@@ -296,12 +298,15 @@ fn open_fifo(pipes: &Pipes, caller: &Caller, node: NodeRef, flags: u32) -> Resul
     }
     let pipe = match known {
         Some(pipe) => pipe,
-        None => pipes.make(caller.user())?,
+        None => base.pipes().make(caller.user())?,
     };
     node.set_fifo(&pipe);
     pipe.open(reads, writes);
-    let lonely = (pipe.writers() == 0).then_some(pipe.opened().1);
-    Ok(PipeEnd { pipe, node: Some(node), inode: 0, reads, writes, lonely })
+    if writes {
+        pipe.count_write_open(base);
+    }
+    let lonely = (pipe.writers() == 0).then(|| pipe.write_opens());
+    Ok(PipeEnd { pipe, node: Some(node), inode: 0, reads, writes, lonely: Cell::new(lonely) })
 }
 
 /// Opens the device behind a node. The driver may say that the open file is another of its devices: /dev/ptmx makes one, and /dev/tty is

@@ -9,6 +9,7 @@
 
 pub mod ancillary;
 mod copy;
+mod fifo;
 mod laden;
 pub mod packets;
 pub mod pool;

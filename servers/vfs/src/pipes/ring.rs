@@ -7,7 +7,7 @@
 
 use crate::keep::{
     PIPE_PAGE,
-    records::{Extent, NOWHERE, PipeRecord},
+    records::{Extent, MARK_RESET, MARK_WRITE_OPEN, NOWHERE, PipeRecord},
 };
 use abi::{Endpoint, Errno};
 use alloc::collections::VecDeque;
@@ -45,8 +45,8 @@ pub struct Ring {
     start: usize,
     len: usize,
     capacity: usize,
-    /// The writer has closed its socket with unread data, and the reader has not been told.
-    reset: bool,
+    /// As in the record: the writer has closed its socket with unread data, and the reader has not been told; and openings of a FIFO.
+    marks: u32,
     /// The place of the first of what goes with its bytes.
     ancillary: u16,
     /// What has changed since it was preserved.
@@ -70,7 +70,7 @@ impl Ring {
             start: 0,
             len: 0,
             capacity,
-            reset: false,
+            marks: 0,
             ancillary: NOWHERE,
             change: Change::Nothing,
         }
@@ -80,8 +80,8 @@ impl Ring {
     #[expect(clippy::disallowed_methods, reason = "a successor needs no more than its predecessor had")]
     pub fn restore(record: &PipeRecord, next: impl Fn(u16) -> Option<u16>) -> Option<Self> {
         let Extent { start, bytes, ancillary } = record.extent;
-        let (start, len, reset) = (start as usize, bytes as usize, record.reset);
-        let mut ring = Ring { start, len, reset, ancillary, ..Ring::new(record.capacity as usize) };
+        let (start, len, marks) = (start as usize, bytes as usize, record.marks);
+        let mut ring = Ring { start, len, marks, ancillary, ..Ring::new(record.capacity as usize) };
         if record.first == NOWHERE {
             return (start == 0 && len == 0).then_some(ring);
         }
@@ -116,7 +116,7 @@ impl Ring {
             first: page(self.pages.front()),
             last: page(self.pages.back()),
             user,
-            reset: self.reset,
+            marks: self.marks,
             extent: self.extent(),
         }
     }
@@ -137,15 +137,26 @@ impl Ring {
 
     /// Whether the writer has closed its socket with unread data, and the reader has not been told.
     pub fn is_reset(&self) -> bool {
-        self.reset
+        self.marks & MARK_RESET != 0
     }
 
     /// Sets what [`Ring::is_reset`] returns.
     pub fn set_reset(&mut self, reset: bool) {
-        if self.reset != reset {
+        if self.is_reset() != reset {
             self.change = Change::Record;
+            self.marks ^= MARK_RESET;
         }
-        self.reset = reset;
+    }
+
+    /// How often, of a FIFO, it was opened for writing, modulo 2^31.
+    pub fn write_opens(&self) -> u32 {
+        self.marks / MARK_WRITE_OPEN
+    }
+
+    /// Counts one more opening for writing.
+    pub fn count_write_open(&mut self) {
+        self.marks = self.marks.wrapping_add(MARK_WRITE_OPEN);
+        self.change = Change::Record;
     }
 
     /// Its pages.

@@ -222,11 +222,11 @@ impl Restoration {
     fn restore_interests(&mut self) {
         let store = self.vfs.base().store().clone();
         let files: BTreeMap<u64, &Rc<OpenFile>> = self.files.values().map(|file| (file.number(), file)).collect();
-        for (place, record) in store.interests() {
+        for (place, record, terms) in store.interests() {
             let (Some(epoll), Some(target)) = (files.get(&record.epoll), files.get(&record.target)) else { continue };
             store.claim_interest(place, record.user);
             let kept = Kept::new(&store, place, record);
-            let restored = epoll_of(epoll).is_some_and(|epoll| epoll.restore(kept, target).is_ok());
+            let restored = epoll_of(epoll).is_some_and(|epoll| epoll.restore(kept, terms, target).is_ok());
             self.lost += !restored as usize;
         }
     }

@@ -66,6 +66,80 @@ fn an_edge_that_nobody_has_seen_is_reported_by_the_successor() {
 }
 
 #[test]
+fn an_edge_that_was_reported_is_not_reported_again_by_a_successor_until_the_next() {
+    let mut world = World::new();
+    let (epoll, file) = (create(&world), counter(&world, 0));
+    let (reads, writes) = world.pipe(world.root, 0);
+    assert_eq!(control(&world, epoll, ADD, file, IN | ET), Ok(0));
+    assert_eq!(control(&world, epoll, ADD, reads, IN | ET), Ok(0));
+    assert_eq!(control(&world, epoll, ADD, writes, OUT | ET), Ok(0));
+    assert_eq!(now(&world, epoll), [(writes, OUT)]);
+    for _ in 0..3 {
+        post(&world, file);
+        world.write(world.root, writes, b"x").unwrap();
+        let mut found = now(&world, epoll);
+        found.sort();
+        assert_eq!(found, [(file, IN), (reads, IN)]);
+        for _ in 0..2 {
+            world.restart_vfs();
+            assert_eq!(now(&world, epoll), []);
+        }
+    }
+    assert_eq!(control(&world, epoll, MOD, file, IN | ET), Ok(0));
+    world.restart_vfs();
+    assert_eq!((now(&world, epoll), now(&world, epoll)), (vec![(file, IN)], vec![]), "it asks anew");
+}
+
+#[test]
+fn an_edge_of_a_timer_or_an_epoll_is_not_reported_again_by_a_successor_until_the_next() {
+    const S: u64 = 1_000_000_000;
+    let mut world = World::new();
+    let (outer, inner, file) = (create(&world), create(&world), counter(&world, 1));
+    let timer = world.call(world.root, nr::TIMERFD_CREATE, &[1, O_NONBLOCK]).unwrap();
+    let arm = |world: &World| {
+        let spec = world.words(world.root, &[0, 0, 10, 0]);
+        assert_eq!(world.call(world.root, nr::TIMERFD_SETTIME, &[timer, 0, spec, 0]), Ok(0));
+    };
+    arm(&world);
+    assert_eq!(control(&world, inner, ADD, file, IN), Ok(0));
+    assert_eq!(control(&world, outer, ADD, inner, IN | ET), Ok(0));
+    assert_eq!(control(&world, outer, ADD, timer, IN | ET), Ok(0));
+    assert_eq!((now(&world, outer), now(&world, outer)), (vec![(inner, IN)], vec![]));
+    world.restart_vfs();
+    assert_eq!(now(&world, outer), []);
+    take(&world, file);
+    post(&world, file);
+    world.restart_vfs();
+    assert_eq!(now(&world, outer), [(inner, IN)], "nobody has seen this one");
+    for _ in 0..2 {
+        world.machine.advance_ns(10 * S);
+        world.restart_vfs();
+        assert_eq!(now(&world, outer), [(timer, IN)]);
+        world.restart_vfs();
+        assert_eq!(now(&world, outer), []);
+        arm(&world);
+    }
+}
+
+#[test]
+fn a_timer_that_expires_in_an_epoll_is_an_edge_though_an_earlier_one_was_reported() {
+    const S: u64 = 1_000_000_000;
+    let mut world = World::new();
+    let (outer, inner, file) = (create(&world), create(&world), counter(&world, 1));
+    let timer = world.call(world.root, nr::TIMERFD_CREATE, &[1, O_NONBLOCK]).unwrap();
+    let spec = world.words(world.root, &[0, 0, 10, 0]);
+    assert_eq!(world.call(world.root, nr::TIMERFD_SETTIME, &[timer, 0, spec, 0]), Ok(0));
+    for target in [file, timer] {
+        assert_eq!(control(&world, inner, ADD, target, IN), Ok(0));
+    }
+    assert_eq!(control(&world, outer, ADD, inner, IN | ET), Ok(0));
+    assert_eq!((now(&world, outer), now(&world, outer)), (vec![(inner, IN)], vec![]));
+    world.machine.advance_ns(10 * S);
+    world.restart_vfs();
+    assert_eq!(now(&world, outer), [(inner, IN)]);
+}
+
+#[test]
 fn a_report_whose_answer_was_lost_is_made_again() {
     let mut world = World::new();
     let (epoll, edge, once) = (create(&world), counter(&world, 1), counter(&world, 1));

@@ -189,6 +189,20 @@ fn an_edge_of_a_terminal_is_told_again_after_a_transfer() {
 }
 
 #[test]
+fn an_edge_of_a_terminal_that_was_told_is_not_told_by_a_successor() {
+    let mut world = World::new();
+    let (epoll, tty) = (create(&world), terminal(&world));
+    assert_eq!(control(&world, epoll, ADD, tty, IN | OUT | ET), Ok(0));
+    world.enter(b"a");
+    assert_eq!(now(&world, epoll), [(tty, IN | OUT)]);
+    world.restart_vfs();
+    assert_eq!(now(&world, epoll), []);
+    assert_eq!(world.read(world.root, tty, 100).unwrap(), b"a");
+    world.restart_vfs();
+    assert_eq!(now(&world, epoll), [(tty, OUT)]);
+}
+
+#[test]
 fn a_terminal_is_found_through_an_epoll_in_poll_and_in_another() {
     let world = World::new();
     let (outer, inner, tty) = (create(&world), create(&world), terminal(&world));

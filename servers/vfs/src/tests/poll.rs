@@ -217,3 +217,23 @@ fn what_is_ready_at_once_is_answered_before_a_mask_is_in_force() {
     assert_eq!(world.begin_call(world.root, nr::PPOLL, &[address, 1, 0, DATA, 8]), None);
     assert_eq!(world.next_event(), Some((vfs::EVENT_MASK, world.root, [5, 0, 0, 0])));
 }
+
+#[test]
+fn a_reader_of_a_fifo_that_had_no_writer_yet_has_lost_none_also_for_a_successor() {
+    let mut world = World::new();
+    assert_eq!(world.path_call(world.root, nr::MKNOD, "/fifo", &[u64::from(S_IFIFO) | 0o666, 0]), Ok(0));
+    let open = |world: &World| world.open(world.root, "/fifo", O_RDONLY | O_NONBLOCK, 0).unwrap();
+    let first = open(&world);
+    for _ in 0..2 {
+        assert_eq!(poll(&world, &[(first, POLLIN)]), (Ok(0), [0].to_vec()));
+        world.restart_vfs();
+    }
+    let writes = world.open(world.root, "/fifo", O_WRONLY, 0).unwrap();
+    world.close(world.root, writes).unwrap();
+    let second = open(&world);
+    for _ in 0..2 {
+        let asked = [(first, POLLIN), (second, POLLIN)];
+        assert_eq!(poll(&world, &asked), (Ok(1), [POLLHUP, 0].to_vec()));
+        world.restart_vfs();
+    }
+}

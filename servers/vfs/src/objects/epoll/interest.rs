@@ -3,7 +3,10 @@
 use super::{Epoll, Key, epoll_of};
 use crate::{
     events::{Watch, poll::POLLERR},
-    keep::{Kept, records::InterestRecord},
+    keep::{
+        Kept,
+        records::{InterestRecord, Terms},
+    },
     objects::{Asking, End, OpenFile, signalfd::SignalFile, timer::TimerFile},
 };
 use abi::{Errno, Message};
@@ -70,6 +73,8 @@ enum Question {
 /// One registration.
 pub struct Interest {
     record: Kept<InterestRecord>,
+    /// As they are preserved.
+    terms: Cell<Terms>,
     target: Weak<OpenFile>,
     epoll: Weak<Epoll>,
     /// Its target is an epoll.
@@ -87,8 +92,6 @@ pub struct Interest {
     question: RefCell<Question>,
     /// Questions so far.
     questions: Cell<u32>,
-    /// Events of a device that were reported as an edge, and not used up by a transfer since.
-    reported: Cell<u32>,
 }
 
 impl core::fmt::Debug for Interest {
@@ -101,6 +104,7 @@ impl Interest {
     /// A registration that nothing knows yet. `ENOSPC`: the user has registered too many devices.
     pub(super) fn new(
         record: Kept<InterestRecord>,
+        terms: Terms,
         target: &Rc<OpenFile>,
         epoll: &Rc<Epoll>,
     ) -> Result<Rc<Interest>, Errno> {
@@ -111,6 +115,7 @@ impl Interest {
         let charge = is_charged.then(|| record.store().charge_device_interest(record.get().user)).transpose()?;
         Ok(Rc::new(Interest {
             record,
+            terms: Cell::new(terms),
             target: Rc::downgrade(target),
             epoll: Rc::downgrade(epoll),
             nested,
@@ -122,7 +127,6 @@ impl Interest {
             expires_at: Cell::new(0),
             question: RefCell::new(Question::Open),
             questions: Cell::new(0),
-            reported: Cell::new(0),
         }))
     }
 
@@ -201,19 +205,45 @@ impl Interest {
         self.ended.get()
     }
 
+    /// What it is to report.
+    pub(super) fn terms(&self) -> Terms {
+        self.terms.get()
+    }
+
+    fn set_terms(&self, terms: Terms) {
+        self.terms.set(terms);
+        self.record.store().set_terms(self.place(), terms);
+    }
+
+    /// Whether an edge was reported since which nothing has changed.
+    pub(super) fn is_told(&self) -> bool {
+        self.terms.get().told != 0
+    }
+
+    /// Something has changed since what was told.
+    #[cold]
+    fn forget_told(&self) {
+        self.set_terms(Terms { told: 0, ..self.terms.get() });
+    }
+
+    /// Events of a device that were not told.
+    fn untold(&self) -> u32 {
+        !u32::from(self.terms.get().told)
+    }
+
     /// Events that are asked for; none from the one report (`ONESHOT`) until it is modified.
     fn wanted(&self) -> u32 {
-        self.record.get().events & !flag::ALL
+        self.terms.get().events & !flag::ALL
     }
 
     /// Changes what it is for. `EINVAL`: it is exclusive.
     pub(super) fn modify(&self, event: Event) -> Result<(), Errno> {
-        if self.record.get().events & flag::EXCLUSIVE != 0 {
+        if self.terms.get().events & flag::EXCLUSIVE != 0 {
             return Err(Errno::EINVAL);
         }
         self.take_back();
-        self.reported.set(0);
-        self.record.update(|record| (record.events, record.data) = (event.events, event.data));
+        self.set_terms(Terms { events: event.events, told: 0 });
+        self.record.update(|record| record.data = event.data);
         Ok(())
     }
 
@@ -221,7 +251,7 @@ impl Interest {
     pub(super) fn ready(&self) -> Option<Event> {
         let target = self.target().filter(|_| !self.has_ended())?;
         let found = match (&*self.question.borrow(), self.device) {
-            (Question::Answered(events), true) => *events & !self.reported.get(),
+            (Question::Answered(events), true) => *events & self.untold(),
             (_, true) => 0,
             (_, false) => target.any().poll(),
         };
@@ -232,18 +262,24 @@ impl Interest {
     /// It has been reported. Returns whether it stays on the ready list, because it is to be reported as long as it is ready; a device is
     /// asked once more instead.
     pub(super) fn set_reported(&self, events: u32) -> bool {
-        let flags = self.record.get().events & flag::ALL;
-        if flags & flag::ONESHOT != 0 {
-            self.record.update(|record| record.events = flags);
+        let is_lasting = self.terms.get().events & (flag::ONESHOT | flag::EDGE) == 0;
+        if !is_lasting {
+            self.set_told(events);
         }
         if !self.device {
-            return flags & (flag::ONESHOT | flag::EDGE) == 0;
-        }
-        if flags & flag::EDGE != 0 {
-            self.reported.set(self.reported.get() | events);
+            return is_lasting;
         }
         self.question.replace(Question::Open);
         false
+    }
+
+    /// It has been reported, and is not to be reported as long as it is ready.
+    #[cold]
+    fn set_told(&self, reported: u32) {
+        let Terms { events, told } = self.terms.get();
+        let is_once = events & flag::ONESHOT != 0;
+        let told = if events & flag::EDGE != 0 { told | reported as u16 } else { told };
+        self.set_terms(Terms { events: if is_once { events & flag::ALL } else { events }, told });
     }
 
     /// Asks its device, or those of its epoll, unless they are asked.
@@ -252,7 +288,7 @@ impl Interest {
         if let Some(epoll) = epoll_of(&target) {
             return epoll.ask(by, stay);
         }
-        let events = self.wanted() & !self.reported.get();
+        let events = self.wanted() & self.untold();
         if events == 0 || !matches!(*self.question.borrow(), Question::Open) {
             return;
         }
@@ -309,6 +345,9 @@ impl Interest {
         let Some(epoll) = self.epoll.upgrade().filter(|_| !self.has_ended()) else { return };
         epoll.expect(self);
         if relevant {
+            if self.is_told() && !self.device {
+                self.forget_told();
+            }
             epoll.link(self);
         }
         if relevant || self.asks() {
@@ -321,8 +360,11 @@ impl Watch for Interest {
     fn changed(self: Rc<Self>, events: u32) {
         if self.device {
             // A transfer: what was known is used up, and what was reported is asked for again.
-            let has_reported = self.reported.replace(0) != 0;
-            if has_reported || matches!(*self.question.borrow(), Question::Answered(_)) {
+            let was_told = self.is_told();
+            if was_told {
+                self.forget_told();
+            }
+            if was_told || matches!(*self.question.borrow(), Question::Answered(_)) {
                 self.take_back();
             }
             return self.tell(0);

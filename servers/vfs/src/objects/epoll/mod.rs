@@ -5,7 +5,7 @@
 //! expire without a change: they are in an order of their own, by time. Devices are asked, one request for each registration.
 //!
 //! Invariants: the ready list has room for all interests; an epoll is at most [`LEVELS`] levels deep and in no circle. The ready list is not
-//! preserved: a successor looks at all interests, and so may report an edge once too often, but loses none.
+//! preserved: a successor looks at all interests, but at none by edge that was told and has not changed since.
 //! Neighbours: `interest` (one registration), `collect` (the ready list), `calls::epoll`.
 
 mod collect;
@@ -20,7 +20,7 @@ use crate::{
     files::{stat::Summary, vnode::NodeRef},
     keep::{
         Kept, Store,
-        records::{InterestRecord, ObjectRecord},
+        records::{InterestRecord, ObjectRecord, Terms},
     },
 };
 use abi::{Errno, Message};
@@ -91,10 +91,11 @@ impl Epoll {
             self.sweep();
         }
         let Event { events, data } = event;
-        let record = InterestRecord { epoll: own, target: key.1, descriptor: fd, events, data, user: by.user };
-        let record = by.store.new_interest(record)?;
+        let record = InterestRecord { epoll: own, target: key.1, descriptor: fd, data, user: by.user };
+        let terms = Terms { events, told: 0 };
+        let record = by.store.new_interest(record, terms)?;
         let place = record.place();
-        let interest = self.enter(record, target).inspect_err(|_| by.store.clear_interest(place))?;
+        let interest = self.enter(record, terms, target).inspect_err(|_| by.store.clear_interest(place))?;
         self.examine(&interest);
         Ok(())
     }
@@ -108,12 +109,17 @@ impl Epoll {
     }
 
     /// Enters an interest. `ENOMEM`: then nothing has changed.
-    fn enter(self: &Rc<Self>, record: Kept<InterestRecord>, target: &Rc<OpenFile>) -> Result<Rc<Interest>, Errno> {
+    fn enter(
+        self: &Rc<Self>,
+        record: Kept<InterestRecord>,
+        terms: Terms,
+        target: &Rc<OpenFile>,
+    ) -> Result<Rc<Interest>, Errno> {
         self.drop_ended();
         let further = self.interests.borrow().len() + 1;
         self.ready.borrow_mut().try_make_room(further)?;
         let key = (record.get().descriptor, record.get().target);
-        let interest = Interest::new(record, target, self)?;
+        let interest = Interest::new(record, terms, target, self)?;
         if interest.asks() {
             self.asking.borrow_mut().try_push(interest.clone())?;
         }
@@ -122,10 +128,23 @@ impl Epoll {
         Ok(interest)
     }
 
-    /// Enters an interest of a predecessor: it may have become ready meanwhile.
-    pub fn restore(self: &Rc<Self>, record: Kept<InterestRecord>, target: &Rc<OpenFile>) -> Result<(), Errno> {
-        let interest = self.enter(record, target)?;
-        self.examine(&interest);
+    /// Enters an interest of a predecessor: it may be ready, unless that was told and nothing has changed since.
+    ///
+    /// What is in an epoll may not have been entered yet; and its timers, which expire without a change, tell of themselves.
+    pub fn restore(
+        self: &Rc<Self>,
+        record: Kept<InterestRecord>,
+        terms: Terms,
+        target: &Rc<OpenFile>,
+    ) -> Result<(), Errno> {
+        let interest = self.enter(record, terms, target)?;
+        if interest.is_nested() || !interest.is_told() {
+            self.expect(&interest);
+        }
+        if !interest.is_told() && (interest.is_nested() || interest.ready().is_some()) {
+            self.link(&interest);
+        }
+        self.tell(false);
         Ok(())
     }
 
@@ -232,9 +251,13 @@ impl Epoll {
 #[cfg(test)]
 impl Epoll {
     /// What is registered of open files that exist.
-    pub fn records(&self) -> Vec<InterestRecord> {
+    pub fn records(&self) -> Vec<(InterestRecord, Terms)> {
         let interests = self.interests.borrow();
-        interests.values().filter(|interest| interest.target().is_some()).map(|interest| interest.record()).collect()
+        interests
+            .values()
+            .filter(|interest| interest.target().is_some())
+            .map(|interest| (interest.record(), interest.terms()))
+            .collect()
     }
 }
 
@@ -269,7 +292,8 @@ impl Object for EpollFile {
         let interests = self.0.interests.borrow();
         interests.values().take(MAX_DESCRIBED).try_for_each(|interest| {
             let Some(target) = interest.target() else { return Ok(()) };
-            let InterestRecord { descriptor, events, data, .. } = interest.record();
+            let InterestRecord { descriptor, data, .. } = interest.record();
+            let events = interest.terms().events;
             let inode = match (target.node(), target.any().summary()) {
                 (Some(node), _) => node.number(),
                 (None, summary) => summary.map_or(0, |summary| summary.inode),
