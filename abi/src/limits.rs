@@ -36,6 +36,8 @@ pub const POSIX_QUEUES: usize = 256;
 pub const POSIX_MESSAGES: u64 = 10;
 /// Bytes of a message of a POSIX queue, in the same way (vfs).
 pub const POSIX_MESSAGE_BYTES: u64 = 8192;
+/// Files of a file system that are in use at a time (file systems on disks; vfs divides them among users).
+pub const FILES_IN_USE: usize = 8192;
 /// Loop devices (vfs): /dev/loop0 and the following.
 pub const LOOP_DEVICES: usize = 8;
 /// Frames that programs leave free (vm).

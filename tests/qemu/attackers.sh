@@ -3,7 +3,7 @@
 # Three users attack at once, in random order, what they share with others: the shell of root goes on, its copies are whole, no service
 # dies, and memory is within 2 MiB of what it was before: at once, or in one of four more rounds, since tables grow with what random order
 # makes them hold and are used again, while a leak loses as much in every round. The full form lasts an hour.
-attacks='signals timers vectors polls pipes packets files sockets queues semaphores memory tables regions processes futexes sleepers locks names calls listeners epolls watches lives leases letters areas splices rights terminals tracees'
+attacks='signals timers vectors polls pipes packets files sockets queues semaphores memory tables regions processes futexes sleepers locks names calls listeners epolls watches lives leases letters areas splices rights terminals tracees alarms devices attributes'
 seconds=20
 again=20
 [ -z "${SKINK_DEEP:-}" ] || { seconds=3600; again=600; }

@@ -34,9 +34,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -267,6 +269,41 @@ static void fill_epolls(void)
 }
 
 static void epolls(void) { crowd(fill_epolls); }
+
+/* Timers that expire all the time, in an epoll that is asked without end; each is set anew, or closed, at random. */
+static void run_alarms(void)
+{
+    struct itimerspec often = { { 0, 1 }, { 0, 1 } };
+    struct epoll_event event = { .events = EPOLLIN | EPOLLET }, found[16];
+    int epoll = epoll_create1(0), timer;
+    while ((timer = timerfd_create(random_below(2) ? CLOCK_MONOTONIC : CLOCK_REALTIME, TFD_NONBLOCK)) >= 0) {
+        event.data.fd = timer;
+        timerfd_settime(timer, 0, &often, NULL);
+        epoll_ctl(epoll, EPOLL_CTL_ADD, timer, &event);
+    }
+    for (;;) {
+        uint64_t expirations;
+        for (int left = epoll_wait(epoll, found, 16, -1); left > 0; left--) {
+            timer = found[left - 1].data.fd;
+            (void)!read(timer, &expirations, sizeof expirations);
+            if (random_below(100) == 0)
+                close(timer);
+        }
+    }
+}
+
+static void alarms(void) { crowd(run_alarms); }
+
+/* A terminal that is registered by as many descriptors as may be: each has a request at its driver while somebody waits. */
+static void register_devices(void)
+{
+    struct epoll_event event = { .events = EPOLLIN }, found;
+    int epoll = epoll_create1(0), terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY), copy;
+    while ((copy = dup(terminal)) >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, copy, &event) == 0) {}
+    epoll_wait(epoll, &found, 1, -1);
+}
+
+static void devices(void) { crowd(register_devices); }
 
 /* Instances with watches of everything near, and events that nobody reads. */
 static void fill_watches(void)
@@ -572,7 +609,7 @@ static void locks(void)
     int file = open(path, O_CREAT | O_RDWR, 0600);
     for (long at = 0; at < 5000; at++) {
         struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 2 * at, .l_len = 1 };
-        if (fcntl(file, F_SETLK, &lock) != 0)
+        if (fcntl(file, random_below(2) ? F_SETLK : F_OFD_SETLK, &lock) != 0)
             break;
     }
     unlink(path);
@@ -599,6 +636,26 @@ static void names(void)
     }
     snprintf(path, sizeof path, "/dev/shm/attack.%u", user);
     rmdir(path);
+}
+
+/* Files with as many attributes as may be, and what is written there is read meanwhile. */
+static void attributes(void)
+{
+    static char path[64], name[32], value[4096], list[65536];
+    for (int at = 0; at < 100; at++) {
+        snprintf(path, sizeof path, "/tmp/attack.%u.attributes.%d", user, at);
+        close(open(path, O_CREAT | O_RDWR, 0600));
+        for (int number = 0; number < 200; number++) {
+            snprintf(name, sizeof name, "user.%d", number);
+            if (setxattr(path, name, value, random_below(random_below(4) ? 30 : sizeof value), 0) != 0)
+                break;
+        }
+        (void)!listxattr(path, list, sizeof list);
+    }
+    for (int at = 0; at < 100; at++) {
+        snprintf(path, sizeof path, "/tmp/attack.%u.attributes.%d", user, at);
+        unlink(path);
+    }
 }
 
 /* Any call but those that end or stop the caller for good. */
@@ -629,7 +686,8 @@ static const struct attack {
     { "watches", watches },     { "lives", lives },
     { "listeners", listeners }, { "epolls", epolls },   { "leases", leases },       { "letters", letters },
     { "areas", areas },         { "splices", splices },
-    { "rights", rights },         { "terminals", terminals }, { "tracees", tracees },
+    { "rights", rights },       { "terminals", terminals }, { "tracees", tracees }, { "alarms", alarms },
+    { "devices", devices },     { "attributes", attributes },
 };
 enum { ATTACKS = sizeof attacks / sizeof *attacks };
 

@@ -1900,6 +1900,9 @@ struct skink_kernel_linux_call {
 /* Bytes of a message of a POSIX queue, in the same way (vfs). */
 #define SKINK_LIMITS_POSIX_MESSAGE_BYTES 0x2000ull
 
+/* Files of a file system that are in use at a time (file systems on disks; vfs divides them among users). */
+#define SKINK_LIMITS_FILES_IN_USE 0x2000u
+
 /* Loop devices (vfs): /dev/loop0 and the following. */
 #define SKINK_LIMITS_LOOP_DEVICES 8u
 

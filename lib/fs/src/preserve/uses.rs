@@ -13,7 +13,7 @@ use recover::check::check_word;
 use recover::transaction::{self, Undo};
 
 /// Limit of nodes in use at a time.
-pub const MOST: usize = 8192;
+pub const MOST: usize = abi::limits::FILES_IN_USE;
 /// Bytes of the table.
 pub const BYTES: usize = MOST * 8;
 

@@ -8,7 +8,11 @@ use super::{
     loops::LoopUse,
     mount::{MS_RDONLY, Mount, NewMount},
 };
-use crate::peers::Service;
+use crate::{
+    keep::{quota, scaled},
+    peers::Service,
+};
+use abi::{Errno, limits};
 use alloc::{
     collections::BTreeMap,
     rc::{Rc, Weak},
@@ -20,10 +24,16 @@ use core::{
     hash::{BuildHasherDefault, Hasher},
 };
 use hashbrown::HashMap;
+use server::quota::{Share, Shares};
 use sys::fallible::filled;
 
 /// 64 inodes each.
 const FILTER_WORDS: usize = 64;
+/// So many inodes in use are those of who comes first. While there are more, open files and watches are charged to their users: the usual
+/// open costs no count.
+pub(super) const COMMON: usize = scaled(limits::FILES_IN_USE / 2, 64);
+/// What is charged, at most. The rest is for what processes are in and run; the name cache leaves it.
+const CROWD: usize = scaled(limits::FILES_IN_USE / 4, 64);
 /// How far a hash is turned before the next number.
 const TURN_BITS: u32 = 5;
 
@@ -123,6 +133,8 @@ pub struct FileSystem {
     disk: RefCell<Option<LoopUse>>,
     /// Inodes that are not in use, but mapped by programs.
     mapped: RefCell<MappedInodes>,
+    /// Users of inodes while more than [`COMMON`] are in use.
+    crowd: Shares,
 }
 
 /// A filter of inode numbers: all that were added are in it, and few others.
@@ -182,7 +194,20 @@ impl FileSystem {
             dirty: Cell::new(false),
             disk: RefCell::new(None),
             mapped: RefCell::default(),
+            crowd: quota(CROWD),
         })
+    }
+
+    /// Charges a user of an inode, while many are in use. `ENFILE`: he has his share.
+    #[cold]
+    pub(super) fn charge(&self, user: u32) -> Result<Share, Errno> {
+        self.crowd.take(user, 1).map_err(|refusal| refusal.errno(Errno::ENFILE, Errno::ENFILE))
+    }
+
+    /// Inodes in use, if several mounts show it.
+    #[inline]
+    pub(super) fn shared_inodes(&self) -> Option<usize> {
+        self.inodes.borrow().as_ref().map(|inodes| inodes.len())
     }
 
     /// Notes that programs map an inode that is in use no more.

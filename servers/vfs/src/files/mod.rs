@@ -32,7 +32,7 @@ use watches::Watches;
 /// An odd number that spreads the bits of a hash (2^64 by the golden ratio).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Files of one mount in use from which on the name cache releases some: three quarters of what ext2 and tmpfs may have in use.
+/// Files of a file system in use from which on the name cache releases some: three quarters of what ext2 and tmpfs may have in use.
 const MANY_IN_USE: usize = 6144;
 /// How many it releases at a time.
 const RELEASED: usize = 64;
@@ -95,7 +95,7 @@ impl Files {
 
     /// Makes room for another file in use on a file system, whose own table of them is limited: the name cache releases some that it keeps in use.
     pub fn make_room(&self, mount: &Mount) {
-        if mount.node_count() < MANY_IN_USE {
+        if mount.files_in_use() < MANY_IN_USE {
             return;
         }
         let of_file_system = |node: &NodeRef| core::ptr::eq(&**node.file_system(), &**mount.file_system());

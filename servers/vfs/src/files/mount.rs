@@ -409,6 +409,12 @@ impl Mount {
         self.nodes.borrow().len()
     }
 
+    /// Files of its file system in use, through whatever mount.
+    #[inline]
+    pub(super) fn files_in_use(&self) -> usize {
+        self.file_system.shared_inodes().unwrap_or_else(|| self.node_count())
+    }
+
     /// Whether writes through it are refused.
     pub fn is_read_only(&self) -> bool {
         self.has(MS_RDONLY) || self.file_system.is_read_only()

@@ -5,13 +5,30 @@
 //! resolution in progress, mounts that cover it. Neighbours: `inode` (all else about a file), `mount`, `walk` (which finds vnodes).
 
 pub use super::inode::{Description, Running};
-use super::{inode::Inode, mount::Mount};
+use super::{file_system::COMMON, inode::Inode, mount::Mount};
 use crate::keep::records::NodeRecord;
+use abi::Errno;
 use alloc::rc::Rc;
 use core::{cell::RefCell, ops::Deref};
+use server::quota::Share;
 
 /// A counted reference to a vnode.
 pub type NodeRef = Rc<Vnode>;
+
+/// What the user of an open file is charged while its file system has many files in use.
+#[derive(Debug, Default)]
+pub struct Crowd(RefCell<Option<Share>>);
+
+impl Crowd {
+    /// Charges a user of a file. `ENFILE`: he has his share.
+    #[inline]
+    pub fn set(&self, node: &Vnode, user: u32) -> Result<(), Errno> {
+        if let Some(share) = node.hold(user)? {
+            self.0.replace(Some(share));
+        }
+        Ok(())
+    }
+}
 
 /// See the head of the file.
 #[derive(Debug)]
@@ -45,6 +62,12 @@ impl Vnode {
 
     pub(super) fn inode(&self) -> &Rc<Inode> {
         &self.inode
+    }
+
+    /// Charges a user who keeps it in use, if its file system has many files in use. `ENFILE`: he has his share.
+    #[inline]
+    pub fn hold(&self, user: u32) -> Result<Option<Share>, Errno> {
+        if self.mount.files_in_use() > COMMON { self.file_system().charge(user).map(Some) } else { Ok(None) }
     }
 
     /// Whether both are the same file, perhaps seen through different mounts.

@@ -24,8 +24,8 @@ use core::cell::Cell;
 pub use kept::Kept;
 pub use layout::{KEEP_BYTES, PIPE_PAGE, Sizes, Store, quota};
 use layout::{PEERS, Places};
-pub use pool::ROOT;
 use pool::SHARE;
+pub use pool::{ROOT, scaled};
 use records::{
     BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, LimitRecord, ListRecord, LockRecord,
     LoopRecord, MountRecord, NO_PLACE, Note, PeerRecord, TableRecord, Terms,

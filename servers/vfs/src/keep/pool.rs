@@ -9,7 +9,7 @@ use server::quota::{Quota, Refusal};
 use sys::fallible::{self, TryVec};
 
 /// Sizes of tables: tests have smaller ones, because they make and search them thousands of times.
-pub(super) const fn scaled(real: usize, in_tests: usize) -> usize {
+pub const fn scaled(real: usize, in_tests: usize) -> usize {
     if cfg!(test) { in_tests } else { real }
 }
 

@@ -2,7 +2,10 @@
 
 use super::{Inheritance, Kind, Object, Operation, Seek};
 use crate::{
-    base::Flow, events::poll::ALWAYS_READY, files::vnode::NodeRef, keep::records::ObjectRecord,
+    base::Flow,
+    events::poll::ALWAYS_READY,
+    files::vnode::{Crowd, NodeRef},
+    keep::records::ObjectRecord,
     memory::buffer::UserBuffer,
 };
 use abi::Errno;
@@ -12,11 +15,17 @@ use abi::Errno;
 pub struct Directory {
     /// The directory.
     pub node: NodeRef,
+    /// What its user is charged for it.
+    pub crowd: Crowd,
 }
 
 impl Object for Directory {
     fn record(&self) -> ObjectRecord {
         ObjectRecord::of(Self::NUMBER)
+    }
+
+    fn hold(&self, user: u32) -> Result<(), Errno> {
+        self.crowd.set(&self.node, user)
     }
 
     fn node(&self) -> Option<&NodeRef> {
@@ -40,6 +49,6 @@ impl Kind for Directory {
     const NUMBER: u8 = 9;
 
     fn restore(_: &ObjectRecord, node: Option<NodeRef>, _: &mut dyn Inheritance) -> Option<Self> {
-        Some(Directory { node: node? })
+        Some(Directory { node: node?, crowd: Crowd::default() })
     }
 }

@@ -87,6 +87,7 @@ impl<O: Object> File<O> {
         let number = closing.next_number();
         let node = object.node().map_or(NodeRecord::NONE, |node| node.record());
         let record = FileRecord { object: object.record(), node, number, path: Text::EMPTY, user };
+        object.hold(user).inspect_err(|_| object.close(closing))?;
         closing.open().inspect_err(|_| object.close(closing))?;
         let value = object.value();
         let record = closing.store().new_file(record, (value, flags), &path).inspect_err(|_| {
@@ -112,6 +113,8 @@ impl<O: Object> File<O> {
         O: Kind,
     {
         let position = object.position_in(value);
+        // Whoever has more than his share now, in another order, keeps what he has.
+        let _ = object.hold(record.user);
         let path = closing.store().text(record.path);
         closing.open().expect("a successor needs no more than its predecessor had");
         Rc::new(File {

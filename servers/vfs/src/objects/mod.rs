@@ -93,6 +93,11 @@ pub trait Object: Any + Debug {
         0
     }
 
+    /// Charges its user for a file in use, if the file system has many. `ENFILE`.
+    fn hold(&self, _user: u32) -> Result<(), Errno> {
+        Ok(())
+    }
+
     /// Its file, if it has a name in a file system.
     fn node(&self) -> Option<&NodeRef> {
         None

@@ -10,7 +10,12 @@ use crate::{
     base::{Base, Flow},
     callers::{Caller, permission::after_write},
     events::poll::ALWAYS_READY,
-    files::{leases::Access, pages, vnode::NodeRef, watches::flag},
+    files::{
+        leases::Access,
+        pages,
+        vnode::{Crowd, NodeRef},
+        watches::flag,
+    },
     keep::records::{Note, ObjectRecord},
     mappings::BUFFER_BYTES,
     memory as user,
@@ -30,6 +35,8 @@ pub struct Regular {
     /// The file.
     pub node: NodeRef,
     access: Access,
+    /// What its user is charged for it.
+    pub crowd: Crowd,
 }
 
 impl Regular {
@@ -37,7 +44,7 @@ impl Regular {
     pub fn new(node: NodeRef, flags: u32) -> Regular {
         let access = if flags & O_ACCMODE == 0 { Access::Read } else { Access::Write };
         node.leases().opened(access);
-        Regular { node, access }
+        Regular { node, access, crowd: Crowd::default() }
     }
 
     /// [`Object::write`] with these status flags instead of the open file's.
@@ -72,6 +79,10 @@ impl Object for Regular {
         let seals = self.node.seals().map_or(0, |seals| seals.get() << 8);
         let minor = (self.access == Access::Write) as u32 | (self.node.is_linkable() as u32) << 1 | seals;
         ObjectRecord { minor, ..ObjectRecord::of(Self::NUMBER) }
+    }
+
+    fn hold(&self, user: u32) -> Result<(), Errno> {
+        self.crowd.set(&self.node, user)
     }
 
     fn node(&self) -> Option<&NodeRef> {

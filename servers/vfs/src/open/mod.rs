@@ -13,7 +13,7 @@ use crate::{
         Files,
         loops::LoopUse,
         mount::{MS_NODEV, Mount},
-        vnode::{Description, NodeRef},
+        vnode::{Crowd, Description, NodeRef},
         watches::flag,
     },
     objects::{
@@ -227,7 +227,7 @@ fn open_path(
     if flags & O_DIRECTORY != 0 && !node.is_directory() {
         return Err(Errno::ENOTDIR);
     }
-    File::new(closing, user, PathOnly { node }, flags & !NOT_STATUS, path)
+    File::new(closing, user, PathOnly { node, crowd: Crowd::default() }, flags & !NOT_STATUS, path)
 }
 
 async fn create_file(files: &Files, process: &Process, found: &Found, flags: u32, mode: u32) -> Result<NodeRef, Errno> {
@@ -254,7 +254,7 @@ async fn open_node(
     let (closing, user) = (base.closing(), process.caller.user());
     let status = status_of(flags);
     match node.kind() {
-        S_IFDIR => File::new(closing, user, Directory { node }, status, path),
+        S_IFDIR => File::new(closing, user, Directory { node, crowd: Crowd::default() }, status, path),
         S_IFIFO => {
             let file = File::new(closing, user, open_fifo(base, &process.caller, node, flags)?, status, path)?;
             wait_for_other_end(&process.caller, &file).await?;

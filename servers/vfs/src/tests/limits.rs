@@ -102,3 +102,26 @@ fn files_grow_up_to_the_limit() {
         exceeds(&world, who, nr::WRITE, &[appends, data, 1]);
     }
 }
+
+#[test]
+fn users_share_the_files_that_a_file_system_can_have_in_use_and_root_finds_some() {
+    let mut world = World::new();
+    let users = [1000, 1001].map(|user| world.user(user, user));
+    // They stay in use, by the name cache, so all that are opened are charged.
+    for number in 0..100 {
+        world.make(&format!("/{number}"), b"x", 0o644, (0, 0));
+    }
+    let open = |world: &World, who: Endpoint, number: usize| world.open(who, &format!("/{number}"), O_RDONLY, 0);
+    let open_all = |world: &World, who| (0..100).map(|n| open(world, who, n)).take_while(|file| file.is_ok()).count();
+    assert_eq!(users.map(|user| open_all(&world, user)), [32, 28], "half, and what is not kept for root");
+    assert!(open(&world, world.root, 99).is_ok());
+    world.restart_vfs();
+    // Only what is in use is known to a successor: half of it is anybody's again, the rest is charged.
+    let taken: usize = users.map(|user| open_all(&world, user)).iter().sum();
+    assert!(taken > 0);
+    assert!(open(&world, world.root, 98).is_ok());
+    for file in 0..20 {
+        world.close(users[0], file).unwrap();
+    }
+    assert!(open(&world, users[1], 97).is_ok(), "what the first had is free");
+}

@@ -21,6 +21,7 @@ use alloc::{
 };
 use core::cell::{Cell, RefCell};
 pub use instance::Inotify;
+use server::quota::Share;
 use sys::fallible::{TryVec, copied};
 
 /// `IN_*`.
@@ -58,6 +59,8 @@ pub struct Watch {
     record: Kept<WatchRecord>,
     instance: Weak<Inotify>,
     node: NodeRef,
+    /// What its user is charged because the file system has many files in use.
+    _crowd: Option<Share>,
 }
 
 /// A file as watches are found by: the device of its file system, and its number. All mounts of that have the same watches.
@@ -137,6 +140,7 @@ impl Watches {
             known.record.update(|record| record.mask = before | kept);
             return Ok(known.record.get().descriptor);
         }
+        let crowd = wanted.node.hold(instance.user()).map_err(|_| Errno::ENOSPC)?;
         let path = if wanted.node.is_directory() { &wanted.path[..] } else { &[] };
         let record = WatchRecord {
             instance: instance.number(),
@@ -150,7 +154,7 @@ impl Watches {
         let text =
             self.store.put_text(path, instance.user()).inspect_err(|_| self.store.clear_watch(record.place()))?;
         record.update(|record| record.path = text);
-        let watch = Rc::new(Watch { record, instance: Rc::downgrade(instance), node: wanted.node });
+        let watch = Rc::new(Watch { record, instance: Rc::downgrade(instance), node: wanted.node, _crowd: crowd });
         self.enter(&watch, path).inspect_err(|_| self.store.clear_watch(watch.record.place()))?;
         let descriptor = watch.record.get().descriptor;
         instance.watches.borrow_mut().insert(descriptor, watch);
@@ -207,7 +211,8 @@ impl Watches {
     /// Enters the watch of a predecessor. `ENOMEM`.
     pub fn restore(&self, instance: &Rc<Inotify>, record: Kept<WatchRecord>, node: NodeRef) -> Result<(), Errno> {
         let path = self.store.text(record.get().path);
-        let watch = Rc::new(Watch { record, instance: Rc::downgrade(instance), node });
+        let crowd = node.hold(instance.user()).unwrap_or(None);
+        let watch = Rc::new(Watch { record, instance: Rc::downgrade(instance), node, _crowd: crowd });
         self.enter(&watch, &path)?;
         instance.watches.borrow_mut().insert(watch.record.get().descriptor, watch);
         Ok(())
