@@ -112,6 +112,8 @@ impl<S: System> Pm<S> {
         match set.perform(&operations, pid) {
             Ok(()) => {
                 set.used_s = now_s;
+                // Those who waited are answered first: a pm that dies then must not do it twice.
+                self.programs.note_done(t);
                 self.serve_semaphore_waits(id);
                 Ok(None)
             }
@@ -222,6 +224,7 @@ impl<S: System> Pm<S> {
 
     fn remove_semaphores(&mut self, t: ThreadIndex, id: u32) -> Result<u64> {
         let removed = self.semaphores.remove(id, self.programs.credentials_of(t))?;
+        self.programs.note_done(t);
         for (waiter, endpoint) in removed.waiting.iter() {
             if self.programs.table.find(endpoint) == Some(waiter)
                 && matches!(&self.programs.table[waiter].doing, Doing::SemaphoreWaiting(wait) if wait.id == id)
@@ -256,6 +259,7 @@ impl<S: System> Pm<S> {
         }
         values.iter().enumerate().for_each(|(offset, value)| set.set_value(first + offset, *value, pid));
         set.head.changed_s = now_s;
+        self.programs.note_done(t);
         self.serve_semaphore_waits(id);
         Ok(0)
     }

@@ -396,3 +396,28 @@ fn a_call_that_kills_pm_twice_fails() {
     assert_eq!(m.world.pm.handle(&again).done().expect("answered").result(), Err(Errno::EIO));
     assert_eq!(m.world.pm.programs.system.threads.len(), 1);
 }
+
+#[test]
+fn operations_on_semaphores_are_done_once_also_when_others_are_woken_by_them() {
+    const RMID: u64 = 0;
+    const GETVAL: u64 = 12;
+    const SETVAL: u64 = 16;
+    let change = |by: i16| u64::from(by as u16) << 16;
+    at_every_step(|m| {
+        let init = m.world.init;
+        let (_, child) = m.fork(init);
+        let set = m.call(init, nr::SEMGET, &[0, 1, 0o1600]).expect("answered").expect("made");
+        m.world.write(child, BUFFER, &[change(-2)]);
+        m.world.write(init, BUFFER, &[change(3)]);
+        for wakes in [&[set, BUFFER, 1][..], &[set, 0, SETVAL, 3]] {
+            assert_eq!(m.call(child, nr::SEMOP, &[set, BUFFER, 1]), None);
+            let number = if wakes.len() == 3 { nr::SEMOP } else { nr::SEMCTL };
+            assert_eq!(m.call(init, number, wakes), Some(Ok(0)));
+            assert_eq!(m.world.answer(child), Some(Ok(0)));
+            assert_eq!(m.call(init, nr::SEMCTL, &[set, 0, GETVAL]), Some(Ok(1)));
+        }
+        assert_eq!(m.call(child, nr::SEMOP, &[set, BUFFER, 1]), None);
+        assert_eq!(m.call(init, nr::SEMCTL, &[set, 0, RMID]), Some(Ok(0)));
+        assert_eq!(m.world.answer(child), Some(Err(Errno::EIDRM)));
+    });
+}
