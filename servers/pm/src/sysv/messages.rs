@@ -89,6 +89,8 @@ impl<S: System> Pm<S> {
         // Another thread may have written into a message that waits.
         let kind = (kind as i64).max(1);
         self.messages.add(send.id, kind, text, sender, now_s)?;
+        // Others are served before it is answered: a pm that dies then must not send it twice.
+        self.programs.note_done(t);
         Ok(Some(kind))
     }
 
@@ -131,6 +133,7 @@ impl<S: System> Pm<S> {
         let stored = self.store_message(t, id, position, receive.address, bytes)?;
         let (pid, now_s) = (self.programs.pid_of(t), self.programs.now_s());
         self.messages.take(id, position, pid, now_s)?;
+        self.programs.note_result(t, stored);
         Ok(Some(stored))
     }
 
@@ -270,6 +273,7 @@ impl<S: System> Pm<S> {
 
     fn remove_queue(&mut self, t: ThreadIndex, id: u32) -> Result<u64> {
         let removed = self.messages.remove(id, self.programs.credentials_of(t))?;
+        self.programs.note_done(t);
         for (waiter, endpoint) in removed.senders.iter().chain(removed.receivers.iter()) {
             let waits = match &self.programs.table[waiter].doing {
                 Doing::MessageSending(send) => send.id == id,

@@ -421,3 +421,25 @@ fn operations_on_semaphores_are_done_once_also_when_others_are_woken_by_them() {
         assert_eq!(m.world.answer(child), Some(Err(Errno::EIDRM)));
     });
 }
+
+#[test]
+fn messages_are_sent_and_received_once_also_when_others_are_woken_by_them() {
+    const RMID: u64 = 0;
+    const NOWAIT: u64 = 0o4000;
+    at_every_step(|m| {
+        let init = m.world.init;
+        let (_, child) = m.fork(init);
+        let queue = m.call(init, nr::MSGGET, &[0, 0o1600]).expect("answered").expect("made");
+        m.world.write(init, BUFFER, &[7, 1234]);
+        for _ in 0..2 {
+            assert_eq!(m.call(child, nr::MSGRCV, &[queue, BUFFER, 8, 0, 0]), None);
+            assert_eq!(m.call(init, nr::MSGSND, &[queue, BUFFER, 8, 0]), Some(Ok(0)));
+            assert_eq!(m.world.answer(child), Some(Ok(8)));
+            assert_eq!(m.world.read(child, BUFFER + 8), 1234);
+            assert_eq!(m.call(init, nr::MSGRCV, &[queue, BUFFER, 8, 0, NOWAIT]), Some(Err(Errno::ENOMSG)));
+        }
+        assert_eq!(m.call(child, nr::MSGRCV, &[queue, BUFFER, 8, 0, 0]), None);
+        assert_eq!(m.call(init, nr::MSGCTL, &[queue, RMID]), Some(Ok(0)));
+        assert_eq!(m.world.answer(child), Some(Err(Errno::EIDRM)));
+    });
+}
