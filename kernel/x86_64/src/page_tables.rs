@@ -24,8 +24,11 @@ pub mod bit {
     pub const GLOBAL: u64 = 1 << 8;
     /// Ours: the entry keeps its frame though nobody may touch it now (`layout::map::NONE`).
     pub const KEPT: u64 = 1 << 9;
-    /// Ours: the page is memory, which the direct map has too, so that the kernel can copy from and to it. Device registers and pixels are not.
+    /// Ours: the page is present, and `MEMORY`: the kernel can copy from and to it.
     pub const COPYABLE: u64 = 1 << 10;
+    /// Ours: the frame is RAM that processes may have, cached, so that the direct map has it too. Device registers and pixels are not,
+    /// whatever their driver says.
+    pub const MEMORY: u64 = COPYABLE << 1;
     pub const NO_EXECUTE: u64 = 1 << 63;
     /// The frame's address.
     pub const FRAME: u64 = 0x000f_ffff_ffff_f000;

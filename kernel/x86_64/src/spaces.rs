@@ -109,16 +109,15 @@ impl Spaces {
     /// Maps `pages` frames from `frame` on, filled with zeros before if the flags say so.
     pub fn map(&mut self, pool: &mut Frames, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped {
         let wanted = (0..pages).map(|page| frame + page * PAGE_BYTES);
-        let zero = flags & map::ZERO != 0;
-        let allowed = |frame| if zero { pool.is_user_ram(frame) } else { pool.may_map(frame) };
-        if !wanted.clone().all(allowed) {
+        let is_memory = wanted.clone().all(|frame| pool.is_user_ram(frame));
+        if !is_memory && (flags & map::ZERO != 0 || !wanted.clone().all(|frame| pool.may_map(frame))) {
             return Mapped { pages: 0, result: Err(Errno::EINVAL) };
         }
-        if zero {
+        if flags & map::ZERO != 0 {
             // SAFETY: RAM outside the kernel, to which no reference exists.
             wanted.for_each(|frame| unsafe { physical::zero_frame(frame) });
         }
-        let rights = rights_of(flags);
+        let rights = rights_of(flags)[is_memory as usize];
         let mut done = 0;
         for run in runs(address, pages) {
             let Some(table) = self.make_leaf_table(pool, space, run.address) else {
@@ -139,14 +138,13 @@ impl Spaces {
 
     /// Changes the rights of what is mapped in a range, or removes it, without flags.
     pub fn change(&mut self, space: Space, address: u64, pages: u64, flags: Option<u64>) {
-        // Uncached and combined pages stay so: that is a matter of the memory, not of the rights.
-        let (kept, rights) = flags.map_or((0, 0), |flags| (bit::FRAME | bit::UNCACHED, rights_of(flags)));
+        // Uncached and combined pages stay so, and no other page becomes copyable: that is a matter of the memory, not of the rights.
+        let (kept, rights) = flags.map_or((0, [0; 2]), |flags| (bit::FRAME | bit::UNCACHED, rights_of(flags)));
         for run in runs(address, pages) {
             let Some(table) = self.leaf_table(space, run.address) else { continue };
             for at in run.first..run.first + run.pages as usize {
-                let entry = read(table, at);
-                if entry != 0 {
-                    write(table, at, entry & kept | rights);
+                if let entry @ 1.. = read(table, at) {
+                    write(table, at, entry & kept | rights[(entry & bit::MEMORY != 0) as usize]);
                 }
             }
         }
@@ -299,16 +297,17 @@ fn runs(address: u64, pages: u64) -> impl Iterator<Item = Run> {
     })
 }
 
-/// The bits of an entry for these flags of `layout::map`.
-fn rights_of(flags: u64) -> u64 {
-    if flags & map::NONE != 0 {
-        return bit::KEPT;
-    }
+/// The bits of an entry for these flags of `layout::map`: when its frame is no RAM that processes may have, and when it is.
+fn rights_of(flags: u64) -> [u64; 2] {
     let bits = |is_set: bool, bits: u64| if is_set { bits } else { 0 };
+    let memory = bits(flags & (map::UNCACHED | map::COMBINED) == 0, bit::MEMORY);
+    if flags & map::NONE != 0 {
+        return [bit::KEPT, bit::KEPT | memory];
+    }
     let caching = bits(flags & map::UNCACHED != 0, bit::UNCACHED) | bits(flags & map::COMBINED != 0, bit::COMBINED);
     let rights = bits(flags & map::WRITE != 0, bit::WRITE) | bits(flags & map::EXECUTE == 0, bit::NO_EXECUTE);
-    let memory = bits(flags & (map::UNCACHED | map::COMBINED) == 0, bit::COPYABLE);
-    bit::PRESENT | bit::USER | rights | caching | memory
+    let all = bit::PRESENT | bit::USER | rights | caching;
+    [all, all | memory | memory >> 1]
 }
 
 /// The table that an entry of a table leads to.
