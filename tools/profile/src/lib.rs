@@ -28,6 +28,9 @@ pub use block::{Block, Blocks};
 pub use recorder::{Kernel, Recorder};
 pub use recording::Recording;
 
+/// Where the kernel's image is linked, minus where it is loaded.
+pub const KERNEL_BASE: u64 = 0xffff_ffff_8000_0000;
+
 /// The guest's state while the kernel is entered or left.
 pub trait Guest {
     /// Returns the address at which the registers of the current thread are saved, and the saved registers.

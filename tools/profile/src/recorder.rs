@@ -5,7 +5,7 @@
 //! `requests`.
 
 use crate::Guest;
-use crate::block::{Block, Blocks};
+use crate::block::{Block, Blocks, End};
 use crate::naming;
 use crate::recording::{Actor, Code, Events, Executed, Frame, Page, Recording, Span};
 use crate::requests::{Request, Requests};
@@ -18,6 +18,7 @@ use abi::call::{
 };
 use abi::endpoint::Endpoint;
 use abi::kernel::Notify;
+use abi::linux::nr;
 use abi::message::REPLY;
 use std::collections::HashMap;
 
@@ -28,10 +29,7 @@ pub const BEGIN: u64 = 0o765;
 pub const USUAL: u64 = 0o022;
 /// The mark of the end. See [`BEGIN`].
 pub const END: u64 = 0o764;
-/// Linux calls that mean something here.
-const EXECVE: u64 = 59;
-const UMASK: u64 = 95;
-const PRCTL: u64 = 157;
+/// prctl(2): sets the name of the caller.
 const PR_SET_NAME: u64 = 15;
 /// Vectors from here on are interrupts, which come between two instructions.
 const FIRST_INTERRUPT: u8 = 32;
@@ -241,7 +239,7 @@ impl Recorder {
     fn go_on(&mut self, last: &Block, next: &Block) {
         // The emulator leaves a block at an access to a device, and resumes after that instruction.
         if let (Some(done), Some((number, context))) = (last.instructions_before(next.address), self.last)
-            && last.end != crate::block::End::Jump(next.address)
+            && last.end != End::Jump(next.address)
         {
             self.uncount(context, number, last.lengths.len());
             return self.count(context, number, done);
@@ -316,7 +314,7 @@ impl Recorder {
 
     fn begin_linux_call(&mut self, user: u32, frame: &kernel_core::Frame, guest: &impl Guest) -> u32 {
         let number = frame.rax as u32;
-        if frame.rax == UMASK {
+        if number == nr::UMASK {
             self.state = match (self.state, frame.rdi) {
                 (State::Before, BEGIN) => State::Armed,
                 (State::Armed, USUAL) => State::Beginning,
@@ -328,7 +326,7 @@ impl Recorder {
         let context = self.tree.child(user, what);
         let actor = self.thread().actor;
         // As busybox does, which forks for most of its programs and executes none.
-        if (frame.rax, frame.rdi) == (PRCTL, PR_SET_NAME)
+        if (number, frame.rdi) == (nr::PRCTL, PR_SET_NAME)
             && let Some(name) = naming::name_at(guest, frame.rsi)
         {
             self.actors[actor as usize].name = Some(name);
@@ -337,7 +335,7 @@ impl Recorder {
         let slot = self.slots.slot(self.current).unwrap_or(u32::MAX);
         self.requests.forget(slot);
         self.requests.add(slot, Request { label: number, to: None, context, base: ROOT, span, is_received: false });
-        let program = (frame.rax == EXECVE).then(|| naming::program(guest, frame.rdi, frame.rsi)).flatten();
+        let program = (number == nr::EXECVE).then(|| naming::program(guest, frame.rdi, frame.rsi)).flatten();
         self.thread().doing = Doing::LinuxCall { number, span, program };
         context
     }
@@ -365,7 +363,7 @@ impl Recorder {
         let doing = core::mem::replace(&mut self.thread().doing, Doing::Computing);
         match doing {
             Doing::Computing => {}
-            Doing::LinuxCall { number, span, program } => self.end_linux_call(u64::from(number), span, program, failed),
+            Doing::LinuxCall { number, span, program } => self.end_linux_call(number, span, program, failed),
             Doing::Asking(label) => {
                 let slot = self.slots.slot(at);
                 let asked = slot.and_then(|slot| self.requests.answer(slot, label, None));
@@ -396,9 +394,9 @@ impl Recorder {
         }
     }
 
-    fn end_linux_call(&mut self, number: u64, span: Option<u32>, program: Option<String>, failed: bool) {
+    fn end_linux_call(&mut self, number: u32, span: Option<u32>, program: Option<String>, failed: bool) {
         self.end_span(span);
-        if number == UMASK && self.state == State::Beginning {
+        if number == nr::UMASK && self.state == State::Beginning {
             self.state = State::On;
         }
         if let (Some(name), false) = (program, failed) {

@@ -3,6 +3,7 @@
 
 use abi::call::{KERNEL_CALLS, KernelCall, RECEIVE, REPLYREC, SENDNB, SENDREC};
 use abi::endpoint::Endpoint;
+use abi::linux::nr;
 use abi::message::REPLY;
 use profile::block::{Block, Blocks, End};
 use profile::recorder::{BEGIN, END, USUAL};
@@ -22,8 +23,6 @@ const FILES: u32 = 8;
 const DRIVER: u32 = 11;
 const READ: u32 = 0x20001;
 const BLOCK: u32 = 0x30001;
-const UMASK: u64 = 95;
-const EXECVE: u64 = 59;
 const CALL: u64 = 0;
 
 /// The threads, as the kernel has them, and the memory of the current one.
@@ -97,7 +96,7 @@ impl Machine {
     /// The command begins or ends, in the program.
     fn mark(&mut self, masks: &[u64]) {
         for mask in masks {
-            self.call(UMASK, |frame| frame.rdi = *mask);
+            self.call(u64::from(nr::UMASK), |frame| frame.rdi = *mask);
             self.resume(PROGRAM, |_| {});
         }
     }
@@ -174,10 +173,7 @@ fn a_driver_works_for_the_program_whose_call_caused_its_request() {
     let all: u64 = stacks(&recording).iter().map(|(_, ticks)| ticks).sum();
     assert_eq!(all, recording.ticks);
     assert!(
-        recording
-            .spans
-            .iter()
-            .all(|span| span.end != u64::MAX || span.what == Frame::Call(UMASK as u32) || span.is_work),
+        recording.spans.iter().all(|span| span.end != u64::MAX || span.what == Frame::Call(nr::UMASK) || span.is_work),
         "{:?}",
         recording.spans
     );
@@ -225,7 +221,7 @@ fn programs_are_called_what_they_were_executed_as() {
     for (at, bytes) in [(path, &b"/bin/busybox\0"[..]), (first, &called.to_le_bytes()), (called, b"/usr/bin/wc\0")] {
         machine.threads.memory.extend((at..).zip(bytes.iter().copied()));
     }
-    machine.call(EXECVE, |frame| (frame.rdi, frame.rsi) = (path, first));
+    machine.call(u64::from(nr::EXECVE), |frame| (frame.rdi, frame.rsi) = (path, first));
     machine.resume(PROGRAM, |_| {});
     machine.user(50);
     // Its child is called the same, until it is something else.

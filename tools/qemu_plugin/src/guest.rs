@@ -2,16 +2,14 @@
 
 use crate::places::Places;
 use crate::qemu::Translated;
+use abi::layout::PAGE_BYTES;
 use kernel_core::Frame;
-use profile::Guest;
+use profile::{Guest, KERNEL_BASE};
 use std::ptr;
 use zerocopy::IntoBytes;
 
-/// Where the kernel's image is linked, minus where it is loaded.
-const KERNEL_BASE: u64 = 0xffff_ffff_8000_0000;
 /// Physical memory up to here is one range.
 const MOST_BYTES: u64 = 2 << 30;
-const PAGE_BYTES: u64 = 4096;
 /// Of an entry of a page table: present, a large page, and the frame.
 const PRESENT: u64 = 1;
 const LARGE: u64 = 1 << 7;

@@ -6,7 +6,7 @@ use profile::recording::Page;
 use std::collections::HashMap;
 use std::ptr;
 
-const PAGE_BYTES: usize = 4096;
+const PAGE_BYTES: usize = abi::layout::PAGE_BYTES as usize;
 
 /// What makes two blocks the same: page, address, number of instructions.
 type Key = (u32, u64, usize);

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PAGE_BYTES: usize = 4096;
+const PAGE_BYTES: usize = abi::layout::PAGE_BYTES as usize;
 /// A piece of a page says what it is if it has this many bytes.
 const ENOUGH_BYTES: usize = 64;
 /// Frames that the compiler has put into one another, at most.

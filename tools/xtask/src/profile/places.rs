@@ -3,11 +3,9 @@
 use anyhow::{Context, Result, bail};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::{Object, ObjectSection, ObjectSymbol};
+use profile::KERNEL_BASE;
 use std::fs;
 use std::path::Path;
-
-/// Where the kernel's image is linked; what runs before paging is not meant.
-const KERNEL_BASE: u64 = 0xffff_ffff_8000_0000;
 
 /// The plug-in's arguments.
 ///
@@ -42,6 +40,7 @@ pub fn arguments(kernel: &Path, memory_mib: u32, out: &Path) -> Result<String> {
 fn instructions(file: &object::File) -> Result<Vec<Instruction>> {
     let mut all = Vec::new();
     for section in file.sections().filter(|section| section.kind() == object::SectionKind::Text) {
+        // What runs before paging is not meant.
         if section.address() >= KERNEL_BASE {
             let data = section.data()?;
             all.extend(Decoder::with_ip(64, data, section.address(), DecoderOptions::NONE).iter());

@@ -2,7 +2,7 @@
 
 use super::stacks::{Own, Stacks, frame_name};
 use crate::performance::grouped;
-use profile::recording::{Recording, Span};
+use profile::recording::{Frame, Recording, Span};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -51,8 +51,7 @@ fn who(text: &mut String, ticks: u64, own: &BTreeMap<String, Own>) {
 }
 
 fn calls(text: &mut String, recording: &Recording, stacks: &Stacks) {
-    let times =
-        by_kind(recording, stacks, |span| !span.is_work && matches!(span.what, profile::recording::Frame::Call(_)));
+    let times = by_kind(recording, stacks, |span| !span.is_work && matches!(span.what, Frame::Call(_)));
     let mut rows: Vec<_> = stacks.calls.iter().collect();
     rows.sort_by_key(|(name, calls)| (u64::MAX - calls.ticks, (*name).clone()));
     let head = ["times", "ticks", "%", "each", "entries", "switches", "p50", "p99", "max"];
@@ -83,7 +82,7 @@ fn calls(text: &mut String, recording: &Recording, stacks: &Stacks) {
 }
 
 fn requests(text: &mut String, recording: &Recording, stacks: &Stacks) {
-    let is_request = |span: &Span| !span.is_work && matches!(span.what, profile::recording::Frame::Message(_));
+    let is_request = |span: &Span| !span.is_work && matches!(span.what, Frame::Message(_));
     let times = by_kind(recording, stacks, is_request);
     let mut rows: Vec<_> = times.into_iter().collect();
     rows.sort_by_key(|(name, latencies)| (usize::MAX - latencies.0.len(), name.clone()));
