@@ -103,6 +103,55 @@ for i in range(300):
 PYTHON
 "$m3" end 2>error || grep -q EMOLDRVSINIT error
 
+# More connections than a broker has files for: a user beyond his share is told so, and nobody waits for ever.
+(
+    export M3IPC_SOCKET="$PWD/crowded" m3
+    prlimit --nofile=32:32 "$made/m3ipcd" --uid 1001 --uid 1002 --uid 1003 --uid 1004 --uid 1005 2>crowd.log &
+    trap 'kill $!' EXIT
+    while ! [ -S crowded ]; do sleep 0.01; done
+    chmod a+rw crowded
+    "$m3" init 3
+    python3 - <<'PYTHON'
+import os, socket, subprocess
+
+def connected(uid):
+    """A connection of this user."""
+    os.seteuid(uid)
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(os.environ['M3IPC_SOCKET'])
+    os.seteuid(0)
+    return s
+
+def asked():
+    """What a command gets to hear, over a connection of its own."""
+    ran = subprocess.run([os.environ['m3'], 'ps', '3'], capture_output=True, text=True)
+    return 'served' if ran.returncode == 0 else ran.stderr
+
+root = [connected(0) for i in range(16)]
+answer = asked()
+assert 'EMOLNOMEM' in answer, answer
+root.pop().close()
+assert asked() == 'served'
+held = [connected(uid) for uid in (1001, 1002, 1003, 1004) for i in range(4)]
+last = connected(1005)
+assert last.recv(1) == b'', 'the broker had a file left'
+away = 0
+for s in held:
+    s.setblocking(False)
+    try:
+        away += s.recv(1) == b''
+    except BlockingIOError:
+        pass
+assert 0 < away < 16, away
+for s in root + held:
+    s.close()
+assert asked() == 'served'
+PYTHON
+    "$m3" end
+    grep -q 'user 0 has connections enough' crowd.log
+    ! grep 'worker ended' crowd.log || exit 1
+)
+
 # A member writes at random into all that it shares.
 ./scribbler 3
 "$m3" end

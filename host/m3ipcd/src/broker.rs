@@ -15,9 +15,10 @@ use m3ipc::error::Error;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketFlags};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags};
 use rustix::process::{Pid, PidfdFlags};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use zerocopy::FromBytes;
 
 /// The socket to the supervisor is the worker's standard input.
@@ -29,7 +30,7 @@ const EVENTS: usize = 64;
 const THREAD_END_MS: i64 = 100;
 /// Pause between two looks whether it has ended.
 const LOOK_NS: u64 = 500_000;
-/// Connections of users who may not join, until they are told. Further ones are closed at once.
+/// Connections that were not admitted, until their users are told. Further ones are closed at once.
 const REFUSED_AT_ONCE: usize = 64;
 
 /// What is watched.
@@ -37,8 +38,8 @@ enum Watched {
     Listener(OwnedFd),
     Supervisor(OwnedFd),
     Connection(OwnedFd, Caller),
-    /// Of a user who may not join: his first request is answered with that.
-    Refused(OwnedFd, Caller),
+    /// Of a user who was not admitted: his first request is answered with the reason.
+    Refused(OwnedFd, Caller, Error),
     Process(OwnedFd, i32),
 }
 
@@ -105,8 +106,10 @@ pub struct Node {
 
 /// The broker.
 pub struct Broker {
-    supervisor: OwnedFd,
+    supervisor: Rc<OwnedFd>,
     poll: OwnedFd,
+    /// Is closed when there are no more files, so that a connection can be accepted, to be closed.
+    spare: Option<OwnedFd>,
     watched: BTreeMap<u64, Watched>,
     next_token: u64,
     waiters: Vec<Waiter>,
@@ -125,24 +128,25 @@ pub struct Broker {
 /// When it was not started by a supervisor, or cannot watch anything.
 pub fn work(options: &Options) -> Result<(), String> {
     let supervisor = memory::inherited(SUPERVISOR).ok_or("worker without a supervisor")?;
-    raise_file_limit();
-    let mut broker = Broker::take_over(supervisor, options).map_err(|error| format!("cannot take over: {error}"))?;
+    let mut broker = Broker::take_over(supervisor, options, raise_file_limit())
+        .map_err(|error| format!("cannot take over: {error}"))?;
     broker.run().map_err(|error| format!("cannot wait for events: {error}"))
 }
 
-/// Boxes are open files: as many as the administrator allows.
-fn raise_file_limit() {
+/// Boxes and connections are open files: as many as the administrator allows. Returns how many.
+fn raise_file_limit() -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
         eprintln!("m3ipcd: limit of open files not raised: {error}");
     }
+    getrlimit(Resource::Nofile).current.map_or(usize::MAX, |limit| limit as usize)
 }
 
 impl Broker {
     /// Gets the predecessor's deposits, and watches the processes that are bound.
-    fn take_over(supervisor: OwnedFd, options: &Options) -> Result<Broker, Errno> {
+    fn take_over(supervisor: OwnedFd, options: &Options, files: usize) -> Result<Broker, Errno> {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let mut broker = Broker {
             poll,
@@ -150,10 +154,11 @@ impl Broker {
             next_token: 1,
             waiters: Vec::new(),
             ending: Vec::new(),
-            admission: Admission::new(options),
+            admission: Admission::new(options, files),
             node: None,
             containers: BTreeMap::new(),
-            supervisor: supervisor.try_clone().map_err(|_| Errno::MFILE)?,
+            supervisor: Rc::new(supervisor.try_clone().map_err(|_| Errno::MFILE)?),
+            spare: Some(supervisor.try_clone().map_err(|_| Errno::MFILE)?),
         };
         broker.watch(Watched::Supervisor(supervisor.try_clone().map_err(|_| Errno::MFILE)?))?;
         while let Some(Packet::Keep(key, bytes, files)) = store::receive(&supervisor) {
@@ -197,9 +202,8 @@ impl Broker {
     }
 
     /// Returns the socket to the supervisor.
-    pub fn supervisor(&self) -> OwnedFd {
-        // Descriptors are plentiful, and without one nothing can be deposited.
-        self.supervisor.try_clone().expect("the worker has raised its limit of open files")
+    pub fn supervisor(&self) -> Rc<OwnedFd> {
+        self.supervisor.clone()
     }
 
     fn bound_pids(&self) -> Vec<i32> {
@@ -217,7 +221,7 @@ impl Broker {
         self.next_token += 1;
         let fd = match &watched {
             Watched::Listener(fd) | Watched::Supervisor(fd) | Watched::Process(fd, _) => fd,
-            Watched::Connection(fd, _) | Watched::Refused(fd, _) => fd,
+            Watched::Connection(fd, _) | Watched::Refused(fd, ..) => fd,
         };
         epoll::add(&self.poll, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?;
         self.watched.insert(token, watched);
@@ -286,15 +290,14 @@ impl Broker {
     fn serve(&mut self, token: u64) -> Option<Ends> {
         match self.watched.get(&token)? {
             Watched::Supervisor(_) => return Some(Ends::Supervisor),
-            Watched::Listener(listener) => {
-                if let Ok(socket) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                    self.welcome(socket);
-                }
-            }
-            Watched::Refused(_, caller) => {
-                let caller = *caller;
-                if let Some(Watched::Refused(socket, _)) = self.watched.remove(&token) {
-                    self.admission.refuse(socket, &caller);
+            Watched::Listener(listener) => match accept(listener) {
+                Ok(socket) => self.welcome(socket),
+                Err(Errno::MFILE | Errno::NFILE) => self.turn_away(token),
+                Err(_) => {}
+            },
+            Watched::Refused(..) => {
+                if let Some(Watched::Refused(socket, caller, why)) = self.watched.remove(&token) {
+                    self.admission.refuse(socket, &caller, why);
                 }
             }
             Watched::Process(_, pid) => {
@@ -317,7 +320,16 @@ impl Broker {
         None
     }
 
-    /// How many wait to be told that they may not join.
+    /// Closes a connection for which there is no file: one that stays in the queue would wake the loop for ever.
+    fn turn_away(&mut self, listener: u64) {
+        self.spare = None;
+        if let Some(Watched::Listener(listener)) = self.watched.get(&listener) {
+            drop(accept(listener));
+        }
+        self.spare = self.supervisor.try_clone().ok();
+    }
+
+    /// How many wait to be told that they were not admitted.
     fn refused(&self) -> usize {
         self.watched.values().filter(|watched| matches!(watched, Watched::Refused(..))).count()
     }
@@ -326,13 +338,16 @@ impl Broker {
         let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else { return };
         let (uid, gid) = (peer.uid.as_raw(), peer.gid.as_raw());
         let caller = Caller { connection: self.next_token, pid: peer.pid.as_raw_nonzero().get(), uid, gid };
-        let watched = match self.admission.may_join(&caller) {
-            true => Watched::Connection(socket, caller),
-            false if self.refused() < REFUSED_AT_ONCE => Watched::Refused(socket, caller),
-            false => return,
+        let admitted = self.admission.admit(&caller);
+        let watched = match admitted {
+            Ok(()) => Watched::Connection(socket, caller),
+            Err(why) if self.refused() < REFUSED_AT_ONCE => Watched::Refused(socket, caller, why),
+            Err(_) => return,
         };
         // What cannot be watched is closed, and its peer notices.
-        let _ = self.watch(watched);
+        if self.watch(watched).is_err() && admitted.is_ok() {
+            self.admission.closed(&caller);
+        }
     }
 
     /// Whether this user may do what is for root.
@@ -342,6 +357,7 @@ impl Broker {
 
     fn close(&mut self, token: u64) {
         if let Some(Watched::Connection(_, caller)) = self.watched.remove(&token) {
+            self.admission.closed(&caller);
             self.ending.push((caller.pid, Limit::from_ms(THREAD_END_MS)));
         }
         self.waiters.retain(|waiter| waiter.caller.connection != token);
@@ -368,6 +384,8 @@ impl Broker {
             Err(error) => self.reply(&caller, request.number, Err(error)),
             Ok(Turn::Waits(_, 0)) => self.reply(&caller, request.number, Err(Error::Again)),
             Ok(Turn::Waits(waits, ms)) => {
+                // A thread has one call at a time: whoever sends another has given up the one before.
+                self.waiters.retain(|waiter| waiter.caller.connection != caller.connection);
                 let waiter = Waiter { caller, number: request.number, waits, limit: Limit::from_ms(ms) };
                 self.waiters.push(waiter);
             }
@@ -381,7 +399,8 @@ impl Broker {
         let Some(Watched::Connection(socket, _)) = self.watched.get(&caller.connection) else { return };
         let files: Vec<_> = answer.files.iter().map(AsFd::as_fd).collect();
         if wire::send(socket.as_fd(), &reply.encode(), &files, SendFlags::DONTWAIT).is_err() {
-            self.watched.remove(&caller.connection);
+            // The loop finds its end. (Waits are being ended here: none may be removed.)
+            let _ = rustix::net::shutdown(socket, Shutdown::Both);
         }
     }
 
@@ -440,6 +459,11 @@ impl Broker {
         let ns = limits.chain(soon).min()? + 100_000;
         Some(Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 })
     }
+}
+
+/// Accepts a connection.
+fn accept(listener: &OwnedFd) -> Result<OwnedFd, Errno> {
+    rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
 }
 
 /// Who has ended.
