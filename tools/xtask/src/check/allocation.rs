@@ -4,7 +4,7 @@ use super::Source;
 use crate::programs::Packages;
 
 /// The folders whose crates answer programs.
-const FOLDERS: [&str; 5] = ["servers/", "fs/", "lib/fs/", "lib/recover/", "lib/server/"];
+const FOLDERS: [&str; 6] = ["servers/", "fs/", "lib/fs/", "lib/jbd/", "lib/recover/", "lib/server/"];
 const DENY: &str = "#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]";
 
 /// Crates that do not deny allocations that cannot fail.

@@ -10,7 +10,7 @@ struct Layer {
 }
 
 const PROGRAMS_MAY_USE: &[&str] =
-    &["abi", "lib/sys", "lib/recover", "lib/server", "lib/driver", "lib/fs", "lib/elf", "lib/m3ipc"];
+    &["abi", "lib/sys", "lib/recover", "lib/server", "lib/driver", "lib/jbd", "lib/fs", "lib/elf", "lib/m3ipc"];
 
 const LAYERS: &[Layer] = &[
     Layer { folder: "abi", may_use: &[] },
@@ -23,6 +23,7 @@ const LAYERS: &[Layer] = &[
     Layer { folder: "lib/recover", may_use: &["abi", "lib/sys"] },
     Layer { folder: "lib/server", may_use: &["abi", "lib/sys", "lib/recover"] },
     Layer { folder: "lib/driver", may_use: &["abi", "lib/sys", "lib/recover", "lib/server"] },
+    Layer { folder: "lib/jbd", may_use: &["abi", "lib/sys"] },
     Layer { folder: "lib/fs", may_use: &["abi", "lib/sys", "lib/recover", "lib/server"] },
     Layer { folder: "servers", may_use: PROGRAMS_MAY_USE },
     Layer { folder: "drivers", may_use: PROGRAMS_MAY_USE },
