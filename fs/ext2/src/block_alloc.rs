@@ -55,7 +55,7 @@ impl<D: BlockDevice> Ext2<D> {
         let block = self.superblock.group_start(number as u32) + bit as u32;
         self.groups.locate(block)?;
         self.remember_bitmap(bitmap_block)?;
-        bitmap::set(self.cache.modify(bitmap_block, bitmap::byte_of(bit), Order::Content)?, bit % 8);
+        bitmap::set(self.cache.modify(bitmap_block, bitmap::byte_of(bit), Order::Metadata)?, bit % 8);
         let group = self.groups.change(number);
         group.free_blocks -= 1;
         if from <= lowest {
@@ -102,7 +102,7 @@ impl<D: BlockDevice> Ext2<D> {
             Err(Errno::ENOMEM) => self.window.end_soon(),
             remembered => remembered?,
         }
-        let bits = self.cache.modify_late(block, bitmap::byte_of(bit), Order::Content)?;
+        let bits = self.cache.modify_late(block, bitmap::byte_of(bit), Order::Metadata)?;
         if !bitmap::is_set(bits, bit % 8) {
             return Err(Errno::EUCLEAN);
         }

@@ -42,7 +42,7 @@ impl<D: BlockDevice> Ext2<D> {
         }
         let sectors =
             [self.sector_of(first.dir, first.name, one.found)?, self.sector_of(second.dir, second.name, other.found)?];
-        if sectors[0] == sectors[1] || self.in_memory {
+        if sectors[0] == sectors[1] || !self.is_ordered() {
             self.swap_in_place(one, other)?;
         } else {
             self.swap_in_order(one, other, sectors)?;

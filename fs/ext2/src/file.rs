@@ -287,7 +287,7 @@ impl<D: BlockDevice> Ext2<D> {
     }
 
     /// Zeros the rest of the block in which the file now ends.
-    fn clear_tail(&mut self, number: u32, size: u64) -> Result<(), Errno> {
+    pub(crate) fn clear_tail(&mut self, number: u32, size: u64) -> Result<(), Errno> {
         let used = (size % self.block_size()) as usize;
         if used > 0
             && let Some(block) = self.find_block(number, size / self.block_size())?

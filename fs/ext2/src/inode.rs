@@ -23,6 +23,8 @@ const EXTRA_MODIFIED: usize = 136;
 const EXTRA_ACCESSED: usize = 140;
 const EXTRA_CREATED: usize = 148;
 const BLOCK_POINTERS: usize = 40;
+/// Offset of the time of deletion.
+pub const DELETED: usize = 20;
 /// Offset of the link count.
 pub const LINKS: usize = 26;
 
@@ -46,7 +48,7 @@ pub struct Inode {
     pub changed: Timestamp,
     /// Last change of the content.
     pub modified: Timestamp,
-    /// Time of deletion, in seconds; 0 while it is in use.
+    /// Time of deletion, in seconds; 0 while it is in use. In the list of orphans, the next one.
     pub deleted: u32,
     /// Directory entries that name it.
     pub links: u16,
@@ -88,7 +90,7 @@ impl Inode {
             accessed: read_time(bytes, 8, EXTRA_ACCESSED),
             changed: read_time(bytes, 12, EXTRA_CHANGED),
             modified: read_time(bytes, 16, EXTRA_MODIFIED),
-            deleted: u32_at(bytes, 20),
+            deleted: u32_at(bytes, DELETED),
             links: u16_at(bytes, LINKS),
             sectors: u32_at(bytes, 28),
             flags: u32_at(bytes, 32),
@@ -113,7 +115,7 @@ impl Inode {
         put_u16(bytes, 0, self.mode as u16);
         put_u16(bytes, 2, self.uid as u16);
         put_u32(bytes, 4, self.size as u32);
-        put_u32(bytes, 20, self.deleted);
+        put_u32(bytes, DELETED, self.deleted);
         put_u16(bytes, 24, self.gid as u16);
         put_u16(bytes, LINKS, self.links);
         put_u32(bytes, 28, self.sectors);

@@ -17,6 +17,8 @@ use crate::xattr_list::{MAGIC, REFERENCES};
 
 /// Blocks of the largest file that is freed within the request that removes its last name or user.
 const BLOCKS_AT_ONCE: u32 = 512;
+/// Limit of bitmaps that a journaled request changes when it frees a file.
+const MAX_BITMAPS_AT_ONCE: u32 = 64;
 
 impl<D: BlockDevice> Ext2<D> {
     /// Allocates an inode for a node in `dir`, without links. `ENOSPC` if none is free, `EUCLEAN` if the bitmap is corrupt.
@@ -56,11 +58,17 @@ impl<D: BlockDevice> Ext2<D> {
     /// Frees an inode that has neither name nor user; a large one becomes an orphan, which `free_orphans` frees.
     pub(crate) fn delete(&mut self, number: u32) -> Result<(), Errno> {
         let block_sectors = self.superblock.block_size as u32 / 512;
-        let inode = self.inode(number)?;
-        if inode.sectors / block_sectors > BLOCKS_AT_ONCE {
-            return self.uses.set(number, 0);
+        let blocks = self.inode(number)?.sectors / block_sectors;
+        if blocks > BLOCKS_AT_ONCE || (blocks > MAX_BITMAPS_AT_ONCE && self.has_many_bitmaps()) {
+            self.uses.set(number, 0)?;
+            return self.add_orphan(number);
         }
         self.delete_now(number, Pauses::No)
+    }
+
+    /// Whether a file of many blocks may have them in more groups than a journaled request should change.
+    fn has_many_bitmaps(&self) -> bool {
+        self.journal.is_used() && self.groups.list.len() > MAX_BITMAPS_AT_ONCE as usize
     }
 
     /// Frees the orphans, each in as many transactions as it takes.
@@ -83,6 +91,7 @@ impl<D: BlockDevice> Ext2<D> {
         let attribute_block = inode.attribute_block;
         let freed = if has_blocks { self.free_blocks_from(number, 0, pauses) } else { Ok(()) };
         let released = self.release_attributes(attribute_block);
+        self.remove_orphan(number)?;
         // 0 would mean that the inode is in use.
         let deleted = self.now_seconds().max(1);
         let inode = self.change(number)?;
@@ -138,7 +147,7 @@ impl<D: BlockDevice> Ext2<D> {
         // Loads the inode's block, which is needed next: a miss here leaves nothing to roll back.
         self.cache.read(self.inode_place(inode).0)?;
         self.remember_bitmap(bitmap_block)?;
-        bitmap::set(self.cache.modify(bitmap_block, bitmap::byte_of(bit), Order::Content)?, bit % 8);
+        bitmap::set(self.cache.modify(bitmap_block, bitmap::byte_of(bit), Order::Metadata)?, bit % 8);
         let group = self.groups.change(number);
         group.free_inode_bit = bit as u32 + 1;
         group.free_inodes -= 1;
@@ -176,7 +185,7 @@ impl<D: BlockDevice> Ext2<D> {
             return Ok(());
         }
         self.groups.locate(block)?;
-        let bytes = self.cache.modify(block.into(), 0..REFERENCES + 4, Order::Content)?;
+        let bytes = self.cache.modify(block.into(), 0..REFERENCES + 4, Order::Metadata)?;
         if u32_at(bytes, 0) != MAGIC {
             return Err(Errno::EUCLEAN);
         }

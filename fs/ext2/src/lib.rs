@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `superblock`, `group`, `inode`, `entry`, `bitmap`, `bytes` | structures on disk |
 //! | `volume`, `inodes`, `inode_cache`, `users` | the mounted file system, its transactions; inodes in memory, and in use |
-//! | `syncing`, `window` | the order of writes; what the disk does not know yet |
+//! | `syncing`, `window` | the order of writes, commits; what the disk does not know yet |
+//! | `journal`, `log_file`, `orphans` | the journal; inodes without name, which a mount after a power cut frees |
 //! | `block_alloc`, `inode_alloc` | allocating and freeing blocks and inodes |
 //! | `block_map`, `block_free`, `file`, `hole` | from positions in a file to blocks; reading, writing, truncating, punching holes |
 //! | `xattr`, `xattr_list` | extended attributes, and their format |
@@ -17,7 +18,7 @@
 //!
 //! The process may die at any instruction. What it has committed is in preserved memory (`fs::preserve`): a request is one transaction;
 //! long writes and truncations are several, each of which leaves a consistent file system.
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
@@ -39,7 +40,10 @@ mod inode;
 mod inode_alloc;
 mod inode_cache;
 mod inodes;
+mod journal;
+mod log_file;
 mod naming;
+mod orphans;
 pub mod process;
 mod rename;
 mod superblock;

@@ -57,7 +57,7 @@ impl<D: BlockDevice> Ext2<D> {
     pub(crate) fn make_unnamed(&mut self, dir: u32, mode: u32, caller: Caller) -> Result<u32, Errno> {
         let number = self.new_inode(dir, mode, caller)?;
         match self.uses.add(number) {
-            Ok(()) => Ok(number),
+            Ok(()) => self.add_orphan(number).map(|()| number),
             Err(error) => {
                 self.delete(number)?;
                 Err(error)
@@ -192,6 +192,7 @@ impl<D: BlockDevice> Ext2<D> {
         let added = self.find_space(dir, name)?;
         self.order_link(added.map(|space| space.sector()))?;
         self.add_entry(dir, name, number, mode, caller)?;
+        self.remove_orphan(number)?;
         let now = self.now();
         let inode = self.change(number)?;
         inode.links += 1;
@@ -220,7 +221,7 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Writes everything if the disk does not know directory `dir`: a node that has another name must not lose it for one there.
     pub(crate) fn require_known(&mut self, dir: u32) -> Result<(), Errno> {
-        if self.is_new_inode(dir) { self.write_everything() } else { Ok(()) }
+        if self.is_ordered() && self.is_new_inode(dir) { self.write_everything() } else { Ok(()) }
     }
 
     /// Removes an empty directory.

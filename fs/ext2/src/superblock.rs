@@ -12,7 +12,7 @@ pub const SUPERBLOCK_OFFSET: usize = 1024;
 /// Size of the superblock, in bytes.
 pub const SUPERBLOCK_SIZE: usize = 1024;
 /// Length of the part with the mutable fields, in bytes.
-pub const SUPERBLOCK_CHANGING: usize = 128;
+pub const SUPERBLOCK_CHANGING: usize = 236;
 /// The root directory's inode number.
 pub const ROOT_INODE: u32 = 2;
 /// Bytes of a group descriptor.
@@ -28,13 +28,20 @@ const REVISION_DYNAMIC: u32 = 1;
 const FIRST_INODE_OLD: u32 = 11;
 const INODE_SIZE_OLD: u16 = 128;
 
+const COMPAT_HAS_JOURNAL: u32 = 0x4;
 const COMPAT_EXT_ATTR: u32 = 0x8;
 const INCOMPAT_FILETYPE: u32 = 0x2;
+const INCOMPAT_RECOVER: u32 = 0x4;
 const RO_SPARSE_SUPER: u32 = 0x1;
 const RO_LARGE_FILE: u32 = 0x2;
 const RO_BTREE_DIR: u32 = 0x4;
 const RO_EXTRA_ISIZE: u32 = 0x40;
-const INCOMPAT_KNOWN: u32 = INCOMPAT_FILETYPE;
+const INCOMPAT_KNOWN: u32 = INCOMPAT_FILETYPE | INCOMPAT_RECOVER;
+
+/// Offset of the incompatible features.
+pub const INCOMPAT: usize = 96;
+const JOURNAL_INODE: usize = 224;
+const LAST_ORPHAN: usize = 232;
 const RO_KNOWN: u32 = RO_SPARSE_SUPER | RO_LARGE_FILE | RO_BTREE_DIR | RO_EXTRA_ISIZE;
 
 /// Fewest blocks of a group that mke2fs makes.
@@ -85,6 +92,10 @@ pub struct Superblock {
     pub read_only: bool,
     /// Blocks kept behind the descriptors for growth.
     pub reserved_descriptor_blocks: u32,
+    /// Inode of the journal; 0 without one in this file system.
+    pub journal_inode: u32,
+    /// First of the list of orphans that a journal has; 0: it is empty.
+    pub last_orphan: u32,
     state: u16,
     dynamic: bool,
     compat: u32,
@@ -142,11 +153,13 @@ impl Superblock {
             id: id_half(104) ^ id_half(112),
             read_only: ro_compat & !RO_KNOWN != 0,
             reserved_descriptor_blocks: if_dynamic(u16_at(bytes, 206).into()),
+            journal_inode: if_dynamic(u32_at(bytes, JOURNAL_INODE)),
+            last_orphan: if_dynamic(u32_at(bytes, LAST_ORPHAN)),
             state: u16_at(bytes, 58),
             dynamic,
             compat: if_dynamic(u32_at(bytes, 92)),
             ro_compat,
-            incompat: if_dynamic(u32_at(bytes, 96)),
+            incompat: if_dynamic(u32_at(bytes, INCOMPAT)),
         })
     }
 
@@ -223,6 +236,21 @@ impl Superblock {
         Ok(())
     }
 
+    /// Whether it has a journal.
+    pub fn has_journal(&self) -> bool {
+        self.compat & COMPAT_HAS_JOURNAL != 0
+    }
+
+    /// Whether the journal is in use, or was when the power failed.
+    pub fn needs_recovery(&self) -> bool {
+        self.incompat & INCOMPAT_RECOVER != 0
+    }
+
+    /// Marks the journal as in use or not.
+    pub fn set_needs_recovery(&mut self, needs_recovery: bool) {
+        set_recovery(&mut self.incompat, needs_recovery);
+    }
+
     /// Whether inodes may have extended attributes.
     pub fn has_xattrs(&self) -> bool {
         self.compat & COMPAT_EXT_ATTR != 0
@@ -262,9 +290,18 @@ impl Superblock {
         put_u16(bytes, 58, self.state);
         if self.dynamic {
             put_u32(bytes, 92, self.compat);
+            put_u32(bytes, INCOMPAT, self.incompat);
             put_u32(bytes, 100, self.ro_compat);
         }
+        if self.has_journal() {
+            put_u32(bytes, LAST_ORPHAN, self.last_orphan);
+        }
     }
+}
+
+/// Marks the journal as in use or not, in the incompatible features.
+pub fn set_recovery(incompat: &mut u32, needs_recovery: bool) {
+    *incompat = if needs_recovery { *incompat | INCOMPAT_RECOVER } else { *incompat & !INCOMPAT_RECOVER };
 }
 
 /// How much of a new inode beyond 128 bytes holds fields: what the file system wants, at least the

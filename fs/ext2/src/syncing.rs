@@ -12,6 +12,7 @@ use fs::order::Merge;
 use crate::bytes::u16_at;
 use crate::group::{Groups, Part};
 use crate::inode::LINKS;
+use crate::journal::{Failure, Journal, Journaling};
 use crate::volume::Ext2;
 use crate::window::Sector;
 
@@ -21,10 +22,16 @@ const MARGIN: u32 = 32;
 const MAX_DATA: u64 = 256 * 1024;
 
 impl<D: BlockDevice> Ext2<D> {
-    /// Writes all dirty blocks and flushes the device.
+    /// Makes all changes durable: writes all dirty blocks in order, or commits to the journal. `EIO` once a commit has failed.
     pub(crate) fn write_everything(&mut self) -> Result<(), Errno> {
+        if matches!(self.journal, Journaling::Aborted) {
+            return Err(Errno::EIO);
+        }
         if self.read_only {
             return Ok(());
+        }
+        if self.journal.is_used() {
+            return self.commit_to_journal();
         }
         self.note_write_time();
         self.commit()?;
@@ -34,9 +41,74 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
+    /// Writes content home and the running transaction to the journal; empties that if the next transaction may not fit.
+    fn commit_to_journal(&mut self) -> Result<(), Errno> {
+        self.open_journal()?;
+        self.commit()?;
+        self.cache.write_content()?;
+        if self.cache.running_count() > 0 {
+            self.note_write_time();
+            self.commit()?;
+            let blocks = self.cache.running()?;
+            let Journaling::Open(journal) = &mut self.journal else { return Err(Errno::EROFS) };
+            match journal.commit(&mut self.cache, &blocks) {
+                Ok(()) => self.cache.logged(),
+                Err(Failure::Before(error)) => return Err(error),
+                Err(Failure::Final(error)) => {
+                    sys::log!("commit to the journal failed: {error}; the file system is read-only from now on");
+                    self.journal = Journaling::Aborted;
+                    self.read_only = true;
+                    return Err(error);
+                }
+            }
+        } else {
+            // Nothing but content has changed, if anything.
+            self.cache.flush()?;
+        }
+        let Ext2 { window, groups, .. } = self;
+        window.end(|bitmap| groups.search_again(bitmap));
+        let needs_checkpoint = |journal: &Journal| journal.needs_checkpoint() || self.cache.is_full_of_logged();
+        if matches!(&self.journal, Journaling::Open(journal) if needs_checkpoint(journal)) {
+            self.checkpoint()?;
+        }
+        Ok(())
+    }
+
+    /// Writes home what the journal has, and empties it. No transaction may be running.
+    fn checkpoint(&mut self) -> Result<(), Errno> {
+        self.cache.checkpoint()?;
+        let Journaling::Open(journal) = &mut self.journal else { return Err(Errno::EROFS) };
+        journal.checkpointed(self.cache.device_mut())
+    }
+
+    /// Opens the journal that the previous incarnation has left.
+    fn open_journal(&mut self) -> Result<(), Errno> {
+        if matches!(self.journal, Journaling::Left) {
+            let journal = Journal::open(self.cache.device_mut(), &self.superblock, true)?.ok_or(Errno::EROFS)?;
+            self.journal = Journaling::Open(journal);
+        }
+        Ok(())
+    }
+
+    /// Ends the use of the journal, in which everything is committed: the file system can be mounted without.
+    pub(crate) fn close_journal(&mut self) -> Result<(), Errno> {
+        self.checkpoint()?;
+        let Journaling::Open(journal) = &mut self.journal else { return Err(Errno::EROFS) };
+        journal.close(self.cache.device_mut())?;
+        self.superblock.set_needs_recovery(false);
+        self.note_superblock();
+        self.commit()?;
+        // Without the journal this is the last write, and of one sector.
+        self.cache.logged();
+        self.cache.checkpoint()
+    }
+
     /// Writes everything if the next change must not add to what is dirty already.
     pub(crate) fn make_room(&mut self) -> Result<(), Errno> {
-        let is_full = self.cache.needs_sync() || self.window.must_end() || self.is_short();
+        let is_full = self.journal.must_commit(self.cache.running_count())
+            || self.cache.needs_sync()
+            || self.window.must_end()
+            || self.is_short();
         if is_full { self.write_everything() } else { Ok(()) }
     }
 
@@ -54,7 +126,7 @@ impl<D: BlockDevice> Ext2<D> {
     ///
     /// Call it before anything is changed: it may write everything.
     pub(crate) fn order_names(&mut self, added: Option<Sector>, removed: Sector) -> Result<bool, Errno> {
-        if added == Some(removed) {
+        if added == Some(removed) || !self.is_ordered() {
             return Ok(false);
         }
         if self.window.is_target(removed) || added.is_some_and(|added| self.is_late(added)) {
@@ -66,6 +138,9 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Orders a name that is added to others of its node, in `added` or in a new block. Call it before anything is changed.
     pub(crate) fn order_link(&mut self, added: Option<Sector>) -> Result<(), Errno> {
+        if !self.is_ordered() {
+            return Ok(());
+        }
         if added.is_some_and(|added| self.is_late(added)) {
             self.write_everything()?;
         }

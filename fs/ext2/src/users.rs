@@ -31,8 +31,13 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Frees the inode if it has neither user nor name.
     pub(crate) fn delete_if_unused(&mut self, number: u32) -> Result<(), Errno> {
-        let unnamed = self.inode(number)?.links == 0;
-        if unnamed && self.uses.count(number).is_none() { self.delete(number) } else { Ok(()) }
+        if self.inode(number)?.links > 0 {
+            return Ok(());
+        }
+        match self.uses.count(number) {
+            None => self.delete(number),
+            Some(_) => self.add_orphan(number),
+        }
     }
 
     /// Replaces all use counts by those in `uses`, sorted by node.

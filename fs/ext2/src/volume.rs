@@ -6,6 +6,7 @@
 //! Invariants: a dirty inode or group is listed as such, and none is after `settle`; an inode without a name has users, or is
 //! an orphan, whose blocks are still being freed.
 
+use alloc::vec::Vec;
 use sys::fallible;
 
 use fs::Errno;
@@ -21,6 +22,7 @@ use recover::transaction::Undo;
 
 use crate::group::Groups;
 use crate::inodes::Inodes;
+use crate::journal::{Journal, Journaling};
 use crate::superblock::{
     DESCRIPTOR_SIZE, ROOT_INODE, SUPERBLOCK_CHANGING, SUPERBLOCK_OFFSET, SUPERBLOCK_SIZE, Superblock,
 };
@@ -93,29 +95,46 @@ pub struct Ext2<D> {
     pub(crate) uses: Uses,
     pub(crate) undo: Undo,
     pub(crate) inodes: Inodes,
+    pub(crate) journal: Journaling,
+    /// The list of orphans on the disk, from its end to its beginning; `None` as long as it has not been read.
+    pub(crate) orphans: Option<Vec<u32>>,
 }
 
 impl<D: BlockDevice> Ext2<D> {
-    /// Mounts the file system on `device`, with its state in `memory`. Marks it as in use unless it is read-only; the next `sync` writes
-    /// the mark.
+    /// Mounts the file system on `device`, with its state in `memory`. Replays the journal, if there is one that is needed. Marks the file
+    /// system as in use unless it is read-only; the next `sync` writes the mark.
     ///
     /// `EINVAL` without an ext2 of a supported revision, `EUCLEAN` if it is too corrupt to use, `EROFS` for a
     /// writable mount of a file system with read-only features, `EIO` if the device fails.
     pub fn mount(mut device: D, options: Options, memory: VolumeMemory) -> Result<Self, Errno> {
         let mut bytes = [0; SUPERBLOCK_SIZE];
         device.read((SUPERBLOCK_OFFSET / SECTOR_SIZE) as u64, &mut bytes)?;
-        let superblock = Superblock::read(&bytes, bytes_of(&device))?;
+        let mut superblock = Superblock::read(&bytes, bytes_of(&device))?;
+        let is_writable = !(options.read_only || superblock.read_only);
+        let mut journaling = Journaling::None;
+        if superblock.has_journal() && (is_writable || superblock.needs_recovery()) {
+            let journal = Journal::open(&mut device, &superblock, is_writable)?;
+            journaling = journal.map_or(Journaling::None, Journaling::Open);
+            device.read((SUPERBLOCK_OFFSET / SECTOR_SIZE) as u64, &mut bytes)?;
+            superblock = Superblock::read(&bytes, bytes_of(&device))?;
+        } else if superblock.needs_recovery() {
+            return Err(Errno::EUCLEAN);
+        }
         let undo = memory.cache.undo.clone();
         let uses = Uses::create(memory.uses, undo.clone());
-        let cache = BlockCache::create(device, superblock.block_size, memory.cache, !options.in_memory);
+        let mut cache = BlockCache::create(device, superblock.block_size, memory.cache, !options.in_memory);
+        if journaling.is_used() {
+            cache.use_journal()?;
+        }
         let was_clean = superblock.is_clean();
-        let mut volume = Self::of(cache, superblock, uses, undo, options, was_clean)?;
+        let mut volume = Self::of(cache, superblock, uses, undo, options, was_clean, journaling)?;
         if !volume.inode(ROOT_INODE)?.is_directory() {
             return Err(Errno::EUCLEAN);
         }
         if !volume.read_only {
             volume.mark_in_use();
             volume.superblock.mount_count = volume.superblock.mount_count.wrapping_add(1);
+            volume.adopt_orphans()?;
         }
         Ok(volume)
     }
@@ -126,7 +145,12 @@ impl<D: BlockDevice> Ext2<D> {
         let uses = Uses::open(memory.uses, undo.clone());
         let mut cache = BlockCache::open(device, memo.block_size, memory.cache, !options.in_memory);
         let superblock = read_superblock(&mut cache)?;
-        let mut volume = Self::of(cache, superblock, uses, undo, options, memo.was_clean)?;
+        let is_writable = !(options.read_only || superblock.read_only);
+        let journaling = if superblock.has_journal() && is_writable { Journaling::Left } else { Journaling::None };
+        if journaling.is_used() {
+            cache.use_journal()?;
+        }
+        let mut volume = Self::of(cache, superblock, uses, undo, options, memo.was_clean, journaling)?;
         if !volume.read_only {
             // A predecessor that died while it unmounted has left the mark "clean".
             volume.mark_in_use();
@@ -144,6 +168,7 @@ impl<D: BlockDevice> Ext2<D> {
         undo: Undo,
         options: Options,
         was_clean: bool,
+        journal: Journaling,
     ) -> Result<Self, Errno> {
         let groups = read_groups(&mut cache, &superblock)?;
         let mut volume = Ext2 {
@@ -163,6 +188,8 @@ impl<D: BlockDevice> Ext2<D> {
             uses,
             undo,
             inodes: Inodes::new(),
+            journal,
+            orphans: None,
             superblock,
         };
         volume.sum_up();
@@ -189,6 +216,7 @@ impl<D: BlockDevice> Ext2<D> {
         self.groups = read_groups(&mut self.cache, &self.superblock)?;
         self.names = NameCache::new(NAMES);
         self.inodes = Inodes::new();
+        self.orphans = None;
         self.sum_up();
         Ok(())
     }
@@ -212,7 +240,12 @@ impl<D: BlockDevice> Ext2<D> {
     }
 
     fn mark_in_use(&mut self) {
-        self.superblock.set_clean(false);
+        if self.journal.is_used() {
+            // The journal keeps it clean.
+            self.superblock.set_needs_recovery(true);
+        } else {
+            self.superblock.set_clean(false);
+        }
         self.superblock.mount_time = self.now_seconds();
         self.superblock_changed = true;
     }
@@ -221,6 +254,11 @@ impl<D: BlockDevice> Ext2<D> {
     pub(crate) fn allow_large_files(&mut self) -> Result<(), Errno> {
         self.superblock_changed = true;
         self.superblock.allow_large_files()
+    }
+
+    /// Stores the superblock with the next commit.
+    pub(crate) fn note_superblock(&mut self) {
+        self.superblock_changed = true;
     }
 
     /// Records the time of a sync.
@@ -251,7 +289,13 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Whether the open transaction is so large that it should end soon.
     pub(crate) fn should_pause(&self) -> bool {
-        self.undo.is_large() || self.cache.is_crowded()
+        let is_large = |limit| self.cache.holds_more_than(limit);
+        self.undo.is_large() || self.cache.is_crowded() || self.journal.part_limit().is_some_and(is_large)
+    }
+
+    /// Whether writes are ordered so that a check can mend what a power cut leaves; a journal needs no such order.
+    pub(crate) fn is_ordered(&self) -> bool {
+        !self.in_memory && !self.journal.is_used()
     }
 
     /// Whether anything has been changed since the last commit.
@@ -268,6 +312,10 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Unmounts: frees the inodes without name and marks the file system clean if it was clean before, when all else is on the disk.
     pub(crate) fn close(&mut self) -> Result<(), Errno> {
+        if matches!(self.journal, Journaling::Aborted) {
+            sys::log!("unmounted without what was not committed; the next mount replays the journal");
+            return Ok(());
+        }
         let mut result = Ok(());
         let used = fallible::collect(self.uses.nodes().filter(|&(_, count)| count > 0))?;
         for (number, count) in used {
@@ -278,6 +326,9 @@ impl<D: BlockDevice> Ext2<D> {
             }
         }
         result = result.and(self.free_orphans()).and(self.write_everything());
+        if self.journal.is_used() && !self.read_only {
+            return result.and_then(|()| self.close_journal());
+        }
         match result {
             Ok(()) if self.was_clean => self.superblock.set_clean(true),
             Ok(()) => {}
@@ -298,7 +349,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    fn write_superblock(&mut self) -> Result<(), Errno> {
+    pub(crate) fn write_superblock(&mut self) -> Result<(), Errno> {
         let block_size = self.superblock.block_size;
         let offset = SUPERBLOCK_OFFSET % block_size;
         let range = offset..offset + SUPERBLOCK_CHANGING;
@@ -313,7 +364,7 @@ impl<D: BlockDevice> Ext2<D> {
         if self.undo.is_open() {
             self.commit()?;
         }
-        if self.cache.needs_sync() { self.write_everything() } else { Ok(()) }
+        if self.cache.needs_sync() && !self.read_only { self.write_everything() } else { Ok(()) }
     }
 
     /// Begins a request that changes something. `EROFS` on a read-only file system.
@@ -354,7 +405,7 @@ impl<D: BlockDevice> Ext2<D> {
     }
 }
 
-fn bytes_of(device: &impl BlockDevice) -> u64 {
+pub(crate) fn bytes_of(device: &impl BlockDevice) -> u64 {
     device.sector_count().saturating_mul(SECTOR_SIZE as u64)
 }
 

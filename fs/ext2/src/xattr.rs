@@ -138,7 +138,7 @@ impl<D: BlockDevice> Ext2<D> {
         if block == 0 || u32_at(self.cache.read(block.into())?, REFERENCES) != 1 {
             return Err(error);
         }
-        self.cache.modify(block.into(), 0..bytes.len(), Order::Content)?.copy_from_slice(bytes);
+        self.cache.modify(block.into(), 0..bytes.len(), Order::Metadata)?.copy_from_slice(bytes);
         Ok(())
     }
 

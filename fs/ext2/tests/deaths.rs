@@ -32,6 +32,9 @@ const UNLIMITED: u64 = u64::MAX;
 /// Deaths after which e2fsck looks at the disk.
 const CHECKED: u64 = 12;
 
+const PLAIN: &[&str] = &["-b", "1024", "-N", "64"];
+const JOURNALED: &[&str] = &["-b", "1024", "-N", "64", "-j", "-J", "size=1"];
+
 /// Everything that outlives the process.
 struct World {
     scratch: Scratch,
@@ -51,9 +54,9 @@ struct Moment {
 type Ask<'a> = (&'a [u8], Message);
 
 impl World {
-    fn new() -> Self {
+    fn new(arguments: &[&str]) -> Self {
         let scratch = Scratch::new();
-        scratch.image(4096, &["-b", "1024", "-N", "64"]);
+        scratch.image(4096, arguments);
         let buffer = Buffer::default();
         sys::host::install(Fake(buffer.clone()));
         let world = World { scratch, memory: words(LAYOUT), buffer, next_tag: 0x100 };
@@ -186,10 +189,15 @@ fn name(text: &str) -> u64 {
     text.len() as u64
 }
 
-/// A world in which the file system is mounted, and its model.
+/// A world in which a file system without journal is mounted, and its model.
 fn mounted() -> (World, Model, u64) {
+    mounted_of(PLAIN)
+}
+
+/// A world in which the file system that mke2fs makes with these arguments is mounted, and its model.
+fn mounted_of(arguments: &[&str]) -> (World, Model, u64) {
     silence_deaths();
-    let mut world = World::new();
+    let mut world = World::new(arguments);
     let mut model = Model::new();
     model.nodes[0].links = 3;
     let mount = Mount { grant: GRANT, bytes: 4, minor: 0, flags: 0 }.message();
@@ -228,7 +236,16 @@ impl World {
 
 #[test]
 fn names_come_and_go_once() {
-    let (mut world, mut model, root) = mounted();
+    let_names_come_and_go(PLAIN);
+}
+
+#[test]
+fn names_come_and_go_once_with_a_journal() {
+    let_names_come_and_go(JOURNALED);
+}
+
+fn let_names_come_and_go(arguments: &[&str]) {
+    let (mut world, mut model, root) = mounted_of(arguments);
     let root = (0, root);
     let file = world.make(&mut model, root, "file", 0o100_644);
     let dir = world.make(&mut model, root, "dir", 0o40_755);
@@ -253,6 +270,7 @@ fn names_come_and_go_once() {
     let lookup = Lookup { directory: root.1, grant: GRANT, bytes: 5 };
     let reply = world.survive("lookup", (b"other", lookup.message()), &model);
     assert_eq!(Lookup::results(&reply).unwrap().0, file.1);
+    world.done(&model, "sync", b"", Sync {}.message());
     world.done(&model, "chmod", b"", ChMod { node: file.1, mode: 0o600 }.message());
     let listing = GetDents { node: root.1, grant: GRANT, position: 0, bytes: 500 };
     assert!(world.survive("getdents", (&[0; 500], listing.message()), &model).result().unwrap() > 0);
@@ -267,7 +285,16 @@ fn names_come_and_go_once() {
 
 #[test]
 fn a_file_without_a_name_is_made_once_and_gets_one_once() {
-    let (mut world, mut model, root) = mounted();
+    make_files_without_names(PLAIN);
+}
+
+#[test]
+fn a_file_without_a_name_is_made_once_with_a_journal() {
+    make_files_without_names(JOURNALED);
+}
+
+fn make_files_without_names(arguments: &[&str]) {
+    let (mut world, mut model, root) = mounted_of(arguments);
     let create = Create { directory: root, grant: GRANT, bytes: 0, mode: 0o100_600, ids: 0, device: 0 };
     let nodes = [(); 2].map(|()| {
         let reply = world.survive("create without a name", (b"", create.message()), &model);
@@ -365,7 +392,16 @@ fn data_is_written_once_and_cut_off_whole() {
 
 #[test]
 fn long_requests_are_whole_in_each_part() {
-    let (mut world, mut model, root) = mounted();
+    make_long_requests(PLAIN);
+}
+
+#[test]
+fn long_requests_are_whole_in_each_part_with_a_journal() {
+    make_long_requests(JOURNALED);
+}
+
+fn make_long_requests(arguments: &[&str]) {
+    let (mut world, mut model, root) = mounted_of(arguments);
     let root = (0, root);
     let mut random = Random::new(2);
     let file = world.make(&mut model, root, "file", 0o100_644);

@@ -4,110 +4,12 @@
 
 mod common;
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use common::{ROOT_USER, Random, Scratch, check, is_marked_clean, list, memory, options, read_all, write};
-use ext2::{Ext2, Options};
-use fs::Errno;
-use fs::device::{BlockDevice, SECTOR_SIZE};
+use common::disk::{Disk, Request};
+use common::{ROOT_USER, Scratch, check, is_marked_clean, list, read_all, write};
+use ext2::Ext2;
 use fs::file_system::{Allocation, FileSystem, NodeId, XattrMode};
 
 const ROOT: NodeId = 2;
-
-enum Request {
-    Write(usize, Vec<u8>),
-    Flush,
-}
-
-#[derive(Default)]
-struct Content {
-    bytes: Vec<u8>,
-    log: Vec<Request>,
-}
-
-/// A disk in memory that records what reaches it. Clones are the same disk.
-#[derive(Clone, Default)]
-struct Disk(Rc<RefCell<Content>>);
-
-impl Disk {
-    fn new(arguments: &[&str]) -> Disk {
-        let scratch = Scratch::new();
-        Disk::of(std::fs::read(scratch.image(2048, arguments)).unwrap())
-    }
-
-    fn of(bytes: Vec<u8>) -> Disk {
-        Disk(Rc::new(RefCell::new(Content { bytes, log: Vec::new() })))
-    }
-
-    fn mount(&self) -> Ext2<Disk> {
-        let mut volume = Ext2::mount(self.clone(), options(), memory()).unwrap();
-        volume.sync().unwrap();
-        volume
-    }
-
-    /// Calls `act` with the disk as it is after each write since `before`, and with some of the writes since the last flush.
-    fn at_each_cut(&self, before: Vec<u8>, mut act: impl FnMut(Ext2<Disk>)) {
-        let look = |bytes: &[u8]| {
-            let options = Options { read_only: true, ..options() };
-            Ext2::mount(Disk::of(bytes.to_vec()), options, memory()).expect("the disk can be mounted")
-        };
-        let mut random = Random::new(1);
-        let (mut now, mut flushed, mut since) = (before.clone(), before, Vec::new());
-        for request in &self.0.borrow().log {
-            match request {
-                Request::Flush => {
-                    flushed.clone_from(&now);
-                    since.clear();
-                }
-                Request::Write(at, data) => {
-                    now[*at..*at + data.len()].copy_from_slice(data);
-                    since.push((*at, data));
-                    act(look(&now));
-                    act(look(&some_of(&flushed, &since, &mut random)));
-                }
-            }
-        }
-    }
-}
-
-/// Sectors of `writes`, chosen at random.
-fn some_of(disk: &[u8], writes: &[(usize, &Vec<u8>)], random: &mut Random) -> Vec<u8> {
-    let mut disk = disk.to_vec();
-    for (at, data) in writes {
-        for (number, sector) in data.chunks(SECTOR_SIZE).enumerate() {
-            if random.below(2) == 0 {
-                disk[at + number * SECTOR_SIZE..][..SECTOR_SIZE].copy_from_slice(sector);
-            }
-        }
-    }
-    disk
-}
-
-impl BlockDevice for Disk {
-    fn sector_count(&self) -> u64 {
-        (self.0.borrow().bytes.len() / SECTOR_SIZE) as u64
-    }
-
-    fn read(&mut self, first_sector: u64, buffer: &mut [u8]) -> Result<(), Errno> {
-        let at = first_sector as usize * SECTOR_SIZE;
-        buffer.copy_from_slice(&self.0.borrow().bytes[at..at + buffer.len()]);
-        Ok(())
-    }
-
-    fn write(&mut self, first_sector: u64, data: &[u8]) -> Result<(), Errno> {
-        let at = first_sector as usize * SECTOR_SIZE;
-        let content = &mut *self.0.borrow_mut();
-        content.bytes[at..at + data.len()].copy_from_slice(data);
-        content.log.push(Request::Write(at, data.to_vec()));
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), Errno> {
-        self.0.borrow_mut().log.push(Request::Flush);
-        Ok(())
-    }
-}
 
 fn make(volume: &mut Ext2<Disk>, dir: NodeId, name: &str, content: &[u8]) -> NodeId {
     let node = volume.make_node(dir, name.as_bytes(), 0o100_644, 0, ROOT_USER).unwrap();
@@ -123,8 +25,8 @@ fn content(volume: &mut Ext2<Disk>, dir: NodeId, name: &str) -> Option<Vec<u8>> 
 /// Syncs; then `change` is what the disk may or may not have. Returns the disk before it.
 fn changed(disk: &Disk, volume: &mut Ext2<Disk>, change: impl FnOnce(&mut Ext2<Disk>)) -> Vec<u8> {
     volume.sync().unwrap();
-    let before = disk.0.borrow().bytes.clone();
-    disk.0.borrow_mut().log.clear();
+    let before = disk.bytes();
+    disk.forget_log();
     change(volume);
     volume.sync().unwrap();
     before
@@ -314,7 +216,7 @@ fn a_check_mends_what_a_swap_that_was_cut_short_leaves() {
     let scratch = Scratch::new();
     let path = scratch.path("image");
     disk.at_each_cut(before, |volume| {
-        std::fs::write(&path, &volume.into_device().0.borrow().bytes).unwrap();
+        std::fs::write(&path, volume.into_device().bytes()).unwrap();
         let mended = std::process::Command::new("e2fsck").arg("-fy").arg(&path).output().unwrap();
         assert!(mended.status.code().is_some_and(|code| code <= 1), "{mended:?}");
         let mut volume = Disk::of(std::fs::read(&path).unwrap()).mount();
@@ -383,16 +285,16 @@ fn space_that_is_freed_but_not_synced_is_there_when_it_is_needed() {
 fn an_unmount_that_is_cut_short_is_not_clean() {
     let disk = Disk::new(&["-b", "1024"]);
     let mut volume = disk.mount();
-    let before = disk.0.borrow().bytes.clone();
-    disk.0.borrow_mut().log.clear();
+    let before = disk.bytes();
+    disk.forget_log();
     make(&mut volume, ROOT, "file", &[1; 30_000]);
     volume.unmount().unwrap();
-    let writes = disk.0.borrow().log.iter().filter(|request| matches!(request, Request::Write(..))).count();
+    let writes = disk.log().iter().filter(|request| matches!(request, Request::Write(..))).count();
     let scratch = Scratch::new();
     let path = scratch.path("image");
     let mut now = before;
     let mut done = 0;
-    for request in &disk.0.borrow().log {
+    for request in &disk.log() {
         let Request::Write(at, data) = request else { continue };
         now[*at..*at + data.len()].copy_from_slice(data);
         done += 1;

@@ -90,7 +90,7 @@ pub fn version(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
 
 /// /proc/filesystems.
 pub fn file_systems(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
-    text.write_str("nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\n\text2\n")
+    text.write_str("nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\n\text3\n\text2\n")
 }
 
 /// /proc/devices: major numbers known to vfs.

@@ -8,6 +8,9 @@
 //! 4. names that have moved: the sectors of directories in which an old name of a node goes;
 //! 5. what was freed: nothing on the disk refers to it any more.
 //!
+//! With a journal there are no such steps: content is written, then the transaction to the journal, and then what was in it goes home
+//! (`Order::Running`, `Order::Logged`).
+//!
 //! Steps 4 and 5 are the *late* sectors of a block. Until their step comes, the disk keeps in them what it has, or what the file
 //! system's `Merge` makes of both.
 
@@ -23,6 +26,12 @@ pub enum Order {
     Name,
     /// Counts that a check computes: they may be written at any time.
     Count,
+    /// Bitmaps and extended attributes: content, unless there is a journal.
+    Metadata,
+    /// With a journal: it has the block, whose home may be written at any time; until then the journal keeps it.
+    Logged,
+    /// With a journal: of the running transaction. It stays here until that is committed.
+    Running,
 }
 
 /// What is left to do for a dirty block.
@@ -36,7 +45,7 @@ pub struct Mark {
 
 impl Mark {
     /// Bits of an encoded mark.
-    pub const BITS: u32 = 10;
+    pub const BITS: u32 = 11;
 
     /// Returns the mark of a block with this mark that is changed again.
     pub fn and(self, change: Mark) -> Mark {
@@ -47,20 +56,37 @@ impl Mark {
         Mark { order: self.order.max(change.order), late: self.late | change.late }
     }
 
-    /// Whether the block may be written at any time.
+    /// Returns the mark that a change with this one makes when there is a journal: what is no content belongs to the running transaction.
+    pub fn journaled(self) -> Mark {
+        let order = match self.order {
+            Order::Content | Order::Logged => self.order,
+            Order::Link | Order::Name | Order::Count | Order::Metadata | Order::Running => Order::Running,
+        };
+        Mark { order, late: 0 }
+    }
+
+    /// Whether the block may be written at any time, and then be evicted.
     pub fn is_free(self) -> bool {
-        self.late == 0 && matches!(self.order, Order::Content | Order::Count)
+        self.late == 0 && matches!(self.order, Order::Content | Order::Count | Order::Metadata)
     }
 
     /// Encodes the mark in `BITS` bits.
     pub fn to_bits(self) -> u64 {
-        self.order as u64 | u64::from(self.late) << 2
+        self.order as u64 | u64::from(self.late) << 3
     }
 
     /// Decodes a mark.
     pub fn from_bits(bits: u64) -> Mark {
-        let order = [Order::Content, Order::Link, Order::Name, Order::Count][bits as usize & 3];
-        Mark { order, late: (bits >> 2) as u8 }
+        let order = match bits & 7 {
+            0 => Order::Content,
+            1 => Order::Link,
+            2 => Order::Name,
+            3 => Order::Count,
+            4 => Order::Metadata,
+            5 => Order::Logged,
+            _ => Order::Running,
+        };
+        Mark { order, late: (bits >> 3) as u8 }
     }
 }
 

@@ -1,8 +1,10 @@
 //! What the tests of ext2 share: images by mke2fs, a device over a file, checks by e2fsck and debugfs.
 #![allow(dead_code)]
 
+pub mod disk;
 pub mod grants;
 pub mod model;
+pub mod work;
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -34,9 +36,19 @@ pub struct Scratch(PathBuf);
 
 impl Scratch {
     pub fn new() -> Self {
+        Scratch::below(&std::env::temp_dir())
+    }
+
+    /// In a file system that is memory, if there is one.
+    pub fn in_memory() -> Self {
+        let shared = Path::new("/dev/shm");
+        if shared.is_dir() { Scratch::below(shared) } else { Scratch::new() }
+    }
+
+    fn below(folder: &Path) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("ext2-test-{}-{number}", std::process::id()));
+        let path = folder.join(format!("ext2-test-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Scratch(path)
     }
@@ -128,6 +140,14 @@ pub fn memory() -> VolumeMemory {
         let mut volumes = (0..LAYOUT.volumes).filter_map(|number| preserved.volume(number));
         volumes.next().expect("too many volumes at a time")
     })
+}
+
+/// As `memory`, for a cache of so many bytes, and for this mount alone.
+pub fn memory_of(cache_bytes: usize) -> VolumeMemory {
+    let layout = Layout { volumes: 1, cache_bytes };
+    let preserved = Preserved::open(memory_words(layout), layout, StartKind::Fresh);
+    preserved.undo.commit();
+    preserved.volume(0).expect("it is new")
 }
 
 pub fn mount(path: &Path) -> Ext2<FileDevice> {

@@ -17,6 +17,7 @@
 //! Invariants: a block has at most one frame; a dirty frame is in `modified`; a frame saved by the open transaction is in `held`, and
 //! neither written nor evicted; a dirty frame that must be written in order is not evicted. A failed write leaves its blocks dirty, so no accepted data is dropped silently.
 
+mod logging;
 mod write_back;
 
 use alloc::vec;
@@ -49,6 +50,19 @@ struct State {
     held: bool,
     /// Whether the frame is never evicted.
     pinned: bool,
+    /// Whether the journal has a content of the block, which must be revoked when the block is freed.
+    in_log: bool,
+}
+
+/// What a power cut demands of the writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writes {
+    /// Nothing: it empties the device.
+    InAnyOrder,
+    /// The order of `crate::order`.
+    InOrder,
+    /// A journal: see `logging`.
+    Journaled,
 }
 
 /// Cache of the blocks of a device.
@@ -67,10 +81,13 @@ pub struct BlockCache<D> {
     flights: Flights,
     run: Vec<u8>,
     undo: Undo,
-    /// Whether the order of writes matters: not over a device that a power cut empties.
-    is_ordered: bool,
+    writes: Writes,
     /// Dirty frames that must be written in order.
     ordered: usize,
+    /// Frames of the running transaction.
+    running: usize,
+    /// Blocks that the running transaction has freed, and of which the journal has a content.
+    revoked: Vec<u32>,
     /// Whether the device was flushed after the last write.
     is_flushed: bool,
 }
@@ -104,6 +121,7 @@ impl<D: BlockDevice> BlockCache<D> {
         let run = vec![0; RUN_BYTES];
         let [modified, held] = [(); 2].map(|()| Vec::with_capacity(frames.count()));
         let discarded = Vec::with_capacity(frames.count());
+        let writes = if is_ordered { Writes::InOrder } else { Writes::InAnyOrder };
         BlockCache {
             device,
             block_size,
@@ -117,8 +135,10 @@ impl<D: BlockDevice> BlockCache<D> {
             flights: Flights::default(),
             run,
             undo,
-            is_ordered,
+            writes,
             ordered: 0,
+            running: 0,
+            revoked: Vec::new(),
             is_flushed: true,
         }
     }
@@ -313,6 +333,7 @@ impl<D: BlockDevice> BlockCache<D> {
         }
         while let Some(block) = self.discarded.pop() {
             if let Some(slot) = self.index.find(block) {
+                self.note_revoked(slot, block);
                 self.mark_clean(slot);
                 self.frames.empty(slot);
                 self.index.remove(slot);
@@ -362,30 +383,43 @@ impl<D: BlockDevice> BlockCache<D> {
         }
     }
 
+    #[inline]
     fn mark_dirty(&mut self, slot: usize, mark: Mark) {
-        let mark = if self.is_ordered { mark } else { Mark::default() };
-        let state = &mut self.states[slot];
-        let before = state.dirty;
+        let mark = match self.writes {
+            Writes::InOrder => mark,
+            Writes::InAnyOrder => Mark::default(),
+            Writes::Journaled => mark.journaled(),
+        };
+        let before = self.states[slot].dirty;
         let after = before.map_or(mark, |before| before.and(mark));
-        if before == Some(after) {
-            return;
+        if before != Some(after) {
+            self.set_mark(slot, before, after);
         }
+    }
+
+    fn set_mark(&mut self, slot: usize, before: Option<Mark>, after: Mark) {
+        let state = &mut self.states[slot];
         state.dirty = Some(after);
         if !state.listed {
             state.listed = true;
             self.modified.push_reserved(slot);
         }
-        if !after.is_free() && before.is_none_or(Mark::is_free) {
-            self.ordered += 1;
-            self.index.hold(slot);
+        if !after.is_free() {
+            if before.is_none_or(Mark::is_free) {
+                self.ordered += 1;
+                self.index.hold(slot);
+            }
+            let is_new = before.is_none_or(|before| before.order != Order::Running);
+            self.running += usize::from(is_new && after.order == Order::Running);
         }
         self.frames.hold(slot, self.index.key(slot), Some(after));
         self.frames.order();
     }
 
     fn mark_clean(&mut self, slot: usize) {
-        if self.states[slot].dirty.take().is_some_and(|mark| !mark.is_free()) {
+        if let Some(mark) = self.states[slot].dirty.take().filter(|mark| !mark.is_free()) {
             self.ordered -= 1;
+            self.running -= usize::from(mark.order == Order::Running);
         }
         self.release(slot);
     }

@@ -10,11 +10,11 @@ use abi::Errno;
 
 /// The steps of a sync. A step without flush before it belongs to the same as the one before.
 const STEPS: [Step; 5] = [
-    Step { orders: &[Order::Content], is_late: false },
+    Step { orders: &[Order::Content, Order::Metadata], is_late: false },
     Step { orders: &[Order::Link], is_late: false },
     Step { orders: &[Order::Name], is_late: false },
     Step { orders: &[Order::Name], is_late: true },
-    Step { orders: &[Order::Content, Order::Link], is_late: true },
+    Step { orders: &[Order::Content, Order::Metadata, Order::Link], is_late: true },
 ];
 
 struct Step {
@@ -104,7 +104,7 @@ impl<D: BlockDevice> BlockCache<D> {
     }
 
     /// Writes the dirty blocks with certain marks in ascending order, except those that the open transaction may roll back.
-    fn write_dirty(&mut self, is_wanted: impl Fn(Mark) -> bool) -> Result<(), Errno> {
+    pub(super) fn write_dirty(&mut self, is_wanted: impl Fn(Mark) -> bool) -> Result<(), Errno> {
         let mut slots = core::mem::take(&mut self.modified);
         slots.retain(|&slot| {
             self.states[slot].listed = self.states[slot].dirty.is_some();

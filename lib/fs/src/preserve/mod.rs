@@ -27,7 +27,7 @@ use mounts::MountPlace;
 use replies::Replies;
 
 /// Version of the layout: changes when the meaning of anything here does.
-const VERSION: u64 = 0x736b_696e_0002;
+const VERSION: u64 = 0x736b_696e_0003;
 const LAYOUT: usize = 0;
 
 /// Bytes of the undo log.

@@ -79,7 +79,8 @@ struct Served {
 /// The service behind a type of mount(2).
 fn service_of(kind: &[u8]) -> Option<Served> {
     let (service, role, kind, tree) = match kind {
-        b"ext2" => ("ext2", Role::FileSystem, "ext2", 0),
+        // With a journal or without.
+        b"ext2" | b"ext3" => ("ext2", Role::FileSystem, "ext2", 0),
         b"tmpfs" => ("tmpfs", Role::FileSystem, "tmpfs", 0),
         b"proc" | b"procfs" => ("procfs", Role::StatelessFileSystem, "proc", fs::TREE_PROC),
         b"sysfs" => ("procfs", Role::StatelessFileSystem, "sysfs", fs::TREE_SYS),
