@@ -26,6 +26,9 @@ use std::path::Path;
 /// How much of the console is shown of a failure.
 const SHOWN_LINES: usize = 20;
 
+/// Programs that run a second time with a journal, as `NAME_journal`.
+const JOURNALED: [&str; 2] = ["files", "synced"];
+
 /// The benchmark of M3-IPC.
 const M3IPC: &str = "m3ipc";
 
@@ -46,6 +49,8 @@ struct Benchmark {
     programs: Vec<CProgram>,
     /// The system it runs on.
     system: String,
+    /// Whether its root file system has a journal.
+    has_journal: bool,
     /// The machine's screen.
     screen: Screen,
     /// The script at the other end of the second serial line.
@@ -87,15 +92,18 @@ fn find(workspace: &Workspace, name: Option<&str>) -> Result<Vec<Benchmark>> {
     for program in c_programs::compile(workspace, Some("bench"))? {
         let (own, command) = (program.name.clone(), program.name.clone());
         let second_line = second_line(&workspace.root.join("user/bench").join(&own).with_extension("com2"))?;
-        let system = RAMDISK_SYSTEM.to_string();
-        benchmarks.push(Benchmark {
-            name: own,
-            command,
-            programs: vec![program],
-            system,
-            screen: Screen::None,
-            second_line,
-        });
+        let kinds: &[bool] = if JOURNALED.contains(&own.as_str()) { &[false, true] } else { &[false] };
+        for &has_journal in kinds {
+            benchmarks.push(Benchmark {
+                name: if has_journal { format!("{own}_journal") } else { own.clone() },
+                command: command.clone(),
+                programs: vec![program.clone()],
+                system: RAMDISK_SYSTEM.to_string(),
+                has_journal,
+                screen: Screen::None,
+                second_line: second_line.clone(),
+            });
+        }
     }
     if name.is_none_or(|name| M3IPC.contains(name)) {
         benchmarks.push(m3ipc(workspace)?);
@@ -106,7 +114,8 @@ fn find(workspace: &Workspace, name: Option<&str>) -> Result<Vec<Benchmark>> {
         programs.retain(|program| script.text.contains(&program.name));
         let (name, command, system) = (script.name, script.text, script.terms.system);
         let screen = if script.terms.screen { Screen::Hidden } else { Screen::None };
-        benchmarks.push(Benchmark { name, command, programs, system, screen, second_line });
+        let has_journal = script.terms.has_journal;
+        benchmarks.push(Benchmark { name, command, programs, system, has_journal, screen, second_line });
     }
     benchmarks.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(benchmarks)
@@ -119,7 +128,7 @@ fn m3ipc(workspace: &Workspace) -> Result<Benchmark> {
     m3ipc_programs::compile(workspace, &library, &workspace.root.join("host/bench/rows.c"), &path)?;
     let programs = vec![CProgram { name: M3IPC.to_string(), path }];
     let (name, command, system) = (M3IPC.to_string(), M3IPC.to_string(), RAMDISK_SYSTEM.to_string());
-    Ok(Benchmark { name, command, programs, system, screen: Screen::None, second_line: None })
+    Ok(Benchmark { name, command, programs, system, has_journal: false, screen: Screen::None, second_line: None })
 }
 
 fn second_line(script: &Path) -> Result<Option<SecondLine>> {
@@ -131,6 +140,7 @@ fn second_line(script: &Path) -> Result<Option<SecondLine>> {
 fn run(workspace: &Workspace, bundle: &Bundle, benchmark: &Benchmark) -> Result<()> {
     let job = Job {
         icount: true,
+        has_journal: benchmark.has_journal,
         c_programs: &benchmark.programs,
         second_line: benchmark.second_line.clone(),
         screen: benchmark.screen,

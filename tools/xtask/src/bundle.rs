@@ -151,6 +151,7 @@ impl Bundle {
             packages: None,
             overlays: &[],
             command: None,
+            has_journal: false,
             free_mib: 0,
         }
     }

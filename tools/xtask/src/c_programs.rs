@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// One compiled program.
+#[derive(Clone)]
 pub struct CProgram {
     /// Its name, without `.c`.
     pub name: String,

@@ -50,6 +50,8 @@ pub struct Job<'a> {
     pub overlays: &'a [PathBuf],
     /// Debian packages for the root file system.
     pub packages: Option<&'a Set>,
+    /// Whether the root file system has a journal.
+    pub has_journal: bool,
     /// C programs for the guest's /bin.
     pub c_programs: &'a [CProgram],
     /// Whether the guest gets a disk for /out where its root is not a disk.
@@ -93,6 +95,7 @@ impl<'a> Job<'a> {
             command,
             overlays: &[],
             packages: None,
+            has_journal: false,
             c_programs: &[],
             wants_out: false,
             icount: false,
@@ -119,6 +122,7 @@ impl<'a> Job<'a> {
             command: Some(self.command),
             overlays: self.overlays,
             packages: self.packages,
+            has_journal: self.has_journal,
             free_mib: self.free_mib,
             ..bundle.contents(workspace)
         };

@@ -29,6 +29,8 @@ const UUID: &str = "736b696e-6b00-4000-8000-000000000001";
 const MIB: u64 = 1 << 20;
 const INODE_SIZE: u64 = 256;
 const MIN_INODES: u64 = 4096;
+/// Size of the journal of an image that has one: the least for its blocks.
+const JOURNAL_MIB: u64 = 4;
 
 /// The folders that are empty in the image.
 const EMPTY_FOLDERS: [&str; 13] =
@@ -42,6 +44,8 @@ pub struct Contents<'a> {
     pub programs: Vec<(String, PathBuf)>,
     /// Debian packages.
     pub packages: Option<&'a Set>,
+    /// Whether it has a journal.
+    pub has_journal: bool,
     /// Folders laid over the rest, in order.
     pub overlays: &'a [PathBuf],
     /// A command for /etc/rc to run in place of a shell.
@@ -70,8 +74,12 @@ pub fn make(contents: &Contents, room: Room, work: &Path, image: &Path) -> Resul
     stage(contents, work, &staging)?;
     let mut used = Use::of_folder(&staging)?;
     used.bytes += contents.free_mib * MIB;
+    let journal = if contents.has_journal { Journal::Yes } else { Journal::No };
+    if contents.has_journal {
+        used.bytes += JOURNAL_MIB * MIB;
+    }
     let size = Size::of_image(used, room);
-    make_ext2(Some(&staging), size, image)?;
+    make_ext2(Some(&staging), size, journal, image)?;
     if let Some(packages) = contents.packages {
         packages.apply_special(&staging, image, EPOCH)?;
     }
@@ -84,7 +92,7 @@ pub fn make(contents: &Contents, room: Room, work: &Path, image: &Path) -> Resul
 /// # Errors
 /// When mke2fs fails.
 pub fn make_empty(size_mib: u64, image: &Path) -> Result<()> {
-    make_ext2(None, Size::of_image(Use::default(), Room::Exactly(size_mib * MIB)), image)?;
+    make_ext2(None, Size::of_image(Use::default(), Room::Exactly(size_mib * MIB)), Journal::No, image)?;
     ext2_times::settle(image, Owner::ROOT)
 }
 
@@ -259,6 +267,13 @@ impl Use {
     }
 }
 
+/// Whether an image has a journal.
+#[derive(Clone, Copy, PartialEq)]
+enum Journal {
+    Yes,
+    No,
+}
+
 /// The size of an image.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Size {
@@ -283,8 +298,8 @@ impl Size {
     }
 }
 
-/// Plain ext2: 4 KiB blocks, no journal, no hashed folders, nothing reserved for root.
-fn make_ext2(contents: Option<&Path>, size: Size, image: &Path) -> Result<()> {
+/// Plain ext2: 4 KiB blocks, no hashed folders, nothing reserved for root.
+fn make_ext2(contents: Option<&Path>, size: Size, journal: Journal, image: &Path) -> Result<()> {
     // mke2fs keeps what an older, longer file had beyond the new end.
     let _ = fs::remove_file(image);
     let mut mke2fs = Command::new("mke2fs");
@@ -296,6 +311,9 @@ fn make_ext2(contents: Option<&Path>, size: Size, image: &Path) -> Result<()> {
         .args(["-N", &size.inodes.to_string()]);
     if let Some(folder) = contents {
         mke2fs.arg("-d").arg(folder);
+    }
+    if journal == Journal::Yes {
+        mke2fs.args(["-j", "-J", &format!("size={JOURNAL_MIB}")]);
     }
     process::run(mke2fs.arg(image).arg((size.bytes / BLOCK_SIZE).to_string()))
         .with_context(|| format!("cannot make the file system {}", image.display()))

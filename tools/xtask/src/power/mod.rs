@@ -2,7 +2,8 @@
 //!
 //! A guest carries out a random workload (`script`) on an ext2 disk while QEMU records what reaches the disk (`log`). Every prefix of
 //! the record, and many states in which only a part of what was not flushed has arrived (`states`), are mended by e2fsck, read (`tree`)
-//! and judged: every promise of the workload must be kept (`judge`).
+//! and judged: every promise of the workload must be kept (`judge`). With a journal `e2fsck -p` replays it, and then nothing is left to
+//! mend.
 
 mod judge;
 mod log;
@@ -50,16 +51,44 @@ struct Trial {
     seed: u64,
     lines: usize,
     block_size: usize,
+    has_journal: bool,
     /// Whether services die meanwhile.
     kills: bool,
     /// Random states of each kind for every write.
     per_write: usize,
 }
 
-const SHORT: [Trial; 2] = [
-    Trial { name: "1 KiB blocks", seed: 1, lines: 240, block_size: 1024, kills: false, per_write: 1 },
-    Trial { name: "services die", seed: 2, lines: 160, block_size: 4096, kills: true, per_write: 1 },
+const SHORT: [Trial; 3] = [
+    Trial {
+        name: "1 KiB blocks",
+        seed: 1,
+        lines: 240,
+        block_size: 1024,
+        has_journal: false,
+        kills: false,
+        per_write: 1,
+    },
+    Trial {
+        name: "services die",
+        seed: 2,
+        lines: 160,
+        block_size: 4096,
+        has_journal: false,
+        kills: true,
+        per_write: 1,
+    },
+    Trial {
+        name: "journal, services die",
+        seed: 3,
+        lines: 160,
+        block_size: 4096,
+        has_journal: true,
+        kills: true,
+        per_write: 1,
+    },
 ];
+/// Least length of a journal, in blocks.
+const JOURNAL_BLOCKS: usize = 1024;
 /// Seeds of the full form.
 const DEEP_SEEDS: u64 = 5;
 
@@ -92,6 +121,7 @@ struct Count {
     states: usize,
     /// Those in which e2fsck found something to mend.
     mended: usize,
+    /// Those in which it then still found something; with a journal, those in which it found anything after a replay.
     unmendable: usize,
     broken: usize,
 }
@@ -139,7 +169,14 @@ impl Trial {
         fs::write(&record, "")?;
         self.record(workspace, bundle, &script, &disk, &record)?;
         let log = Log::read(&fs::read(&record)?)?;
-        let checker = Checker { script: &script, log: &log, before, keep: workspace.build.join("failed").join(NAME) };
+        let has_journal = self.has_journal;
+        let checker = Checker {
+            script: &script,
+            log: &log,
+            before,
+            has_journal,
+            keep: workspace.build.join("failed").join(NAME),
+        };
         checker.run(&states::list(&log, self.per_write, self.seed))
     }
 
@@ -149,7 +186,14 @@ impl Trial {
         fs::write(content.join("marks"), vec![b'-'; (self.lines + 1) * 1024])?;
         let mut mke2fs = Command::new("mke2fs");
         mke2fs.args(["-q", "-F", "-t", "ext2", "-I", "256", "-m", "0", "-b", &self.block_size.to_string(), "-d"]);
-        process::run(mke2fs.arg(content).arg(disk).arg(format!("{DISK_KIB}k")))
+        mke2fs.arg(content);
+        let mut kib = DISK_KIB;
+        if self.has_journal {
+            let journal_kib = (JOURNAL_BLOCKS * self.block_size) >> 10;
+            mke2fs.args(["-j", "-J", &format!("size={}", journal_kib >> 10)]);
+            kib += journal_kib;
+        }
+        process::run(mke2fs.arg(disk).arg(format!("{kib}k")))
     }
 
     /// Carries out the workload in a guest.
@@ -195,6 +239,7 @@ struct Checker<'a> {
     log: &'a Log,
     /// The disk before the workload.
     before: Vec<u8>,
+    has_journal: bool,
     /// Where the first bad images are kept.
     keep: PathBuf,
 }
@@ -233,7 +278,7 @@ impl Checker<'_> {
             durable.0 = until;
             let mut disk = durable.1.clone();
             state.make(self.log, &mut disk);
-            let (count, problems) = check(&judge, &disk, &file.0)?;
+            let (count, problems) = check(&judge, &disk, &file.0, self.has_journal)?;
             let mut results = results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let sum = results.counts.entry(state.kind).or_default();
             sum.states += 1;
@@ -265,11 +310,17 @@ impl Checker<'_> {
 }
 
 /// Mends a disk and judges it.
-fn check(judge: &Judge, disk: &[u8], file: &Path) -> Result<(Count, Vec<String>)> {
+fn check(judge: &Judge, disk: &[u8], file: &Path, has_journal: bool) -> Result<(Count, Vec<String>)> {
     fs::write(file, disk)?;
     let mut count = Count { states: 1, ..Count::default() };
-    count.mended = usize::from(!e2fsck(file, "-fy")?);
-    if count.mended > 0 && !e2fsck(file, "-fn")? {
+    let is_whole = if has_journal {
+        e2fsck(file, "-p")?;
+        e2fsck(file, "-fn")?
+    } else {
+        count.mended = usize::from(!e2fsck(file, "-fy")?);
+        count.mended == 0 || e2fsck(file, "-fn")?
+    };
+    if !is_whole {
         count.unmendable = 1;
         return Ok((count, vec!["e2fsck does not mend it".to_string()]));
     }

@@ -45,6 +45,8 @@ pub struct Terms {
     pub packages: Vec<String>,
     /// `second_disk MIB`: an empty disk besides the root's.
     pub second_disk_mib: Option<u64>,
+    /// `journal`: the root file system has one.
+    pub has_journal: bool,
     /// `screen`: the machine has one, of which `NAME.check` finds a picture.
     pub screen: bool,
 }
@@ -61,6 +63,7 @@ impl Default for Terms {
             disk_rate: None,
             packages: Vec::new(),
             second_disk_mib: None,
+            has_journal: false,
             screen: false,
         }
     }
@@ -113,9 +116,10 @@ fn terms(text: &str) -> Result<Terms> {
             "disk_rate" => terms.disk_rate = Some(value.parse().with_context(wrong)?),
             "package" => terms.packages.extend(debian::names(value)?),
             "second_disk" => terms.second_disk_mib = Some(value.parse().with_context(wrong)?),
+            "journal" => terms.has_journal = true,
             "screen" => terms.screen = true,
             _ => bail!(
-                "expected system, status, timeout, memory, icount, tablet, disk_rate, package, second_disk or screen, not '{key}'"
+                "expected system, status, timeout, memory, icount, tablet, disk_rate, package, second_disk, journal or screen, not '{key}'"
             ),
         }
     }

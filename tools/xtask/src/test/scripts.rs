@@ -153,6 +153,7 @@ impl<'a> Parts<'a> {
             tablet: terms.tablet,
             memory_mib: terms.memory_mib,
             disk_rate: terms.disk_rate,
+            has_journal: terms.has_journal,
             second_disk_mib: terms.second_disk_mib,
             second_line: second_line(self.case, &self.overlay)?,
             keys: self.case.companion("keys").as_deref().map(Script::read).transpose()?,
