@@ -1,8 +1,8 @@
 //! Directories: finding, listing, adding, removing and changing entries.
 //!
 //! A directory is a file without holes whose blocks are chains of records (`entry`). The space of removed
-//! records joins the record before; blocks are never freed. A hashed index is not maintained: the first
-//! change clears its flag, which makes the directory an ordinary one.
+//! records joins the record before; blocks are never freed. Which block a name is in does not matter, unless the directory has an
+//! index (`index`).
 
 use fs::Errno;
 use fs::device::{BlockDevice, SECTOR_SIZE};
@@ -11,7 +11,7 @@ use fs::names::Known;
 use fs::order::Order;
 
 use crate::entry::{self, Entries, EntryFormat, record_size};
-use crate::inode::FLAG_INDEX;
+use crate::naming::is_dot;
 use crate::volume::Ext2;
 use crate::window::Sector;
 
@@ -49,7 +49,7 @@ impl<D: BlockDevice> Ext2<D> {
     }
 
     /// Returns the number of blocks of the directory. `ENOTDIR`; `EUCLEAN` if its size is impossible.
-    fn directory_blocks(&mut self, dir: u32) -> Result<u32, Errno> {
+    pub(crate) fn directory_blocks(&mut self, dir: u32) -> Result<u32, Errno> {
         let block_size = self.block_size();
         let blocks_count = self.superblock.blocks_count;
         let inode = self.inode(dir)?;
@@ -62,7 +62,7 @@ impl<D: BlockDevice> Ext2<D> {
     }
 
     /// Returns the block of the file system that holds block `index` of the directory.
-    fn directory_block(&mut self, dir: u32, index: u32) -> Result<u64, Errno> {
+    pub(crate) fn directory_block(&mut self, dir: u32, index: u32) -> Result<u64, Errno> {
         let block = self.find_block(dir, index.into())?.ok_or(Errno::EUCLEAN)?;
         if !self.cache.contains(block.into()) {
             let all = self.cache.longest_run();
@@ -80,17 +80,30 @@ impl<D: BlockDevice> Ext2<D> {
             None if name.len() > NAME_MAX => return Err(Errno::ENAMETOOLONG),
             None => {}
         }
-        for index in 0..blocks {
-            if let Some(node) = self.search_block(dir, index, name)? {
-                self.names.learn(dir, name, Known::Node(node, index));
-                return Ok(Some(Found { node, block: index }));
+        let indexed = match self.index_of(dir)?.filter(|_| !is_dot(name)) {
+            Some(root) => self.find_indexed(dir, root, name),
+            None => Err(Errno::EUCLEAN),
+        };
+        // A corrupt index hides no name.
+        let found = match indexed {
+            Err(Errno::EUCLEAN) => self.search_all(dir, blocks, name)?,
+            indexed => indexed?,
+        };
+        self.names.learn(dir, name, found.map_or(Known::Absent, |found| Known::Node(found.node, found.block)));
+        Ok(found)
+    }
+
+    fn search_all(&mut self, dir: u32, blocks: u32, name: &[u8]) -> Result<Option<Found>, Errno> {
+        for block in 0..blocks {
+            if let Some(node) = self.search_block(dir, block, name)? {
+                return Ok(Some(Found { node, block }));
             }
         }
-        self.names.learn(dir, name, Known::Absent);
         Ok(None)
     }
 
-    fn search_block(&mut self, dir: u32, index: u32, name: &[u8]) -> Result<Option<u32>, Errno> {
+    /// Searches one block of a directory.
+    pub(crate) fn search_block(&mut self, dir: u32, index: u32, name: &[u8]) -> Result<Option<u32>, Errno> {
         let format = self.entry_format();
         let block = self.directory_block(dir, index)?;
         for entry in Entries::new(self.cache.read(block)?, format) {
@@ -103,12 +116,17 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(None)
     }
 
-    /// Lists the entries from `position` on; positions are offsets in the directory.
+    /// Lists the entries from `position` on; positions are hashes, or offsets in a directory that cannot have an index.
     pub(crate) fn list(&mut self, dir: u32, position: u64, sink: &mut dyn EntrySink) -> Result<u64, Errno> {
         let block_size = self.block_size();
         let blocks = self.directory_blocks(dir)?;
         if self.inode(dir)?.links == 0 {
             return Ok(position);
+        }
+        if let Some(root) = self.is_listed_by_hash(dir)? {
+            let next = self.list_by_hash(dir, root, position, sink)?;
+            self.note_access(dir, None)?;
+            return Ok(next);
         }
         let first = u32::try_from(position / block_size).unwrap_or(u32::MAX);
         let mut next = position;
@@ -144,16 +162,16 @@ impl<D: BlockDevice> Ext2<D> {
         Ok((start + self.block_size(), false))
     }
 
-    /// Adds an entry for a name that does not exist. `ENOENT` in a directory that was removed, `ENOSPC`.
+    /// Adds an entry for a name that does not exist, in the space that `make_space` has returned. `ENOSPC`.
     pub(crate) fn add_entry(
         &mut self,
+        space: Option<Space>,
         dir: u32,
         name: &[u8],
         node: u32,
         mode: u32,
         caller: Caller,
     ) -> Result<(), Errno> {
-        let space = self.find_space(dir, name)?;
         let index = self.fill_space(space, dir, name, node, mode, caller)?;
         self.hint(dir)?.next_block = index;
         Ok(())
@@ -171,7 +189,11 @@ impl<D: BlockDevice> Ext2<D> {
     ) -> Result<u32, Errno> {
         let index = match space {
             Some(space) => self.insert(&space, name, node, mode)?,
-            None => self.append_block(dir, name, node, mode, caller)?,
+            None => {
+                // The index would not know the block.
+                self.drop_index(dir)?;
+                self.append_block(dir, name, node, mode, caller)?
+            }
         };
         self.names.learn(dir, name, Known::Node(node, index));
         self.directory_changed(dir)?;
@@ -196,16 +218,33 @@ impl<D: BlockDevice> Ext2<D> {
             return Err(Errno::ENOENT);
         }
         let first = inode.next_block.min(blocks);
-        let (format, needed) = (self.entry_format(), record_size(name.len()));
+        if let Some(root) = self.index_of(dir)? {
+            return self.find_indexed_space(dir, root, name, avoided);
+        }
         for index in first..blocks {
-            let block = self.directory_block(dir, index)?;
-            for entry in Entries::new(self.cache.read(block)?, format) {
-                let entry = entry?;
-                let (offset, used, size) = (entry.offset, entry.used(), entry.size);
-                let space = Space { index, block, offset, used, size };
-                if entry.has_space(needed) && !avoided.contains(&space.sector()) {
-                    return Ok(Some(space));
-                }
+            if let Some(space) = self.space_in(dir, index, record_size(name.len()), avoided)? {
+                return Ok(Some(space));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds space for a record in one block of a directory, in none of the sectors `avoided`.
+    pub(crate) fn space_in(
+        &mut self,
+        dir: u32,
+        index: u32,
+        needed: usize,
+        avoided: &[Sector],
+    ) -> Result<Option<Space>, Errno> {
+        let format = self.entry_format();
+        let block = self.directory_block(dir, index)?;
+        for entry in Entries::new(self.cache.read(block)?, format) {
+            let entry = entry?;
+            let (offset, used, size) = (entry.offset, entry.used(), entry.size);
+            let space = Space { index, block, offset, used, size };
+            if entry.has_space(needed) && !avoided.contains(&space.sector()) {
+                return Ok(Some(space));
             }
         }
         Ok(None)
@@ -325,7 +364,6 @@ impl<D: BlockDevice> Ext2<D> {
         let now = self.now();
         let inode = self.change(dir)?;
         inode.touch(now);
-        inode.flags &= !FLAG_INDEX;
         Ok(())
     }
 }

@@ -107,6 +107,13 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
+impl<'a> Entry<'a> {
+    /// Decodes the record at `offset` of a block. `EUCLEAN`.
+    pub fn at(block: &'a [u8], offset: usize, format: EntryFormat) -> Result<Entry<'a>, Errno> {
+        Entries { block, offset, format }.read(offset).ok_or(Errno::EUCLEAN)
+    }
+}
+
 /// Returns the sector that a byte of a block is in.
 pub fn sector(offset: usize) -> usize {
     offset / SECTOR_SIZE
@@ -139,6 +146,70 @@ pub fn divide(block: &mut [u8]) {
     }
 }
 
+/// Adds a copy of a record in the first space for it. Returns false if there is none.
+pub fn add(block: &mut [u8], new: &Entry, format: EntryFormat) -> Result<bool, Errno> {
+    let needed = record_size(new.name.len());
+    let mut place = None;
+    for entry in Entries::new(block, format) {
+        let entry = entry?;
+        if entry.has_space(needed) {
+            place = Some((entry.offset, entry.used(), entry.size));
+            break;
+        }
+    }
+    let Some((offset, used, size)) = place else { return Ok(false) };
+    if used > 0 {
+        set_size(block, offset, used);
+    }
+    write(block, offset + used, size - used, new.node, new.kind, new.name, format);
+    Ok(true)
+}
+
+/// Removes records of the block `old` from its copy `new`, and packs those that stay, each within the sector that it begins in. The first record of a
+/// sector begins where it did, and one that reaches into the next sector stays where it is, so that a change of one sector needs no other.
+pub fn retain(old: &[u8], new: &mut [u8], format: EntryFormat, keeps: impl Fn(&Entry) -> bool) -> Result<(), Errno> {
+    let mut entries = Entries::new(old, format).peekable();
+    while let Some(first) = entries.peek().copied() {
+        let begin = first?.offset;
+        // The record written last, and where the next one may begin.
+        let (mut last, mut next, mut end) = (None, begin, begin);
+        while let Some(entry) = entries.next_if(|entry| entry.is_err() || is_in_sector_of(entry, begin)) {
+            let entry = entry?;
+            end = entry.offset + entry.size;
+            if entry.node == 0 || !keeps(&entry) {
+                continue;
+            }
+            let is_across = sector(entry.offset + entry.used() - 1) != sector(begin);
+            let place = if is_across { entry.offset } else { next };
+            match last {
+                Some(last) => set_size(new, last, place - last),
+                None if place > begin => make_free(new, begin, place - begin),
+                None => {}
+            }
+            if !is_across {
+                new[place..place + entry.used()].copy_from_slice(&old[entry.offset..entry.offset + entry.used()]);
+            }
+            (last, next) = (Some(place), place + entry.used());
+        }
+        match last {
+            Some(last) => set_size(new, last, end - last),
+            None => make_free(new, begin, end - begin),
+        }
+    }
+    Ok(())
+}
+
+fn is_in_sector_of(entry: &Result<Entry, Errno>, offset: usize) -> bool {
+    entry.is_ok_and(|entry| sector(entry.offset) == sector(offset))
+}
+
+/// Makes the record at `offset` a free one of this size.
+fn make_free(block: &mut [u8], offset: usize, size: usize) {
+    put_u32(block, offset, 0);
+    put_u16(block, offset + 4, size as u16);
+    put_u16(block, offset + 6, 0);
+}
+
 /// Changes the inode of the record at `offset`.
 pub fn set_node(block: &mut [u8], offset: usize, node: u32, mode: u32, format: EntryFormat) {
     put_u32(block, offset, node);
@@ -151,4 +222,80 @@ pub fn set_node(block: &mut [u8], offset: usize, node: u32, mode: u32, format: E
 /// Changes the length of the record at `offset`.
 pub fn set_size(block: &mut [u8], offset: usize, size: usize) {
     put_u16(block, offset + 4, size as u16);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use alloc::{format, vec};
+
+    const FORMAT: EntryFormat = EntryFormat { file_types: true, inodes_count: 1000 };
+
+    fn names(block: &[u8]) -> Vec<Vec<u8>> {
+        let entries = Entries::new(block, FORMAT).map(|entry| entry.unwrap());
+        entries.filter(|entry| entry.node != 0).map(|entry| entry.name.to_vec()).collect()
+    }
+
+    /// A block in which records cross sectors, as other systems make them.
+    fn dense() -> Vec<u8> {
+        let mut block = vec![0; 4096];
+        let mut at = 0;
+        for number in 1.. {
+            let name = format!("name-{number:0width$}", width = number % 60 + 3);
+            let size = record_size(name.len());
+            if at + size + 300 > block.len() {
+                write(&mut block, at, 4096 - at, number as u32, S_IFREG, name.as_bytes(), FORMAT);
+                return block;
+            }
+            write(&mut block, at, size, number as u32, S_IFREG, name.as_bytes(), FORMAT);
+            at += size;
+        }
+        unreachable!("the block is full sometime")
+    }
+
+    #[test]
+    fn what_stays_is_packed_and_every_mixture_of_old_and_new_sectors_has_it() {
+        let old = dense();
+        let all = names(&old);
+        for modulus in [2, 3, 7] {
+            let keeps = |entry: &Entry| !entry.node.is_multiple_of(modulus);
+            let mut new = old.clone();
+            retain(&old, &mut new, FORMAT, keeps).unwrap();
+            let stays = |number: usize| !(number + 1).is_multiple_of(modulus as usize);
+            let kept: Vec<Vec<u8>> = (0..all.len()).filter(|&at| stays(at)).map(|at| all[at].clone()).collect();
+            assert_eq!(names(&new), kept);
+            for mixture in 0..256usize {
+                let mut block = old.clone();
+                for sector in (0..8).filter(|sector| mixture >> sector & 1 != 0) {
+                    let range = sector * SECTOR_SIZE..(sector + 1) * SECTOR_SIZE;
+                    block[range.clone()].copy_from_slice(&new[range]);
+                }
+                let found = names(&block);
+                assert!(kept.iter().all(|name| found.contains(name)), "mixture {mixture:#b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sector_without_names_is_one_free_record() {
+        let old = dense();
+        let mut new = old.clone();
+        retain(&old, &mut new, FORMAT, |_| false).unwrap();
+        assert!(names(&new).is_empty());
+        assert!(add(&mut new, &Entry { offset: 0, size: 0, node: 5, kind: S_IFREG, name: b"new" }, FORMAT).unwrap());
+        assert_eq!(names(&new), [b"new".to_vec()]);
+    }
+
+    #[test]
+    fn records_are_added_until_the_sectors_are_full() {
+        let mut block = vec![0; 1024];
+        divide(&mut block);
+        let name = [b'x'; 255];
+        let mut added = 0;
+        while add(&mut block, &Entry { offset: 0, size: 0, node: 5, kind: 0, name: &name }, FORMAT).unwrap() {
+            added += 1;
+        }
+        assert_eq!((added, names(&block).len()), (2, 2));
+    }
 }

@@ -15,7 +15,7 @@ pub const DIRECT: usize = 12;
 /// Longest symbolic link kept in the inode itself, in bytes.
 pub const FAST_LINK: usize = POINTERS * 4;
 
-/// The directory has a hashed index, which a change that ignores the index makes wrong.
+/// The directory has an index of the hashes of its names, which a change that ignores the index makes wrong.
 pub const FLAG_INDEX: u32 = 0x1000;
 
 const EXTRA_CHANGED: usize = 132;

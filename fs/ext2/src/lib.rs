@@ -9,6 +9,7 @@
 //! | `block_alloc`, `inode_alloc` | allocating and freeing blocks and inodes |
 //! | `block_map`, `block_free`, `file`, `hole` | from positions in a file to blocks; reading, writing, truncating, punching holes |
 //! | `xattr`, `xattr_list` | extended attributes, and their format |
+//! | `index`, `index_block`, `hash` | indexed directories: the tree, its blocks, the hash of a name |
 //! | `directory`, `naming`, `rename`, `exchange` | directories and the operations on names |
 //! | `file_system` | the trait |
 //! | `process` | the service |
@@ -35,7 +36,10 @@ mod exchange;
 mod file;
 mod file_system;
 mod group;
+mod hash;
 mod hole;
+mod index;
+mod index_block;
 mod inode;
 mod inode_alloc;
 mod inode_cache;

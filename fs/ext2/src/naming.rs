@@ -8,7 +8,7 @@ use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{Caller, S_IFDIR, S_IFLNK};
 use fs::names::Known;
 
-use crate::directory::Found;
+use crate::directory::{Found, Space};
 use crate::entry::{self, record_size};
 use crate::inode::FAST_LINK;
 use crate::volume::Ext2;
@@ -45,11 +45,12 @@ impl<D: BlockDevice> Ext2<D> {
         caller: Caller,
     ) -> Result<u32, Errno> {
         self.require_no_entry(dir, name)?;
+        let space = self.make_space(dir, name, caller)?;
         let number = self.new_inode(dir, mode, caller)?;
         if device != 0 {
             self.change(number)?.set_device(device);
         }
-        self.name_new(dir, name, number, caller)?;
+        self.name_new(space, dir, name, number, caller)?;
         Ok(number)
     }
 
@@ -74,9 +75,10 @@ impl<D: BlockDevice> Ext2<D> {
             return Err(Errno::ENAMETOOLONG);
         }
         self.require_no_entry(dir, name)?;
+        let space = self.make_space(dir, name, caller)?;
         let number = self.new_inode(dir, S_IFLNK | 0o777, caller)?;
         match self.set_target(number, target, caller) {
-            Ok(()) => self.name_new(dir, name, number, caller)?,
+            Ok(()) => self.name_new(space, dir, name, number, caller)?,
             Err(error) => {
                 self.delete(number)?;
                 return Err(error);
@@ -136,12 +138,13 @@ impl<D: BlockDevice> Ext2<D> {
         if self.inode(dir)?.links >= MAX_LINKS {
             return Err(Errno::EMLINK);
         }
+        let space = self.make_space(dir, name, caller)?;
         let number = self.new_inode(dir, S_IFDIR | mode & 0o7777, caller)?;
         if let Err(error) = self.fill_directory(number, dir, caller) {
             self.delete(number)?;
             return Err(error);
         }
-        self.name_new(dir, name, number, caller)?;
+        self.name_new(space, dir, name, number, caller)?;
         self.change(number)?.links = 2;
         self.change(dir)?.links += 1;
         Ok(number)
@@ -164,9 +167,16 @@ impl<D: BlockDevice> Ext2<D> {
     }
 
     /// Adds the first name of a new inode, or frees the inode.
-    fn name_new(&mut self, dir: u32, name: &[u8], number: u32, caller: Caller) -> Result<(), Errno> {
+    fn name_new(
+        &mut self,
+        space: Option<Space>,
+        dir: u32,
+        name: &[u8],
+        number: u32,
+        caller: Caller,
+    ) -> Result<(), Errno> {
         let mode = self.inode(number)?.mode;
-        match self.add_entry(dir, name, number, mode, caller) {
+        match self.add_entry(space, dir, name, number, mode, caller) {
             Ok(()) => {
                 self.change(number)?.links = 1;
                 Ok(())
@@ -189,9 +199,9 @@ impl<D: BlockDevice> Ext2<D> {
         }
         self.require_no_entry(dir, name)?;
         self.require_known(dir)?;
-        let added = self.find_space(dir, name)?;
-        self.order_link(added.map(|space| space.sector()))?;
-        self.add_entry(dir, name, number, mode, caller)?;
+        let space = self.make_space(dir, name, caller)?;
+        self.order_link(space.map(|space| space.sector()))?;
+        self.add_entry(space, dir, name, number, mode, caller)?;
         self.remove_orphan(number)?;
         let now = self.now();
         let inode = self.change(number)?;

@@ -8,7 +8,7 @@ use fs::device::BlockDevice;
 use fs::file_system::{Caller, S_IFCHR};
 use fs::names::Known;
 
-use crate::directory::Found;
+use crate::directory::{Found, Space};
 use crate::naming::{MAX_LINKS, is_dot};
 use crate::superblock::ROOT_INODE;
 use crate::volume::Ext2;
@@ -44,8 +44,14 @@ impl<D: BlockDevice> Ext2<D> {
             }
             None => {}
         }
-        let is_late = self.order_move(old, source, new, target)?;
-        self.put_name(source.node, new, target, caller)?;
+        let space = match target {
+            Some(_) => None,
+            None => self.make_space(new.dir, new.name, caller)?,
+        };
+        // It may have moved to make the space.
+        let source = self.require_entry(old.dir, old.name)?;
+        let is_late = self.order_move(old, source, new, target, space)?;
+        self.put_name(source.node, new, target, space, caller)?;
         self.remove_entry(old.dir, old.name, source, is_late)?;
         if is_directory {
             self.move_parent(source.node, old.dir, new.dir, target.is_some())?;
@@ -88,14 +94,21 @@ impl<D: BlockDevice> Ext2<D> {
     }
 
     /// Orders the new name before the removal of the old one. Returns whether that is late.
-    fn order_move(&mut self, old: Place, source: Found, new: Place, target: Option<Found>) -> Result<bool, Errno> {
+    fn order_move(
+        &mut self,
+        old: Place,
+        source: Found,
+        new: Place,
+        target: Option<Found>,
+        space: Option<Space>,
+    ) -> Result<bool, Errno> {
         self.require_known(new.dir)?;
         if self.window.has_moves() && self.depends_on_moves(target)? {
             self.write_everything()?;
         }
         let added = match target {
             Some(target) => Some(self.sector_of(new.dir, new.name, target)?),
-            None => self.find_space(new.dir, new.name)?.map(|space| space.sector()),
+            None => space.map(|space| space.sector()),
         };
         let removed = self.sector_of(old.dir, old.name, source)?;
         self.order_names(added, removed)
@@ -119,11 +132,18 @@ impl<D: BlockDevice> Ext2<D> {
         }
     }
 
-    fn put_name(&mut self, node: u32, new: Place, target: Option<Found>, caller: Caller) -> Result<(), Errno> {
+    fn put_name(
+        &mut self,
+        node: u32,
+        new: Place,
+        target: Option<Found>,
+        space: Option<Space>,
+        caller: Caller,
+    ) -> Result<(), Errno> {
         let mode = self.inode(node)?.mode;
         match target {
             Some(target) => self.change_entry(new.dir, new.name, target, node, mode),
-            None => self.add_entry(new.dir, new.name, node, mode, caller),
+            None => self.add_entry(space, new.dir, new.name, node, mode, caller),
         }
     }
 

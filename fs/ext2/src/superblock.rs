@@ -6,6 +6,7 @@
 use fs::Errno;
 
 use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
+use crate::hash::Hasher;
 
 /// Offset of the superblock on the device, in bytes.
 pub const SUPERBLOCK_OFFSET: usize = 1024;
@@ -30,6 +31,7 @@ const INODE_SIZE_OLD: u16 = 128;
 
 const COMPAT_HAS_JOURNAL: u32 = 0x4;
 const COMPAT_EXT_ATTR: u32 = 0x8;
+const COMPAT_DIR_INDEX: u32 = 0x20;
 const INCOMPAT_FILETYPE: u32 = 0x2;
 const INCOMPAT_RECOVER: u32 = 0x4;
 const RO_SPARSE_SUPER: u32 = 0x1;
@@ -96,6 +98,8 @@ pub struct Superblock {
     pub journal_inode: u32,
     /// First of the list of orphans that a journal has; 0: it is empty.
     pub last_orphan: u32,
+    /// How names are hashed, if directories are indexed.
+    pub hasher: Option<Hasher>,
     state: u16,
     dynamic: bool,
     compat: u32,
@@ -155,6 +159,7 @@ impl Superblock {
             reserved_descriptor_blocks: if_dynamic(u16_at(bytes, 206).into()),
             journal_inode: if_dynamic(u32_at(bytes, JOURNAL_INODE)),
             last_orphan: if_dynamic(u32_at(bytes, LAST_ORPHAN)),
+            hasher: Hasher::read(bytes).filter(|_| if_dynamic(u32_at(bytes, 92)) & COMPAT_DIR_INDEX != 0),
             state: u16_at(bytes, 58),
             dynamic,
             compat: if_dynamic(u32_at(bytes, 92)),

@@ -87,7 +87,7 @@ pub struct Ext2<D> {
     pub(crate) accessed: bool,
     pub(crate) read_only: bool,
     pub(crate) in_memory: bool,
-    was_clean: bool,
+    pub(crate) was_clean: bool,
     superblock_changed: bool,
     /// How many blocks were free when the device was told which.
     pub(crate) discarded: Option<u32>,

@@ -645,30 +645,6 @@ fn a_large_directory_is_listed_whole_and_emptied() {
 }
 
 #[test]
-fn an_indexed_directory_becomes_an_ordinary_one_when_it_changes() {
-    let scratch = Scratch::new();
-    let tree = scratch.path("tree");
-    std::fs::create_dir_all(tree.join("d")).unwrap();
-    for number in 0..500 {
-        std::fs::write(tree.join(format!("d/file-{number}")), b"x").unwrap();
-    }
-    let image = scratch.image(8192, &["-b", "1024", "-d", tree.to_str().unwrap()]);
-    let rebuilt = std::process::Command::new("e2fsck").args(["-fyD"]).arg(&image).output().unwrap();
-    assert!(rebuilt.status.code().unwrap() <= 1);
-    assert!(String::from_utf8_lossy(&debugfs(&image, "htree_dump /d")).contains("Root node"));
-    let mut volume = mount(&image);
-    let root = volume.root();
-    let dir = volume.lookup(root, b"d").unwrap();
-    assert_eq!(list(&mut volume, dir).len(), 502);
-    for number in 0..100 {
-        file(&mut volume, dir, &format!("new-{number}"));
-        volume.unlink(dir, format!("file-{number}").as_bytes()).unwrap();
-    }
-    assert_eq!(list(&mut volume, dir).len(), 502);
-    finish(&scratch, volume);
-}
-
-#[test]
 fn data_and_holes_are_found_in_every_tree() {
     let scratch = Scratch::new();
     let mut volume = mount(&scratch.image(8192, &["-b", "1024"]));

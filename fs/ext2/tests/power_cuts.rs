@@ -303,3 +303,64 @@ fn an_unmount_that_is_cut_short_is_not_clean() {
     }
     check(&path);
 }
+
+/// Fails unless a check mends the disk so that a second one finds nothing. Returns the disk then.
+fn mended(bytes: &[u8]) -> Vec<u8> {
+    let scratch = Scratch::new();
+    let path = scratch.path("image");
+    std::fs::write(&path, bytes).unwrap();
+    let output = std::process::Command::new("e2fsck").arg("-fy").arg(&path).output().unwrap();
+    assert!(output.status.code().is_some_and(|code| code <= 1), "{}", String::from_utf8_lossy(&output.stdout));
+    check(&path);
+    std::fs::read(&path).unwrap()
+}
+
+#[test]
+fn a_directory_keeps_its_names_at_each_cut_while_its_index_grows() {
+    for (block_size, names) in [("1024", [0..18, 18..60]), ("1024", [0..2400, 2400..2440]), ("4096", [0..70, 70..260])]
+    {
+        let scratch = Scratch::new();
+        let disk = Disk::of(std::fs::read(scratch.image(4096, &["-b", block_size, "-N", "4096"])).unwrap());
+        let mut volume = disk.mount();
+        let dir = volume.make_dir(ROOT, b"dir", 0o755, ROOT_USER).unwrap();
+        let name = |number: usize| format!("a name with the number {number}");
+        let [old, new] = names;
+        for number in old.clone() {
+            make(&mut volume, dir, &name(number), b"old");
+        }
+        let before = changed(&disk, &mut volume, |volume| {
+            for number in new.clone() {
+                make(volume, dir, &name(number), b"new");
+                // Names that the splits move go to other directories, and come back.
+                if number % 5 == 0 {
+                    let (one, other) = (name(number - new.start), name(number + 100_000));
+                    volume.rename(dir, one.as_bytes(), ROOT, other.as_bytes(), ROOT_USER).unwrap();
+                    volume.rename(ROOT, other.as_bytes(), dir, one.as_bytes(), ROOT_USER).unwrap();
+                }
+            }
+        });
+        drop(volume);
+        let has = |volume: &mut Ext2<Disk>, number: usize| {
+            let (dir, root) = (volume.lookup(ROOT, b"dir").unwrap(), volume.root());
+            [(dir, name(number)), (root, name(number + new.start + 100_000))]
+                .iter()
+                .any(|(dir, name)| content(volume, *dir, name).as_deref() == Some(b"old"))
+        };
+        let mut cuts = 0;
+        disk.at_each_cut(before, |mut volume| {
+            for number in old.clone().step_by(1 + old.len() / 40) {
+                assert!(has(&mut volume, number), "{number} at cut {cuts}");
+            }
+            if cuts % 16 == 0 {
+                let bytes = volume.into_device().bytes();
+                let mended = Disk::of(mended(&bytes));
+                let mut volume = mended.mount();
+                for number in old.clone().step_by(1 + old.len() / 40) {
+                    assert!(has(&mut volume, number), "{number} at cut {cuts}, mended");
+                }
+            }
+            cuts += 1;
+        });
+        assert!(cuts > 20, "{cuts} cuts");
+    }
+}

@@ -81,10 +81,10 @@ impl Plan {
             (40, self.inodes),
             (48, now.seconds as usize),
             (64, now.seconds as usize),
-            // The revision with features: extended attributes; entries tell the file's type; files may be large.
+            // The revision with features: extended attributes, indexed directories; entries tell the file's type; files may be large.
             (76, 1),
             (84, FIRST_INODE),
-            (92, 8),
+            (92, 8 | 0x20),
             (96, 2),
             (100, 2),
         ];
@@ -96,7 +96,10 @@ impl Plan {
         bytes[54..56].fill(0xff);
         bytes[88..90].copy_from_slice(&(INODE_BYTES as u16).to_le_bytes());
         bytes[104..112].copy_from_slice(&identity.to_le_bytes());
-        bytes[112..120].copy_from_slice(&u64::from_le_bytes(*b"tmpfs\0\0\0").to_le_bytes());
+        bytes[112..120].copy_from_slice(b"tmpfs\0\0\0");
+        // Names are hashed by half MD4 with this seed.
+        bytes.copy_within(104..120, 236);
+        bytes[252] = 1;
     }
 
     fn write_descriptor(&self, bytes: &mut [u8]) {

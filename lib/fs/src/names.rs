@@ -76,6 +76,18 @@ impl NameCache {
         self.index.touch(slot);
     }
 
+    /// Notes that the entry for `name` is in another block of `dir`, if the look-up is cached.
+    pub fn moved(&mut self, dir: u32, name: &[u8], to: u32) {
+        let Some(slot) = self.index.find(key(dir, name)) else { return };
+        let entry = &mut self.entries[slot];
+        if entry.dir == dir
+            && entry.name.get(..entry.len as usize) == Some(name)
+            && let Known::Node(_, block) = &mut entry.known
+        {
+            *block = to;
+        }
+    }
+
     /// Returns a slot for the key; `None` without memory.
     fn take(&mut self, key: u64) -> Option<usize> {
         self.index.reserve().and_then(|()| self.entries.try_make_room(1)).ok()?;
