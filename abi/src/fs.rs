@@ -12,8 +12,9 @@ protocol! {
     Mount = 1 { grant: GrantId, bytes: u64, minor: u64, flags: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
     /// Writes everything back, marks the file system clean and unmounts it. `EBUSY`: nodes are in use, and it is not forced.
     Unmount = 2 { node: u64, force: bool }
-    /// Returns the node of `name` in the directory. vfs resolves "." itself, and ".." at the root of the file system.
-    Lookup = 3 { directory: u64, grant: GrantId, bytes: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
+    /// Returns the node of `name` in the directory. vfs resolves "." itself, and ".." at the root of the file system. With `room` for it (144 bytes)
+    /// the grant gets the node's `struct stat` in the place of the name.
+    Lookup = 3 { directory: u64, grant: GrantId, bytes: u64, room: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
     /// Drops `count` uses of a node.
     Put = 4 { node: u64, count: u64 }
     /// Reads into the grant. Word 0 of the reply: bytes read (0: end of file); then whether that has changed the time of last access.
@@ -22,7 +23,7 @@ protocol! {
     /// reserved blocks may be used. Word 0 of the reply: bytes written; then the new size.
     Write = 6 { node: u64, grant: GrantId, position: u64, bytes: u64, ids: u64 } -> { size: u64 }
     /// Fills the grant with `linux_dirent64` records from `position` (0: start; else the last reply's). Word 0 of the reply: bytes (0: end).
-    /// `accessed`: as of `Read`.
+    /// `accessed`: as of `Read`. At the position `DIRECTORY_END` there is nothing.
     GetDents = 7 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { position: u64, accessed: bool }
     /// Makes a file, directory, or special file (type in `mode`). `EEXIST`. Without a name (`bytes` 0) a regular file that ends with its last
     /// use, unless `Link` gives it a name; `EOPNOTSUPP`.
@@ -126,6 +127,9 @@ pub const MOUNTED_IN_MEMORY: u64 = 4;
 pub const TREE_PROC: u64 = 0;
 /// `Mount`, to procfs: the low half of `minor` for sysfs.
 pub const TREE_SYS: u64 = 1;
+
+/// Position of a directory behind its last name, of file systems that say so.
+pub const DIRECTORY_END: u64 = i64::MAX as u64;
 
 /// `Allocate`: allocates blocks for the holes before the end of the file; they read as zeros.
 pub const ALLOCATE_FILL: u64 = 0;

@@ -1,6 +1,6 @@
 #: timeout 600
-# Directories of thousands of names, on the disk and in memory; then one that grows beyond its first block and its first split while ext2 is
-# killed after its k-th message. What is left of it on the disk is checked after the run.
+# Directories of thousands of names, on the disk, and in memory, where they have indexes; then one on the disk that grows beyond its first block while
+# ext2 is killed after its k-th message. What is left of it is checked after the run.
 directories /root 1000 3000 > /dev/null && echo grown
 directories /dev/shm 1000 3000 > /dev/null && echo grown in memory
 mkdir /root/d && cd /root/d

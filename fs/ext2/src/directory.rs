@@ -4,14 +4,14 @@
 //! records joins the record before; blocks are never freed. Which block a name is in does not matter, unless the directory has an
 //! index (`index`).
 
+use abi::fs::DIRECTORY_END;
 use fs::Errno;
 use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{Caller, EntrySink, NAME_MAX};
 use fs::names::Known;
 use fs::order::Order;
 
-use crate::entry::{self, Entries, EntryFormat, record_size};
-use crate::naming::is_dot;
+use crate::entry::{self, Entries, EntryFormat, is_dot, record_size};
 use crate::volume::Ext2;
 use crate::window::Sector;
 
@@ -130,15 +130,15 @@ impl<D: BlockDevice> Ext2<D> {
         }
         let first = u32::try_from(position / block_size).unwrap_or(u32::MAX);
         let mut next = position;
+        let mut full = false;
         for index in first..blocks {
-            let (reached, full) = self.list_block(dir, index, next, sink)?;
-            next = reached;
+            (next, full) = self.list_block(dir, index, next, sink)?;
             if full {
                 break;
             }
         }
         self.note_access(dir, None)?;
-        Ok(next)
+        Ok(if full { next } else { DIRECTORY_END })
     }
 
     fn list_block(

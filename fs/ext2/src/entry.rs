@@ -114,6 +114,11 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// Whether the name is `.` or `..`.
+pub fn is_dot(name: &[u8]) -> bool {
+    name == b"." || name == b".."
+}
+
 /// Returns the sector that a byte of a block is in.
 pub fn sector(offset: usize) -> usize {
     offset / SECTOR_SIZE

@@ -10,7 +10,8 @@ use fs::file_system::Caller;
 use fs::names::Known;
 
 use crate::directory::{Found, Space};
-use crate::naming::{MAX_LINKS, is_dot};
+use crate::entry::is_dot;
+use crate::naming::MAX_LINKS;
 use crate::rename::Place;
 use crate::volume::Ext2;
 use crate::window::Sector;

@@ -10,7 +10,7 @@ use fs::file_system::{
 };
 use fs::flights::Arrival;
 
-use crate::naming::is_dot;
+use crate::entry::is_dot;
 use crate::rename::Place;
 use crate::superblock::{MAGIC, ROOT_INODE};
 use crate::volume::Ext2;

@@ -13,6 +13,7 @@
 //! **Positions** of a listing are hashes, in directories that have or may get an index: names that a split moves keep them. Neighbours:
 //! `directory`, `entry`, `hash`.
 
+use abi::fs::DIRECTORY_END;
 use alloc::vec::Vec;
 use sys::fallible::{self, TryVec};
 
@@ -22,11 +23,10 @@ use fs::file_system::{Caller, EntrySink};
 use fs::order::Order;
 
 use crate::directory::{Found, Space};
-use crate::entry::{self, Entries, Entry, EntryFormat, record_size};
+use crate::entry::{self, Entries, Entry, EntryFormat, is_dot, record_size};
 use crate::hash::{Function, Hash, Hasher};
 use crate::index_block::{self, DOT, Index, MAX_LEVELS, NODE_HEAD, ROOT_HEAD, Root};
 use crate::inode::FLAG_INDEX;
-use crate::naming::is_dot;
 use crate::volume::Ext2;
 use crate::window::Sector;
 
@@ -35,8 +35,9 @@ const GROWTH: u32 = 2 * 4;
 /// Limit of splits for one name: a leaf made elsewhere may have its space where a record would cross sectors.
 const MAX_SPLITS: u32 = 8;
 
-/// Position of a listing behind its end, as Linux has it.
-const END: u64 = i64::MAX as u64;
+/// Limit of leaves with names of one hash. An index that has more is corrupt, or somebody has computed the names.
+const MAX_CONTINUED: u32 = 64;
+
 /// Position of the first name that is neither `.` nor `..`.
 const FIRST: u64 = 2;
 /// Bits of a position that number the names whose hashes are the same in all the others.
@@ -168,7 +169,7 @@ impl<D: BlockDevice> Ext2<D> {
     pub(crate) fn find_indexed(&mut self, dir: u32, root: Root, name: &[u8]) -> Result<Option<Found>, Errno> {
         let major = self.hasher()?.hash(root.function, name).major;
         let mut path = self.probe(dir, root, major)?;
-        loop {
+        for _ in 0..MAX_CONTINUED {
             if let Some(node) = self.search_block(dir, path.leaf, name)? {
                 return Ok(Some(Found { node, block: path.leaf }));
             }
@@ -176,6 +177,7 @@ impl<D: BlockDevice> Ext2<D> {
                 return Ok(None);
             }
         }
+        Err(Errno::EUCLEAN)
     }
 
     /// Finds space for an entry of this name in its leaf, in none of the sectors `avoided`.
@@ -381,7 +383,9 @@ impl<D: BlockDevice> Ext2<D> {
         };
         let function = root.map_or(self.hasher()?.function, |root| root.function);
         let position = position.max(FIRST);
-        while position < END {
+        // A corrupt index may have more leaves than the directory has blocks.
+        let most = if position < DIRECTORY_END { self.directory_blocks(dir)? } else { 0 };
+        for _ in 0..most {
             let (entries, has_more) = self.gather(dir, function, &mut path)?;
             if let Some(reached) = self.emit(&entries, position, sink)? {
                 return Ok(reached);
@@ -390,14 +394,14 @@ impl<D: BlockDevice> Ext2<D> {
                 break;
             }
         }
-        Ok(END)
+        Ok(DIRECTORY_END)
     }
 
     /// The names of the leaf that `path` has come to, and of those that are continued from it, in order. Goes on to the next one; false: there
     /// is none.
     fn gather(&mut self, dir: u32, function: Function, path: &mut Option<Path>) -> Result<(Vec<Hashed>, bool), Errno> {
         let mut all: Vec<Hashed> = Vec::new();
-        loop {
+        for _ in 0..MAX_CONTINUED {
             let leaf = path.as_ref().map_or(0, |path| path.leaf);
             let block = self.directory_block(dir, leaf)?;
             let (hasher, format) = (self.hasher()?, self.entry_format());
@@ -412,6 +416,7 @@ impl<D: BlockDevice> Ext2<D> {
                 return Ok((all, next.is_some()));
             }
         }
+        Err(Errno::EUCLEAN)
     }
 
     /// Hands out names from `position` on. Returns the position of the first one that did not fit.

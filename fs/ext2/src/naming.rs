@@ -16,11 +16,6 @@ use crate::volume::Ext2;
 /// Limit of links of an inode, by the format.
 pub(crate) const MAX_LINKS: u16 = 32000;
 
-/// Whether the name is `.` or `..`.
-pub(crate) fn is_dot(name: &[u8]) -> bool {
-    name == b"." || name == b".."
-}
-
 impl<D: BlockDevice> Ext2<D> {
     /// Returns the entry for `name`. `ENOENT` if there is none.
     pub(crate) fn require_entry(&mut self, dir: u32, name: &[u8]) -> Result<Found, Errno> {

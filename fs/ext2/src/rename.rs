@@ -9,7 +9,8 @@ use fs::file_system::{Caller, S_IFCHR};
 use fs::names::Known;
 
 use crate::directory::{Found, Space};
-use crate::naming::{MAX_LINKS, is_dot};
+use crate::entry::is_dot;
+use crate::naming::MAX_LINKS;
 use crate::superblock::ROOT_INODE;
 use crate::volume::Ext2;
 

@@ -267,7 +267,7 @@ fn let_names_come_and_go(arguments: &[&str]) {
         Rename { old_directory: root.1, new_directory: root.1, grant: GRANT, old_bytes: 4, new_bytes: 5, flags: 0 };
     world.done(&model, "rename over a file", b"fileother", rename.message());
     world.done(&model, "put of what has no name", b"", Put { node: other.1, count: 1 }.message());
-    let lookup = Lookup { directory: root.1, grant: GRANT, bytes: 5 };
+    let lookup = Lookup { directory: root.1, grant: GRANT, bytes: 5, room: 0 };
     let reply = world.survive("lookup", (b"other", lookup.message()), &model);
     assert_eq!(Lookup::results(&reply).unwrap().0, file.1);
     world.done(&model, "sync", b"", Sync {}.message());
@@ -440,7 +440,7 @@ fn uses_are_set_anew_and_a_reply_given_again_counts() {
     let gone = world.make(&mut model, root, "gone", 0o100_644);
     world.write(&mut model, gone, 0, &[1; 20_000]);
     world.unlink(&mut model, root, "gone");
-    let lookup = Lookup { directory: root.1, grant: GRANT, bytes: 4 }.message();
+    let lookup = Lookup { directory: root.1, grant: GRANT, bytes: 4, room: 0 }.message();
     let before = world.survive("lookup", (b"kept", lookup), &model);
     let lookup_tag = world.next_tag;
     let uses: Vec<u8> = [(root.1, 1), (kept.1, 7)]
@@ -476,7 +476,7 @@ fn a_request_that_kills_twice_gets_eio_and_has_not_happened() {
 fn what_is_preserved_is_not_used_after_a_fresh_start() {
     let (world, _, root) = mounted();
     drop(world.start(StartKind::Fresh, UNLIMITED));
-    let lookup = Lookup { directory: root, grant: GRANT, bytes: 1 }.message();
+    let lookup = Lookup { directory: root, grant: GRANT, bytes: 1, room: 0 }.message();
     let (reply, ..) = world.ask((b"a", lookup), 0x77, UNLIMITED).unwrap();
     assert_eq!(reply.result(), Err(Errno::ESTALE));
 }

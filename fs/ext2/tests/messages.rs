@@ -62,7 +62,8 @@ impl<M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<Ext2<FileDevice>, E
     }
 
     fn lookup(&mut self, directory: u64, name: &str) -> Result<(u64, u64, u64, u64, u64), Errno> {
-        let reply = self.ask(name.as_bytes(), Lookup { directory, grant: GRANT, bytes: name.len() as u64 }.message());
+        let reply =
+            self.ask(name.as_bytes(), Lookup { directory, grant: GRANT, bytes: name.len() as u64, room: 0 }.message());
         Lookup::results(&reply)
     }
 
@@ -230,9 +231,9 @@ fn bad_requests_are_refused() {
     assert_eq!(vfs.lookup(root, &"n".repeat(256)), Err(Errno::ENAMETOOLONG));
     assert_eq!(vfs.lookup(root | 5 << 56, "x"), Err(Errno::ESTALE));
     assert_eq!(vfs.lookup(12345, "x"), Err(Errno::ESTALE));
-    let short = Lookup { directory: root, grant: GRANT, bytes: 200 };
+    let short = Lookup { directory: root, grant: GRANT, bytes: 200, room: 0 };
     assert_eq!(vfs.result(b"x", short.message()), Err(Errno::EFAULT));
-    let stranger = Lookup { directory: root, grant: GrantId::new(1, 1), bytes: 1 };
+    let stranger = Lookup { directory: root, grant: GrantId::new(1, 1), bytes: 1, room: 0 };
     assert_eq!(vfs.result(b"x", stranger.message()), Err(Errno::EPERM));
     let huge = Read { node: root, grant: GRANT, position: u64::MAX, bytes: u64::MAX };
     assert_eq!(vfs.result(b"", huge.message()), Err(Errno::EISDIR));

@@ -259,7 +259,7 @@ impl World {
         self.root = directory;
         let look_up = |name: &&[u8]| {
             let bytes = name.len() as u64;
-            let lookup = |grant| Lookup { directory, grant, bytes }.message();
+            let lookup = |grant| Lookup { directory, grant, bytes, room: 0 }.message();
             let (_, reply) = self.do_it(name, lookup);
             Lookup::results(&reply).unwrap().0
         };
@@ -398,7 +398,7 @@ fn a_request_of_a_vfs_that_has_died_does_not_happen_any_more() {
     let (tag, answer) = world.ask(b"a", unlink);
     assert!(answer.is_none());
     world.vfs = SUCCESSOR;
-    let (_, answer) = world.do_it(b"a", |grant| Lookup { directory, grant, bytes: 1 }.message());
+    let (_, answer) = world.do_it(b"a", |grant| Lookup { directory, grant, bytes: 1, room: 0 }.message());
     assert!(Lookup::results(&answer).is_ok(), "the file is still there");
     assert_eq!(world.take_sent(tag), None);
     world.finish();

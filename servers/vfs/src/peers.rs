@@ -190,6 +190,11 @@ impl Peers {
         self.find(service, |connection| connection.peer.clone())
     }
 
+    /// The incarnation of a service that requests go to now.
+    pub fn incarnation(&self, service: Service) -> Endpoint {
+        self.find(service, |connection| connection.peer.endpoint()).unwrap_or(Endpoint::NONE)
+    }
+
     /// Asks a service and waits for its answer. Errors of the answer are errors here.
     pub async fn ask(&self, service: Service, message: Message) -> Result<Message, Errno> {
         let request = self.peer(service)?.request(message, Repeat::Yes);

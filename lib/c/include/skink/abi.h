@@ -1090,6 +1090,9 @@ struct skink_ds_delete {
 /* Mount, to procfs: the low half of minor for sysfs. */
 #define SKINK_FS_TREE_SYS 1ull
 
+/* Position of a directory behind its last name, of file systems that say so. */
+#define SKINK_FS_DIRECTORY_END 0x7fffffffffffffffull
+
 /* Allocate: allocates blocks for the holes before the end of the file; they read as zeros. */
 #define SKINK_FS_ALLOCATE_FILL 0ull
 
@@ -1146,12 +1149,14 @@ struct skink_fs_unmount {
     uint64_t force;
 };
 
-/* Returns the node of name in the directory. vfs resolves "." itself, and ".." at the root of the file system. */
+/* Returns the node of name in the directory. vfs resolves "." itself, and ".." at the root of the file system. With room for it (144 bytes)
+ * the grant gets the node's struct stat in the place of the name. */
 #define SKINK_FS_LOOKUP 0x60003u
 struct skink_fs_lookup {
     uint64_t directory;
     uint64_t grant;
     uint64_t bytes;
+    uint64_t room;
 };
 struct skink_fs_lookup_reply {
     uint64_t node;
@@ -1195,7 +1200,7 @@ struct skink_fs_write_reply {
 };
 
 /* Fills the grant with linux_dirent64 records from position (0: start; else the last reply's). Word 0 of the reply: bytes (0: end).
- * accessed: as of Read. */
+ * accessed: as of Read. At the position DIRECTORY_END there is nothing. */
 #define SKINK_FS_GET_DENTS 0x60007u
 struct skink_fs_get_dents {
     uint64_t node;

@@ -223,7 +223,13 @@ where
         let name = fetch_name(&mut self.names, message, request.grant, request.bytes)?;
         let (file_system, dir) = self.volumes.find(request.directory)?;
         let node = file_system.lookup(dir, name)?;
-        let attributes = use_node(file_system, node)?;
+        let attributes = file_system.attributes(node)?;
+        let stat = linux::stat(&attributes);
+        if request.room >= stat.len() as u64 {
+            let to = granted(message, request.grant);
+            copy::to_grant(to.granter, to.grant, 0, &stat)?;
+        }
+        file_system.get(node)?;
         let (node, mode, ids, size, device) = describe(volume_of(request.directory), &attributes);
         Ok(Lookup::reply(message, 0, node, mode, ids, size, device))
     }

@@ -155,6 +155,9 @@ async fn read_directory(
     if node.is_unlinked() {
         return Err(Errno::ENOENT);
     }
+    if file.position() == fs::DIRECTORY_END {
+        return Ok(0);
+    }
     let service = node.service();
     let bytes = (bytes as u32 as u64).min(if old { OLD_DIRENTS_BYTES } else { CHUNK });
     let position = file.position();

@@ -62,6 +62,8 @@ pub struct Shared {
     wants_sweep: Cell<bool>,
     /// A mount has uses to report.
     mounts_want_sweep: Cell<bool>,
+    /// Counts the changes of files that have begun or ended.
+    changes: Cell<u64>,
 }
 
 impl Shared {
@@ -71,7 +73,18 @@ impl Shared {
             next_serial: Cell::new(next_serial),
             wants_sweep: Cell::new(false),
             mounts_want_sweep: Cell::new(false),
+            changes: Cell::new(0),
         }
+    }
+
+    /// How many changes of files have begun or ended.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.get()
+    }
+
+    /// A change of a file begins or ends.
+    pub(super) fn note_change(&self) {
+        self.changes.set(self.changes.get() + 1);
     }
 
     /// Whether a sweep has something to do.

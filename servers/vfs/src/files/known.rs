@@ -77,6 +77,7 @@ impl<const N: usize> Change<N> {
             let known = inode.known_stat();
             known.changes.set(known.changes.get() + 1);
             known.forget();
+            inode.file_system().shared().note_change();
             Some(inode)
         }))
     }
@@ -95,6 +96,27 @@ impl<const N: usize> Drop for Change<N> {
             let known = inode.known_stat();
             known.changes.set(known.changes.get() - 1);
             known.forget();
+            inode.file_system().shared().note_change();
+        }
+    }
+}
+
+/// The moment before a file is asked for by its name, when it is not known yet which one it is.
+pub struct Moment {
+    changes: u64,
+    asked: Endpoint,
+}
+
+impl Moment {
+    /// The present one; `asked`: the incarnation of the file system of `directory`.
+    pub fn now(directory: &NodeRef, asked: Endpoint) -> Moment {
+        Moment { changes: directory.file_system().shared().changes(), asked }
+    }
+
+    /// Keeps what `source` has replied of a file, unless any file has changed since, or it was another incarnation.
+    pub fn learn(&self, node: &NodeRef, source: Endpoint, stat: &Stat) {
+        if self.changes == node.file_system().shared().changes() && self.asked == source {
+            node.known_stat().learn(stat, source, node.known_stat().version());
         }
     }
 }

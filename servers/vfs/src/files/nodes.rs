@@ -4,7 +4,7 @@
 
 use super::{
     Files,
-    known::Change,
+    known::{Change, Moment},
     pages,
     stat::{STAT_BYTES, STATFS_BYTES, Stat},
     vnode::{Description, NodeRef},
@@ -34,6 +34,14 @@ pub enum LinkMeaning {
     Descriptor(i32),
     /// What the process executes.
     Program,
+}
+
+/// What a file system has put into a buffer about a node.
+fn stat_in(node: &NodeRef, bytes: &[u8]) -> Stat {
+    let mut stat = Stat([0; STAT_BYTES]);
+    stat.0.copy_from_slice(&bytes[..STAT_BYTES]);
+    stat.set_device(node.mount().device());
+    stat
 }
 
 /// The error of a file system that knows no handles: those without nodes of their own do not have the request.
@@ -69,10 +77,22 @@ impl Files {
     pub async fn ask_for(&self, directory: &NodeRef, name: &[u8]) -> Result<Option<NodeRef>, Errno> {
         let mount = directory.mount();
         self.make_room(mount);
-        let lent = self.lend(directory, copied(name)?)?;
-        let request = fs::Lookup { directory: directory.number(), grant: lent.id(), bytes: name.len() as u64 };
+        // The file system puts the attributes into the place of the name.
+        let room = if mount.is_volatile() { 0 } else { STAT_BYTES };
+        let mut buffer = filled(0, name.len().max(room))?;
+        buffer[..name.len()].copy_from_slice(name);
+        let lent = GrantedBuffer::new(buffer, mount.service().endpoint(), Access::ReadWrite)?;
+        let (bytes, room) = (name.len() as u64, room as u64);
+        let request = fs::Lookup { directory: directory.number(), grant: lent.id(), bytes, room };
+        let moment = Moment::now(directory, self.peers.incarnation(mount.service()));
         let found = match self.peers.ask(mount.service(), request.message()).await {
-            Ok(reply) => Some(mount.adopt(Description::from(fs::Lookup::results(&reply)?))),
+            Ok(reply) => {
+                let node = mount.adopt(Description::from(fs::Lookup::results(&reply)?));
+                if room > 0 {
+                    moment.learn(&node, reply.source, &stat_in(&node, &lent.take()));
+                }
+                Some(node)
+            }
             Err(Errno::ENOENT) => None,
             Err(error) => return Err(error),
         };
@@ -316,10 +336,7 @@ impl Files {
         let lent = self.lend_room(node, STAT_BYTES)?;
         let request = fs::Stat { node: node.number(), grant: lent.id() };
         let reply = self.peers.ask(node.service(), request.message()).await?;
-        let bytes = lent.take();
-        let mut stat = Stat([0; STAT_BYTES]);
-        stat.0.copy_from_slice(&bytes);
-        stat.set_device(node.mount().device());
+        let stat = stat_in(node, &lent.take());
         if !node.mount().is_volatile() {
             node.known_stat().learn(&stat, reply.source, version);
         }

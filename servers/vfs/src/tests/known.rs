@@ -61,6 +61,31 @@ fn what_is_known_is_said_without_the_file_system() {
 }
 
 #[test]
+fn a_name_that_was_looked_up_needs_no_further_question() {
+    let mut world = world();
+    world.restart_vfs();
+    // Names are asked for, attributes are not.
+    for path in PATHS {
+        world.path_call(world.root, nr::ACCESS, path, &[0]).unwrap();
+    }
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    for path in ["/file", "/hard", "/other", "/dir", "/dir/sub"] {
+        assert!(world.path_call(world.root, nr::STAT, path, &[DATA]).is_ok(), "{path}");
+    }
+}
+
+#[test]
+fn the_end_of_a_directory_is_told_once() {
+    let mut world = world();
+    let read = |world: &World| world.call(world.root, nr::GETDENTS64, &[DIRECTORY, DATA, 1000]);
+    assert!(read(&world).is_ok_and(|bytes| bytes > 0));
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    assert_eq!(read(&world), Ok(0));
+}
+
+#[test]
 fn a_change_of_content_is_seen() {
     let data = |world: &World| world.data(world.root, &[b'z'; 3000]);
     follows("write", |world| world.call(world.root, nr::WRITE, &[FILE, data(world), 10]));

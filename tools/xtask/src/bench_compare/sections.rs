@@ -9,7 +9,8 @@ pub struct Section {
 }
 
 /// Single operations: the programs of user/bench that are no experiments of Skink's own.
-const OPERATIONS: &str = "for program in calls pipe process memory terminals copy; do $program || exit; done";
+const OPERATIONS: &str =
+    "for program in calls attributes directories pipe process memory terminals copy; do $program || exit; done";
 
 /// Sizes of the thesis' grids: files and reads of each; processes and laps.
 const FILES: &str = "10 100 1000";
