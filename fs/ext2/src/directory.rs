@@ -108,7 +108,7 @@ impl<D: BlockDevice> Ext2<D> {
         let block = self.directory_block(dir, index)?;
         for entry in Entries::new(self.cache.read(block)?, format) {
             let entry = entry?;
-            if entry.node != 0 && entry.name == name {
+            if entry.is_of(name) {
                 let node = entry.node;
                 return if self.is_usable(node) { Ok(Some(node)) } else { Err(Errno::EUCLEAN) };
             }
@@ -282,7 +282,7 @@ impl<D: BlockDevice> Ext2<D> {
         let block = self.directory_block(dir, found.block)?;
         for entry in Entries::new(self.cache.read(block)?, format) {
             let entry = entry?;
-            if entry.node == found.node && entry.name == name {
+            if entry.node == found.node && entry.is_of(name) {
                 return Ok(Sector { block, number: entry::sector(entry.offset) });
             }
         }
@@ -297,7 +297,7 @@ impl<D: BlockDevice> Ext2<D> {
         let mut place = None;
         for entry in Entries::new(self.cache.read(block)?, format) {
             let entry = entry?;
-            if entry.node == found.node && entry.name == name {
+            if entry.node == found.node && entry.is_of(name) {
                 place = Some((entry.offset, entry.size));
                 break;
             }
@@ -334,7 +334,7 @@ impl<D: BlockDevice> Ext2<D> {
         let mut place = None;
         for entry in Entries::new(self.cache.read(block)?, format) {
             let entry = entry?;
-            if entry.node == found.node && entry.name == name {
+            if entry.node == found.node && entry.is_of(name) {
                 place = Some(entry.offset);
                 break;
             }

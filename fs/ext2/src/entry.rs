@@ -39,12 +39,20 @@ pub struct Entry<'a> {
 
 impl Entry<'_> {
     /// Whether a record of `needed` bytes fits into the free space at the end of this one, in the same sector.
+    #[inline]
     pub fn has_space(&self, needed: usize) -> bool {
-        let place = self.offset + self.used();
-        self.size - self.used() >= needed && sector(self.offset) == sector(place + needed - 1)
+        let used = self.used();
+        self.size - used >= needed && sector(self.offset) == sector(self.offset + used + needed - 1)
+    }
+
+    /// Whether this is the entry of `name`. Names that differ do so at their ends, mostly.
+    #[inline]
+    pub fn is_of(&self, name: &[u8]) -> bool {
+        self.node != 0 && self.name.len() == name.len() && self.name.last() == name.last() && self.name == name
     }
 
     /// Returns the bytes that the record needs for header and name.
+    #[inline]
     pub fn used(&self) -> usize {
         if self.node == 0 { 0 } else { record_size(self.name.len()) }
     }
@@ -73,23 +81,24 @@ impl<'a> Entries<'a> {
     }
 
     /// Decodes the record at `offset`, if it is valid. The header is one little-endian word: inode, length, then the length
-    /// of the name in 8 or 16 bits, and in the first case the kind.
-    #[inline]
+    /// of the name in 8 or 16 bits, and in the first case the kind. Creating a name reads all the records of a block.
+    #[inline(always)]
     fn read(&self, offset: usize) -> Option<Entry<'a>> {
         let record = self.block.get(offset..)?;
-        let header = u64::from_le_bytes(*record.first_chunk::<HEADER>()?);
+        let (head, rest) = record.split_first_chunk::<HEADER>()?;
+        let header = u64::from_le_bytes(*head);
         let node = header as u32;
         let size = usize::from((header >> 32) as u16);
         let tail = (header >> 48) as u16;
         let [name_len, kind] = if self.format.file_types { tail.to_le_bytes().map(u16::from) } else { [tail, 0] };
-        let name = record.get(HEADER..HEADER + usize::from(name_len))?;
-        let sound = size >= record_size(name.len())
-            && size.is_multiple_of(4)
-            && size <= record.len()
-            && node <= self.format.inodes_count
-            && (node == 0 || name_len > 0);
+        let name_len = usize::from(name_len);
+        let is_whole = record_size(name_len) <= size && size <= record.len() && size & 3 == 0;
+        let is_possible = node <= self.format.inodes_count && (node == 0 || name_len > 0);
+        if !is_whole || !is_possible {
+            return None;
+        }
         let kind = KINDS.get(usize::from(kind)).copied().unwrap_or(0);
-        sound.then_some(Entry { offset, size, node, kind, name })
+        Some(Entry { offset, size, node, kind, name: rest.get(..name_len)? })
     }
 }
 
@@ -115,6 +124,7 @@ impl<'a> Entry<'a> {
 }
 
 /// Whether the name is `.` or `..`.
+#[inline]
 pub fn is_dot(name: &[u8]) -> bool {
     name == b"." || name == b".."
 }
@@ -125,8 +135,9 @@ pub fn sector(offset: usize) -> usize {
 }
 
 /// Bytes of a record with a name of this length.
+#[inline]
 pub fn record_size(name_len: usize) -> usize {
-    (HEADER + name_len).next_multiple_of(4)
+    (HEADER + name_len + 3) & !3
 }
 
 /// Returns the range of the header of the record at `offset`.

@@ -11,7 +11,8 @@
 //! sector. In between the disk has names twice, and index entries that do not fit, which `e2fsck` mends by making the index again.
 //!
 //! **Positions** of a listing are hashes, in directories that have or may get an index: names that a split moves keep them. Neighbours:
-//! `directory`, `entry`, `hash`.
+//! `directory`, `entry`,
+//! `hash`, `leaf`.
 
 use abi::fs::DIRECTORY_END;
 use alloc::vec::Vec;
@@ -23,10 +24,11 @@ use fs::file_system::{Caller, EntrySink};
 use fs::order::Order;
 
 use crate::directory::{Found, Space};
-use crate::entry::{self, Entries, Entry, EntryFormat, is_dot, record_size};
-use crate::hash::{Function, Hash, Hasher};
+use crate::entry::{self, Entries, Entry, record_size};
+use crate::hash::{Function, Hasher};
 use crate::index_block::{self, DOT, Index, MAX_LEVELS, NODE_HEAD, ROOT_HEAD, Root};
 use crate::inode::FLAG_INDEX;
+use crate::leaf::{FIRST, Hashed, ORDINAL_BITS, division, hashed, packed};
 use crate::volume::Ext2;
 use crate::window::Sector;
 
@@ -37,11 +39,6 @@ const MAX_SPLITS: u32 = 8;
 
 /// Limit of leaves with names of one hash. An index that has more is corrupt, or somebody has computed the names.
 const MAX_CONTINUED: u32 = 64;
-
-/// Position of the first name that is neither `.` nor `..`.
-const FIRST: u64 = 2;
-/// Bits of a position that number the names whose hashes are the same in all the others.
-const ORDINAL_BITS: u32 = 5;
 
 /// The way from the root of an index to a leaf.
 #[derive(Clone, Copy, Debug)]
@@ -59,37 +56,8 @@ impl Path {
     }
 }
 
-/// An entry in a leaf, ordered by hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Hashed {
-    hash: Hash,
-    block: u64,
-    offset: usize,
-    size: usize,
-}
-
 fn head_of(index: u32) -> usize {
     if index == 0 { ROOT_HEAD } else { NODE_HEAD }
-}
-
-/// Where entries in ascending order are divided, so that both parts need about the same space; at least one is in each. Returns the number in
-/// the first part, and the hash of the index entry for the second.
-fn division(entries: &[Hashed]) -> Option<(usize, u32)> {
-    let total: usize = entries.iter().map(|entry| entry.size).sum();
-    let mut before = 0;
-    let full = entries.iter().position(|entry| {
-        before += entry.size;
-        2 * before > total
-    });
-    let at = full?.max(1);
-    let (last, first) = (entries.get(at - 1)?, entries.get(at)?);
-    Some((at, first.hash.major | u32::from(first.hash.major == last.hash.major)))
-}
-
-/// The position of a listing at a hash.
-fn position_of(hash: Hash) -> u64 {
-    let position = u64::from(hash.major >> 1) << 32 | u64::from(hash.minor);
-    position >> ORDINAL_BITS << ORDINAL_BITS
 }
 
 impl<D: BlockDevice> Ext2<D> {
@@ -276,7 +244,7 @@ impl<D: BlockDevice> Ext2<D> {
         let moved = &entries[at..];
         let image = packed(&old, moved, format)?.ok_or(Errno::EUCLEAN)?;
         let leaf = self.append_image(dir, &image, caller)?;
-        let mut offsets = fallible::collect(moved.iter().map(|entry| entry.offset))?;
+        let mut offsets = fallible::collect(moved.iter().map(|entry| entry.offset()))?;
         offsets.sort_unstable();
         let mut kept = fallible::copied(&old)?;
         entry::retain(&old, &mut kept, format, |entry| offsets.binary_search(&entry.offset).is_err())?;
@@ -348,7 +316,7 @@ impl<D: BlockDevice> Ext2<D> {
     fn note_moved(&mut self, dir: u32, old: &[u8], moved: &[Hashed], index: u32) -> Result<(), Errno> {
         let format = self.entry_format();
         for hashed in moved {
-            self.names.moved(dir, Entry::at(old, hashed.offset, format)?.name, index);
+            self.names.moved(dir, Entry::at(old, hashed.offset(), format)?.name, index);
         }
         Ok(())
     }
@@ -406,13 +374,17 @@ impl<D: BlockDevice> Ext2<D> {
             let block = self.directory_block(dir, leaf)?;
             let (hasher, format) = (self.hasher()?, self.entry_format());
             let more = hashed(hasher, function, format, block, self.cache.read(block)?)?;
-            all.try_extend_from_slice(&more)?;
+            if all.is_empty() {
+                all = more;
+            } else {
+                all.try_extend_from_slice(&more)?;
+                all.sort_unstable();
+            }
             let next = match path {
                 Some(path) => self.next_leaf(dir, path)?,
                 None => None,
             };
             if next.is_none_or(|hash| hash & 1 == 0) {
-                all.sort_unstable();
                 return Ok((all, next.is_some()));
             }
         }
@@ -423,54 +395,25 @@ impl<D: BlockDevice> Ext2<D> {
     fn emit(&mut self, entries: &[Hashed], position: u64, sink: &mut dyn EntrySink) -> Result<Option<u64>, Errno> {
         let format = self.entry_format();
         let mut before = None;
-        for hashed in entries {
-            let place = position_of(hashed.hash).max(FIRST);
-            // Names with the same hash have consecutive positions, as far as these go.
-            let own = match before {
-                Some(last) if last >> ORDINAL_BITS == place >> ORDINAL_BITS => last + 1,
-                _ => place,
-            };
-            before = Some(own);
-            if own < position {
-                continue;
-            }
-            let entry = Entry::at(self.cache.read(hashed.block)?, hashed.offset, format)?;
-            if !sink.entry(entry.node.into(), own + 1, entry.kind, entry.name) {
-                return Ok(Some(own));
+        for run in entries.chunk_by(|one, next| one.block() == next.block()) {
+            let bytes = self.cache.read(run[0].block())?;
+            for hashed in run {
+                let place = hashed.position();
+                // Names with the same hash have consecutive positions, as far as these go.
+                let own = match before {
+                    Some(last) if last >> ORDINAL_BITS == place >> ORDINAL_BITS => last + 1,
+                    _ => place,
+                };
+                before = Some(own);
+                if own < position {
+                    continue;
+                }
+                let entry = Entry::at(bytes, hashed.offset(), format)?;
+                if !sink.entry(entry.node.into(), own + 1, entry.kind, entry.name) {
+                    return Ok(Some(own));
+                }
             }
         }
         Ok(None)
     }
-}
-
-/// The names in a block, in the order of their hashes.
-fn hashed(
-    hasher: Hasher,
-    function: Function,
-    format: EntryFormat,
-    block: u64,
-    bytes: &[u8],
-) -> Result<Vec<Hashed>, Errno> {
-    let mut all = Vec::new();
-    for entry in Entries::new(bytes, format) {
-        let entry = entry?;
-        if entry.node != 0 && !is_dot(entry.name) {
-            let hash = hasher.hash(function, entry.name);
-            all.try_push(Hashed { hash, block, offset: entry.offset, size: entry.used() })?;
-        }
-    }
-    all.sort_unstable();
-    Ok(all)
-}
-
-/// A block with these entries of the block `old`; `None`: they do not fit.
-fn packed(old: &[u8], entries: &[Hashed], format: EntryFormat) -> Result<Option<Vec<u8>>, Errno> {
-    let mut image = fallible::filled(0, old.len())?;
-    entry::divide(&mut image);
-    for hashed in entries {
-        if !entry::add(&mut image, &Entry::at(old, hashed.offset, format)?, format)? {
-            return Ok(None);
-        }
-    }
-    Ok(Some(image))
 }

@@ -9,7 +9,7 @@
 //! | `block_alloc`, `inode_alloc` | allocating and freeing blocks and inodes |
 //! | `block_map`, `block_free`, `file`, `hole` | from positions in a file to blocks; reading, writing, truncating, punching holes |
 //! | `xattr`, `xattr_list` | extended attributes, and their format |
-//! | `index`, `index_block`, `hash` | indexed directories: the tree, its blocks, the hash of a name |
+//! | `index`, `index_block`, `leaf`, `hash` | indexed directories: the tree, its blocks, the names of a leaf, the hash of a name |
 //! | `directory`, `naming`, `rename`, `exchange` | directories and the operations on names |
 //! | `file_system` | the trait |
 //! | `process` | the service |
@@ -45,6 +45,7 @@ mod inode_alloc;
 mod inode_cache;
 mod inodes;
 mod journal;
+mod leaf;
 mod log_file;
 mod naming;
 mod orphans;

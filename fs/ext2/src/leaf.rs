@@ -1,0 +1,99 @@
+//! The names of a leaf of an indexed directory, in the order of their hashes: for splits and listings. Neighbour: `index`.
+
+use alloc::vec::Vec;
+use sys::fallible::{self, TryVec};
+
+use fs::Errno;
+
+use crate::entry::{self, Entries, Entry, EntryFormat, is_dot};
+use crate::hash::{Function, Hash, Hasher};
+
+/// Bytes of a usual record: for how many a leaf is expected to have.
+const USUAL_RECORD: usize = 24;
+
+/// Position of the first name that is neither `.` nor `..`.
+pub(crate) const FIRST: u64 = 2;
+/// Bits of a position that number the names whose hashes are the same in all the others.
+pub(crate) const ORDINAL_BITS: u32 = 5;
+
+/// An entry in a leaf, ordered by hash: from the highest bit on both parts of the hash, the block of the file system, the offset there, and the bytes that it
+/// needs. One number, because leaves are sorted whenever they are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Hashed(u128);
+
+impl Hashed {
+    fn new(hash: Hash, block: u32, entry: &Entry) -> Self {
+        let hash = u64::from(hash.major) << 32 | u64::from(hash.minor);
+        let place = u64::from(block) << 32 | (entry.offset as u64) << 16 | entry.used() as u64;
+        Hashed(u128::from(hash) << 64 | u128::from(place))
+    }
+
+    pub(crate) fn major(self) -> u32 {
+        (self.0 >> 96) as u32
+    }
+
+    /// The position of a listing here, without the number among names with the same hash.
+    pub(crate) fn position(self) -> u64 {
+        let hash = (self.0 >> 64) as u64;
+        let position = hash >> 33 << 32 | u64::from(hash as u32);
+        (position >> ORDINAL_BITS << ORDINAL_BITS).max(FIRST)
+    }
+
+    pub(crate) fn block(self) -> u64 {
+        u64::from((self.0 >> 32) as u32)
+    }
+
+    pub(crate) fn offset(self) -> usize {
+        usize::from((self.0 >> 16) as u16)
+    }
+
+    fn size(self) -> usize {
+        usize::from(self.0 as u16)
+    }
+}
+
+/// Where entries in ascending order are divided, so that both parts need about the same space; at least one is in each. Returns the number in
+/// the first part, and the hash of the index entry for the second.
+pub(crate) fn division(entries: &[Hashed]) -> Option<(usize, u32)> {
+    let total: usize = entries.iter().map(|entry| entry.size()).sum();
+    let mut before = 0;
+    let full = entries.iter().position(|entry| {
+        before += entry.size();
+        2 * before > total
+    });
+    let at = full?.max(1);
+    let (last, first) = (entries.get(at - 1)?.major(), entries.get(at)?.major());
+    Some((at, first | u32::from(first == last)))
+}
+
+/// The names in a block, in the order of their hashes.
+pub(crate) fn hashed(
+    hasher: Hasher,
+    function: Function,
+    format: EntryFormat,
+    block: u64,
+    bytes: &[u8],
+) -> Result<Vec<Hashed>, Errno> {
+    let mut all = Vec::new();
+    all.try_make_room(bytes.len() / USUAL_RECORD)?;
+    for entry in Entries::new(bytes, format) {
+        let entry = entry?;
+        if entry.node != 0 && !is_dot(entry.name) {
+            all.try_push(Hashed::new(hasher.hash(function, entry.name), block as u32, &entry))?;
+        }
+    }
+    all.sort_unstable();
+    Ok(all)
+}
+
+/// A block with these entries of the block `old`; `None`: they do not fit.
+pub(crate) fn packed(old: &[u8], entries: &[Hashed], format: EntryFormat) -> Result<Option<Vec<u8>>, Errno> {
+    let mut image = fallible::filled(0, old.len())?;
+    entry::divide(&mut image);
+    for hashed in entries {
+        if !entry::add(&mut image, &Entry::at(old, hashed.offset(), format)?, format)? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(image))
+}
