@@ -3,15 +3,15 @@
 //! Each function makes one request of `abi::fs`. Callers have checked types and permissions.
 
 use super::{
-    Files,
+    Files, Mount,
     known::{Change, Moment},
     pages,
     stat::{STAT_BYTES, STATFS_BYTES, Stat},
     vnode::{Description, NodeRef},
 };
 use crate::callers::Caller;
-use abi::{Errno, GrantId, fs, vm};
-use alloc::vec::Vec;
+use abi::{Errno, GrantId, Message, fs, vm};
+use alloc::{rc::Rc, vec::Vec};
 use sys::fallible::{copied, filled};
 use sys::grant::{Access, GrantedBuffer};
 
@@ -42,6 +42,24 @@ fn stat_in(node: &NodeRef, bytes: &[u8]) -> Stat {
     stat.0.copy_from_slice(&bytes[..STAT_BYTES]);
     stat.set_device(node.mount().device());
     stat
+}
+
+/// A request for a name in progress.
+struct Question {
+    lent: GrantedBuffer,
+    moment: Moment,
+}
+
+impl Question {
+    /// Returns the node that the reply is about, and keeps its attributes.
+    #[inline(never)]
+    fn answered(self, mount: &Rc<Mount>, reply: &Message) -> Result<NodeRef, Errno> {
+        let node = mount.adopt(Description::from(fs::Lookup::results(reply)?));
+        if !mount.is_volatile() {
+            self.moment.learn(&node, reply.source, &stat_in(&node, &self.lent.take()));
+        }
+        Ok(node)
+    }
 }
 
 /// The error of a file system that knows no handles: those without nodes of their own do not have the request.
@@ -76,6 +94,20 @@ impl Files {
     /// [`Files::lookup`] of a name that is not known.
     pub async fn ask_for(&self, directory: &NodeRef, name: &[u8]) -> Result<Option<NodeRef>, Errno> {
         let mount = directory.mount();
+        let (question, request) = self.question(directory, name)?;
+        let found = match self.peers.ask(mount.service(), request).await {
+            Ok(reply) => Some(question.answered(mount, &reply)?),
+            Err(Errno::ENOENT) => None,
+            Err(error) => return Err(error),
+        };
+        self.learn(directory, name, found.clone());
+        Ok(found)
+    }
+
+    /// Prepares the request for a name. Not inlined into what walks a path, which finds most names in the cache.
+    #[inline(never)]
+    fn question(&self, directory: &NodeRef, name: &[u8]) -> Result<(Question, Message), Errno> {
+        let mount = directory.mount();
         self.make_room(mount);
         // The file system puts the attributes into the place of the name.
         let room = if mount.is_volatile() { 0 } else { STAT_BYTES };
@@ -85,19 +117,7 @@ impl Files {
         let (bytes, room) = (name.len() as u64, room as u64);
         let request = fs::Lookup { directory: directory.number(), grant: lent.id(), bytes, room };
         let moment = Moment::now(directory, self.peers.incarnation(mount.service()));
-        let found = match self.peers.ask(mount.service(), request.message()).await {
-            Ok(reply) => {
-                let node = mount.adopt(Description::from(fs::Lookup::results(&reply)?));
-                if room > 0 {
-                    moment.learn(&node, reply.source, &stat_in(&node, &lent.take()));
-                }
-                Some(node)
-            }
-            Err(Errno::ENOENT) => None,
-            Err(error) => return Err(error),
-        };
-        self.learn(directory, name, found.clone());
-        Ok(found)
+        Ok((Question { lent, moment }, request.message()))
     }
 
     /// Caches what a name means. The cache must not keep a mount in use that is not in the tree any more.
