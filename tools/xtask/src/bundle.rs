@@ -153,6 +153,7 @@ impl Bundle {
             command: None,
             has_journal: false,
             free_mib: 0,
+            free_inodes: 0,
         }
     }
 

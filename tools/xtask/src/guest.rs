@@ -78,6 +78,8 @@ pub struct Job<'a> {
     pub screenshot: Option<PathBuf>,
     /// Free space of the root file system in MiB, beyond the usual.
     pub free_mib: u64,
+    /// Files that can be made there, beyond the usual.
+    pub free_inodes: u64,
     /// The other end of the second serial line.
     pub second_line: Option<SecondLine>,
     /// What is typed while the command runs.
@@ -109,6 +111,7 @@ impl<'a> Job<'a> {
             screen: Screen::None,
             screenshot: None,
             free_mib: 0,
+            free_inodes: 0,
             second_line: None,
             keys: None,
             keeps_second_line: false,
@@ -124,6 +127,7 @@ impl<'a> Job<'a> {
             packages: self.packages,
             has_journal: self.has_journal,
             free_mib: self.free_mib,
+            free_inodes: self.free_inodes,
             ..bundle.contents(workspace)
         };
         contents.programs.extend(self.c_programs.iter().map(|program| (program.name.clone(), program.path.clone())));

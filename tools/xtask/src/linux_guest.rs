@@ -4,14 +4,15 @@
 //! has busybox and the modules that the machine needs. Its first program mounts the root as Skink does, ext2 without journal and options,
 //! runs the job's command there, and prints as Skink's /etc/rc does.
 //!
-//! The root is a copy in memory, which costs no disk driver anything (`./skink bench compare`), or a virtio disk (`./skink test record`).
+//! The root is a copy in memory, which costs no disk driver anything (`./skink bench compare`), or a virtio disk (`./skink test record`,
+//! and tests that go on with the disk that Skink has left).
 
 use crate::bundle::{Bundle, ROOT_DISK};
 use crate::guest::{Guest, Job};
 use crate::linux::{self, Linux};
 use crate::machine::{Boot, Line, Machine, Screen};
 use crate::rootfs::{self, Room};
-use crate::workspace::Workspace;
+use crate::workspace::{RunFolder, Workspace};
 use anyhow::{Context, Result};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -90,20 +91,33 @@ case " $(/bin/busybox cat /proc/cmdline) " in *' hold '*) read -r _ <&3 ;; esac
 pub fn prepare(workspace: &Workspace, bundle: &Bundle, debian: &Linux, job: &Job, root: Root) -> Result<Guest> {
     let folder = workspace.run_folder()?;
     let contents = job.contents(workspace, bundle);
+    let room = if root == Root::Memory { Room::Memory } else { Room::Disk };
+    let image = folder.join(ROOT_DISK);
+    rootfs::make(&contents, room, folder.path(), &image)?;
+    boot(folder, bundle, debian, job, root, image)
+}
+
+/// Makes the machine for `job` with the root disk that a Skink guest has left, whose command runs again.
+///
+/// # Errors
+/// When the archive cannot be made.
+pub fn take_over(workspace: &Workspace, bundle: &Bundle, debian: &Linux, job: &Job, disk: &Path) -> Result<Guest> {
+    boot(workspace.run_folder()?, bundle, debian, job, Root::Disk, disk.to_path_buf())
+}
+
+fn boot(folder: RunFolder, bundle: &Bundle, debian: &Linux, job: &Job, root: Root, image: PathBuf) -> Result<Guest> {
     let initial = folder.join("initial");
     fs::create_dir_all(initial.join("modules"))?;
-    let (image, room) = match root {
-        Root::Memory => (initial.join(ROOT_DISK), Room::Memory),
-        Root::Disk => (folder.join(ROOT_DISK), Room::Disk),
-    };
-    rootfs::make(&contents, room, folder.path(), &image)?;
     let has_screen = job.screen != Screen::None || job.screenshot.is_some();
     let mut modules: Vec<&str> = EXT2.to_vec();
     if has_screen {
         modules.extend(SCREEN);
     }
     let mount = match root {
-        Root::Memory => mount_of_memory(fs::metadata(&image)?.len() >> 10),
+        Root::Memory => {
+            fs::rename(&image, initial.join(ROOT_DISK))?;
+            mount_of_memory(fs::metadata(initial.join(ROOT_DISK))?.len() >> 10)
+        }
         Root::Disk => {
             modules.extend(DISK);
             // Behind keyboard and mouse, as in Skink.

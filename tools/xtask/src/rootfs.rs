@@ -52,6 +52,8 @@ pub struct Contents<'a> {
     pub command: Option<&'a str>,
     /// Free space in MiB, beyond the usual.
     pub free_mib: u64,
+    /// Files that can be made, beyond the usual.
+    pub free_inodes: u64,
 }
 
 /// Space that the image offers beyond its contents.
@@ -78,6 +80,7 @@ pub fn make(contents: &Contents, room: Room, work: &Path, image: &Path) -> Resul
     if contents.has_journal {
         used.bytes += JOURNAL_MIB * MIB;
     }
+    used.inodes += contents.free_inodes;
     let size = Size::of_image(used, room);
     make_ext2(Some(&staging), size, journal, image)?;
     if let Some(packages) = contents.packages {
@@ -298,7 +301,7 @@ impl Size {
     }
 }
 
-/// Plain ext2: 4 KiB blocks, no hashed folders, nothing reserved for root.
+/// Ext2 with indexed directories: 4 KiB blocks, nothing reserved for root.
 fn make_ext2(contents: Option<&Path>, size: Size, journal: Journal, image: &Path) -> Result<()> {
     // mke2fs keeps what an older, longer file had beyond the new end.
     let _ = fs::remove_file(image);
@@ -306,7 +309,7 @@ fn make_ext2(contents: Option<&Path>, size: Size, journal: Journal, image: &Path
     mke2fs
         .env("E2FSPROGS_FAKE_TIME", EPOCH.to_string())
         .args(["-q", "-F", "-t", "ext2", "-b", "4096", "-I", "256", "-m", "0", "-L", "skink"])
-        .args(["-O", "none,filetype,sparse_super,large_file"])
+        .args(["-O", "none,filetype,sparse_super,large_file,dir_index"])
         .args(["-U", UUID, "-E", &format!("hash_seed={UUID},root_owner=0:0,lazy_itable_init=0,nodiscard")])
         .args(["-N", &size.inodes.to_string()]);
     if let Some(folder) = contents {

@@ -47,6 +47,10 @@ pub struct Terms {
     pub second_disk_mib: Option<u64>,
     /// `journal`: the root file system has one.
     pub has_journal: bool,
+    /// `inodes NUMBER`: files that can be made in the root file system, beyond the usual.
+    pub free_inodes: u64,
+    /// `linux`: the case runs again on Debian's Linux, with the disk that it has left.
+    pub linux: bool,
     /// `screen`: the machine has one, of which `NAME.check` finds a picture.
     pub screen: bool,
 }
@@ -64,6 +68,8 @@ impl Default for Terms {
             packages: Vec::new(),
             second_disk_mib: None,
             has_journal: false,
+            free_inodes: 0,
+            linux: false,
             screen: false,
         }
     }
@@ -117,9 +123,11 @@ fn terms(text: &str) -> Result<Terms> {
             "package" => terms.packages.extend(debian::names(value)?),
             "second_disk" => terms.second_disk_mib = Some(value.parse().with_context(wrong)?),
             "journal" => terms.has_journal = true,
+            "inodes" => terms.free_inodes = value.parse().with_context(wrong)?,
+            "linux" => terms.linux = true,
             "screen" => terms.screen = true,
             _ => bail!(
-                "expected system, status, timeout, memory, icount, tablet, disk_rate, package, second_disk, journal or screen, not '{key}'"
+                "expected system, status, timeout, memory, icount, tablet, disk_rate, package, second_disk, journal, inodes, linux or screen, not '{key}'"
             ),
         }
     }

@@ -7,6 +7,8 @@ use crate::cli::Depth;
 use crate::debian::Set;
 use crate::guest::{Guest, Job, Outcome};
 use crate::keys::Script;
+use crate::linux::Linux;
+use crate::linux_guest;
 use crate::process::{self, tail};
 use crate::second_line::SecondLine;
 use anyhow::{Context, Result, bail};
@@ -155,6 +157,7 @@ impl<'a> Parts<'a> {
             disk_rate: terms.disk_rate,
             has_journal: terms.has_journal,
             second_disk_mib: terms.second_disk_mib,
+            free_inodes: terms.free_inodes,
             second_line: second_line(self.case, &self.overlay)?,
             keys: self.case.companion("keys").as_deref().map(Script::read).transpose()?,
             screenshot: terms.screen.then(|| self.work.join(SCREENSHOT)),
@@ -186,14 +189,43 @@ fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
     let work = setting.workspace.run_folder()?;
     let parts = Parts::of(setting, case, work.path())?;
     let guest = Guest::prepare(setting.workspace, bundle, &parts.job(setting)?)?;
-    let printed = Printed::by(&guest)?;
-    match judge(case, &guest, &printed, &parts) {
+    let mut printed = Printed::by(&guest)?;
+    let continued =
+        if case.terms.linux { continue_on_linux(setting, case, &parts, &guest, &mut printed) } else { Ok(()) };
+    match continued.and_then(|()| judge(case, &guest, &printed, &parts)) {
         Ok(()) => Ok(Verdict::passed()),
         Err(reason) => {
             let kept = keep(setting, case, &printed)?;
             Ok(Verdict::failed(explain(&format!("{reason:#}"), &printed, &kept)))
         }
     }
+}
+
+/// Runs the case again on Debian's Linux, with the disk that Skink has left; what Linux prints comes behind what Skink has printed.
+///
+/// # Errors
+/// When the disk is not clean, or Linux does not boot.
+fn continue_on_linux(
+    setting: &Setting,
+    case: &Case,
+    parts: &Parts,
+    guest: &Guest,
+    printed: &mut Printed,
+) -> Result<()> {
+    printed.check_end(case)?;
+    let [disk] = guest.disks() else { bail!("`linux` is for systems with one disk") };
+    check_disk(disk)?;
+    let debian = {
+        let _alone = setting.workspace.build_alone();
+        Linux::get(setting.workspace)?
+    };
+    let bundle = setting.bundle(&case.terms.system)?;
+    let linux = linux_guest::take_over(setting.workspace, bundle, &debian, &parts.job(setting)?, disk)?;
+    let again = Printed::by(&linux)?;
+    printed.output.extend(again.output);
+    printed.errors.extend(again.errors);
+    printed.outcome = again.outcome;
+    Ok(())
 }
 
 /// The case's Debian packages. One case at a time downloads and unpacks.
