@@ -126,17 +126,19 @@ pub struct Tree<S: Source> {
     has_processes: bool,
     /// The container whose process numbers it shows.
     container: u8,
+    /// Whose record the last look-up has fetched: the attributes of what it has found come right behind it, in the same request.
+    looked_up: Option<(Whose, ProcessRecord)>,
 }
 
 impl<S: Source> Tree<S> {
     /// Makes /proc of a container, whose processes the source has.
     pub fn of_processes(source: S, entries: Entries, container: u8) -> Self {
-        Tree { source, entries, magic: 0x9fa0, has_processes: true, container }
+        Tree { source, entries, magic: 0x9fa0, has_processes: true, container, looked_up: None }
     }
 
     /// Makes /sys.
     pub fn of_system(source: S, entries: Entries) -> Self {
-        Tree { source, entries, magic: 0x6265_6572, has_processes: false, container: 0 }
+        Tree { source, entries, magic: 0x6265_6572, has_processes: false, container: 0, looked_up: None }
     }
 
     /// The system's number of a process.
@@ -154,6 +156,13 @@ impl<S: Source> Tree<S> {
             return self.process(pid);
         }
         self.source.thread_from(pid, tid)?.filter(|thread| thread.pid == tid).ok_or(Errno::ESRCH)
+    }
+
+    /// The record of a process or thread for a look-up. `ENOENT`.
+    fn look_up(&mut self, whose: Whose) -> Result<ProcessRecord, Errno> {
+        let record = self.record(whose).map_err(not_found)?;
+        self.looked_up = Some((whose, record));
+        Ok(record)
     }
 
     fn fixed(&self, index: usize) -> Result<&'static Entry, Errno> {
@@ -343,8 +352,9 @@ impl<S: Source> Tree<S> {
             return drvs::container_named(&mut self.source, name).map(Place::Container);
         }
         let pid = number(name).filter(|_| index == ROOT && self.has_processes).ok_or(Errno::ENOENT)?;
-        self.process(pid).map_err(not_found)?;
-        Ok(Place::Folder(Whose { pid, tid: 0 }))
+        let whose = Whose { pid, tid: 0 };
+        self.look_up(whose)?;
+        Ok(Place::Folder(whose))
     }
 
     /// Whether this is the folder of M3-IPC.
@@ -369,7 +379,7 @@ impl<S: Source> Tree<S> {
             (b"..", _) => return Ok(Place::File(Whose { tid: 0, ..whose }, threads())),
             _ => {}
         }
-        self.record(whose).map_err(not_found)?;
+        self.look_up(whose)?;
         let index = entry_named(whose.folder(), name).ok_or(Errno::ENOENT)?;
         Ok(Place::File(whose, index))
     }
@@ -382,11 +392,11 @@ impl<S: Source> Tree<S> {
             b".." => return Ok(Place::Folder(whose)),
             _ => {}
         }
-        let record = self.record(whose).map_err(not_found)?;
+        let record = self.look_up(whose)?;
         match kind {
             Kind::Threads => {
                 let thread = Whose { tid: number(name).filter(|tid| *tid > 0).ok_or(Errno::ENOENT)?, ..whose };
-                self.record(thread).map_err(not_found)?;
+                self.look_up(thread)?;
                 Ok(Place::Folder(thread))
             }
             Kind::Namespaces => {
@@ -517,6 +527,7 @@ impl<S: Source> FileSystem for Tree<S> {
     }
 
     fn attributes(&mut self, node: NodeId) -> Result<Attributes, Errno> {
+        let looked_up = self.looked_up.take();
         let place = Place::of(node)?;
         let owner = match place {
             Place::Fixed(index) => self.fixed(index).map(|_| ProcessRecord::default())?,
@@ -524,7 +535,13 @@ impl<S: Source> FileSystem for Tree<S> {
                 let is_running = drvs::container_from(&mut self.source, number)? == Some(number);
                 is_running.then(ProcessRecord::default).ok_or(Errno::ESTALE)?
             }
-            _ => self.record(place.owner().ok_or(Errno::ESTALE)?)?,
+            _ => {
+                let owner = place.owner().ok_or(Errno::ESTALE)?;
+                match looked_up {
+                    Some((whose, record)) if whose == owner => record,
+                    _ => self.record(owner)?,
+                }
+            }
         };
         let now_ns = self.source.real_time_ns();
         let now = Timestamp { seconds: (now_ns / 1_000_000_000) as i64, nanos: (now_ns % 1_000_000_000) as u32 };
@@ -548,14 +565,18 @@ impl<S: Source> FileSystem for Tree<S> {
     }
 
     fn lookup(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId, Errno> {
+        self.looked_up = None;
         let found = match Place::of(dir)? {
             Place::Fixed(index) => self.lookup_fixed(index, name),
             Place::Folder(whose) => self.lookup_in_folder(whose, name),
             Place::File(whose, index) => self.lookup_in_entry(whose, index, name),
             Place::Container(container) => self.lookup_in_container(container, name),
             _ => Err(Errno::ENOTDIR),
-        }?;
-        Ok(found.node())
+        };
+        if found.is_err() {
+            self.looked_up = None;
+        }
+        Ok(found?.node())
     }
 
     fn read(&mut self, node: NodeId, offset: u64, len: usize, sink: &mut dyn DataSink) -> Result<usize, Errno> {

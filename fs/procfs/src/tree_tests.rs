@@ -642,3 +642,14 @@ fn each_container_that_runs_has_a_folder_in_drvs() {
     let ended = Place::Container(5).node();
     assert_eq!(proc.attributes(ended).map(|_| ()), Err(Errno::ESTALE));
 }
+
+#[test]
+fn a_look_up_and_the_attributes_behind_it_ask_for_a_process_once() {
+    let mut tree = proc_over(Figures::with_memory_for(3));
+    let folder = tree.lookup(TOP_NODE, b"7").expect("exists");
+    assert!(tree.attributes(folder).is_ok());
+    assert_eq!(tree.source.left, 2);
+    assert!(tree.attributes(folder).is_ok(), "asks again");
+    assert_eq!(tree.lookup(folder, b"nothing"), Err(Errno::ENOENT));
+    assert_eq!(tree.attributes(folder).err(), Some(Errno::ENOMEM), "what a look-up in vain has fetched is not kept");
+}
