@@ -3,10 +3,10 @@
 protocol! {
     /// Terminals. tty notifies pm when there are events.
     pub "tty" = 9;
-    /// pm: returns the next event. `ENOENT`: none. `signal` for every process of the group `target` (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU,
+    /// pm: returns the first event but that with the number `done`, which pm has dealt with. `ENOENT`: none. `signal` for every process of the group `target` (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU,
     /// SIGWINCH, SIGHUP, SIGCONT), or with `TO_PROCESS` for the process with that pid: what it has asked for with `VT_SETMODE`, or 0, which
     /// only asks whether the process exists. If it does not, `ProcessGone` follows.
-    NextEvent = 1 { } -> { signal: u64, target: u64 }
+    NextEvent = 1 { done: u64 } -> { number: u64, signal: u64, target: u64 }
     /// pm: the session of this leader has ended and loses its terminal; SIGHUP and SIGCONT to the foreground group come as events.
     SessionEnd = 2 { session: u64 }
     /// pm, before the machine ends: returns when all output of the terminals has been sent, or after a second: a line that is stopped must

@@ -4,7 +4,7 @@
 
 use crate::system::{
     End, FileEvent, FileIds, FileLimits, Footprint, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName,
-    Requester, SegmentUse, System, ThreadUse,
+    Requester, SegmentUse, System, TerminalEvent, ThreadUse,
 };
 use abi::endpoint::{FIRST_CONTAINER, FIRST_SERVICE};
 use abi::registers::Registers;
@@ -359,9 +359,10 @@ impl System for Native {
         ask(Endpoint::VFS, &vfs::SyncAll { unmount }.message()).map(drop)
     }
 
-    fn tty_next_event(&mut self) -> Option<(u64, u64)> {
-        let reply = ask(Endpoint::TTY, &tty::NextEvent {}.message()).ok()?;
-        tty::NextEvent::results(&reply).ok()
+    fn tty_next_event(&mut self, done: u64) -> Option<TerminalEvent> {
+        let reply = ask(Endpoint::TTY, &tty::NextEvent { done }.message()).ok()?;
+        let (number, signal, target) = tty::NextEvent::results(&reply).ok()?;
+        Some(TerminalEvent { number, signal, target })
     }
 
     fn tty_session_end(&mut self, session: u32) {

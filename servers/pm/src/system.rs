@@ -48,6 +48,14 @@ pub struct FileLimits {
     pub message_bytes: u64,
 }
 
+/// An event of tty, see `abi::tty::NextEvent`.
+#[derive(Clone, Copy, Debug)]
+pub struct TerminalEvent {
+    pub number: u64,
+    pub signal: u64,
+    pub target: u64,
+}
+
 /// An event of vfs, see `abi::vfs::NextEvent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileEvent {
@@ -316,8 +324,8 @@ pub trait System {
     /// `vfs::SyncAll`.
     fn vfs_sync_all(&mut self, unmount: bool) -> Result<(), Errno>;
 
-    /// `tty::NextEvent` as (signal, target); `None`: no more.
-    fn tty_next_event(&mut self) -> Option<(u64, u64)>;
+    /// `tty::NextEvent`; `None`: no more.
+    fn tty_next_event(&mut self, done: u64) -> Option<TerminalEvent>;
     /// `tty::SessionEnd`.
     fn tty_session_end(&mut self, session: u32);
     /// `tty::ProcessGone`.

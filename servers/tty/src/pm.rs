@@ -2,7 +2,6 @@
 
 use crate::line;
 use crate::serial::{SERIAL_LINES, TERMINALS};
-use crate::signals::Signal;
 use crate::state::Tty;
 use abi::{Endpoint, Errno, Message, tty};
 use alloc::rc::Rc;
@@ -14,9 +13,11 @@ impl Tty {
             return self.answer(message, Err(Errno::EPERM));
         }
         match request {
-            tty::Request::NextEvent(_) => {
-                let reply = match self.next_signal() {
-                    Some(Signal { number, target }) => tty::NextEvent::reply(message, 0, number.into(), target.word()),
+            tty::Request::NextEvent(ask) => {
+                let reply = match self.next_signal(ask.done) {
+                    Some((number, signal)) => {
+                        tty::NextEvent::reply(message, 0, number, signal.number.into(), signal.target.word())
+                    }
                     None => message.reply(Err(Errno::ENOENT)),
                 };
                 self.runtime.reply(message, &reply);

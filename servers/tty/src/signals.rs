@@ -8,11 +8,12 @@ use sys::fallible::{self, TryQueue};
 /// Limit of signals that wait for pm.
 const SIGNALS: usize = 128;
 
-/// The signals that pm has not fetched, or may not have got.
+/// The signals that pm has not dealt with.
 pub struct Signals {
-    /// Signals that pm has not fetched yet.
     queue: VecDeque<Signal>,
-    /// pm has fetched the first signal. It is kept until pm asks for the next: better twice than never.
+    /// Number of the first signal.
+    first: u64,
+    /// pm has fetched the first signal, and perhaps dealt with it. It is kept until pm says so: a pm that dies meanwhile has a successor.
     first_is_told: bool,
 }
 
@@ -49,7 +50,7 @@ pub struct Signal {
 impl Signals {
     pub fn new() -> Signals {
         let queue = fallible::queue(SIGNALS).expect("tty starts with memory for its queues");
-        Signals { queue, first_is_told: false }
+        Signals { queue, first: 1, first_is_told: false }
     }
 
     /// Adds a signal for pm. One that pm has not fetched yet stands for both, as pending signals do; what a full queue drops is a
@@ -63,7 +64,7 @@ impl Signals {
     }
 
     pub fn save(&self, writer: &mut Writer) {
-        writer.number(self.queue.len() as u64);
+        writer.numbers([self.first, self.first_is_told.into(), self.queue.len() as u64]);
         for signal in &self.queue {
             writer.numbers([signal.number.into(), signal.target.word()]);
         }
@@ -71,6 +72,7 @@ impl Signals {
 
     pub fn load(reader: &mut Reader) -> Option<Signals> {
         let mut signals = Signals::new();
+        (signals.first, signals.first_is_told) = (reader.number()?, reader.number()? != 0);
         for _ in 0..reader.number()?.min(SIGNALS as u64) {
             let (number, target) = (reader.number()? as u32, Target::of(reader.number()?));
             signals.queue.push_back_reserved(Signal { number, target });
@@ -78,13 +80,14 @@ impl Signals {
         Some(signals)
     }
 
-    /// The next signal, after pm has asked for it.
-    pub fn next(&mut self) -> Option<&Signal> {
-        if self.first_is_told {
+    /// The first signal that pm has not dealt with, and its number; the last one that it has is number `done`.
+    pub fn next(&mut self, done: u64) -> Option<(u64, &Signal)> {
+        if done == self.first && self.first_is_told {
             self.queue.pop_front();
+            self.first += 1;
         }
         self.first_is_told = !self.queue.is_empty();
-        self.queue.front()
+        self.queue.front().map(|signal| (self.first, signal))
     }
 
     /// Returns whether pm has something to fetch.

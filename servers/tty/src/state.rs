@@ -187,10 +187,10 @@ impl Tty {
         self.wait_for_deadline(index);
     }
 
-    /// Returns the next signal, after pm has asked for it.
-    pub fn next_signal(&self) -> Option<Signal> {
+    /// Returns the first signal that pm has not dealt with, and its number; the last one that it has is number `done`.
+    pub fn next_signal(&self, done: u64) -> Option<(u64, Signal)> {
         self.dirty.borrow_mut().add(SHARED);
-        self.signals.borrow_mut().next().copied()
+        self.signals.borrow_mut().next(done).map(|(number, signal)| (number, *signal))
     }
 
     /// Arms the timer for the terminal's next VTIME.

@@ -3431,11 +3431,15 @@ _Static_assert(offsetof(struct skink_record, words) == 24, "skink_record.words")
 
 /* Terminals. tty notifies pm when there are events. */
 
-/* pm: returns the next event. ENOENT: none. signal for every process of the group target (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU,
- * SIGWINCH, SIGHUP, SIGCONT), or with TO_PROCESS for the process with that pid: what it has asked for with VT_SETMODE, or 0, which only
- * asks whether the process exists. If it does not, ProcessGone follows. */
+/* pm: returns the first event but that with the number done, which pm has dealt with. ENOENT: none. signal for every process of the group
+ * target (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP, SIGCONT), or with TO_PROCESS for the process with that pid: what it
+ * has asked for with VT_SETMODE, or 0, which only asks whether the process exists. If it does not, ProcessGone follows. */
 #define SKINK_TTY_NEXT_EVENT 0x90001u
+struct skink_tty_next_event {
+    uint64_t done;
+};
 struct skink_tty_next_event_reply {
+    uint64_t number;
     uint64_t signal;
     uint64_t target;
 };

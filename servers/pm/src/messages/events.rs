@@ -8,7 +8,7 @@ use crate::state::process::Life;
 use crate::state::signal::info::code;
 use crate::state::signal::{Set, SigInfo, Signal};
 use crate::state::thread::Doing;
-use crate::system::{FileEvent, System};
+use crate::system::{FileEvent, System, TerminalEvent};
 use abi::endpoint::slot;
 use abi::{Endpoint, Errno, tty, vfs};
 
@@ -45,18 +45,21 @@ impl<S: System> Pm<S> {
 
     /// tty has events: signals for groups, and for processes that decide over a terminal on the screen.
     pub fn terminal_events(&mut self) {
-        while let Some((signal, target)) = self.programs.system.tty_next_event() {
-            let group = target as u32;
-            if target & tty::TO_PROCESS != 0 {
-                self.terminal_signal(group, signal);
-                continue;
-            }
-            let Ok(signal) = Signal::new(signal) else { continue };
-            if signal == Signal::TTIN {
-                self.stop_background_readers(group);
-            } else {
-                self.send_to_group(group, signal);
-            }
+        while let Some(event) = self.programs.system.tty_next_event(self.terminal_events_done) {
+            self.terminal_event(event);
+            self.terminal_events_done = event.number;
+        }
+    }
+
+    fn terminal_event(&mut self, event: TerminalEvent) {
+        let group = event.target as u32;
+        if event.target & tty::TO_PROCESS != 0 {
+            return self.terminal_signal(group, event.signal);
+        }
+        match Signal::new(event.signal) {
+            Ok(Signal::TTIN) => self.stop_background_readers(group),
+            Ok(signal) => self.send_to_group(group, signal),
+            Err(_) => {}
         }
     }
 

@@ -68,7 +68,7 @@ impl<S: System> Pm<S> {
 
             nr::SETPGID => self.programs.setpgid(p, a[0] as i32, a[1] as i32).into(),
             nr::GETPGID => self.programs.getpgid(p, a[0] as i32).into(),
-            nr::SETSID => self.programs.setsid(p).into(),
+            nr::SETSID => self.programs.setsid(t, p).into(),
             nr::GETSID => self.programs.getsid(p, a[0] as i32).into(),
 
             nr::NANOSLEEP => self.nanosleep(t, a[0], a[1]),

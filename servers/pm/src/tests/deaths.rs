@@ -364,6 +364,23 @@ fn a_signal_ends_its_target_once() {
 }
 
 #[test]
+fn a_session_begins_once_and_its_terminal_ends_it() {
+    const HUP: u64 = 1;
+    at_every_step(|m| {
+        let init = m.world.init;
+        let (pid, child) = m.fork(init);
+        assert_eq!(m.call(child, nr::SETSID, &[]), Some(Ok(pid)));
+        assert_eq!(m.call(child, nr::GETSID, &[0]), Some(Ok(pid)));
+        assert_eq!(m.call(child, nr::PAUSE, &[]), None);
+        m.world.pm.programs.system.terminal_events.push_back((HUP, pid));
+        m.live(&|world| world.pm.handle_notification(Endpoint::TTY));
+        m.report_interrupted(child);
+        assert!(!m.world.is_there(child), "it has not got its signal");
+        assert_eq!(m.call(init, nr::WAIT4, &[pid, BUFFER, 0, 0]), Some(Ok(pid)));
+    });
+}
+
+#[test]
 fn sleepers_wake_at_their_time() {
     at_every_step(|m| {
         let init = m.world.init;

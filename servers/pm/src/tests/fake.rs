@@ -3,7 +3,7 @@
 
 use crate::system::{
     End, FileEvent, FileIds, FileLimits, Footprint, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName,
-    Requester, SegmentUse, System, ThreadUse,
+    Requester, SegmentUse, System, TerminalEvent, ThreadUse,
 };
 use abi::info::state;
 use abi::registers::Registers;
@@ -123,6 +123,8 @@ pub struct Fake {
     pub vfs_is_late: bool,
     pub file_events: VecDeque<FileEvent>,
     pub terminal_events: VecDeque<(u64, u64)>,
+    /// How many there were before the first of them.
+    pub terminal_events_gone: u64,
     /// Pids of which tty was told that there is no such process.
     pub processes_gone: Vec<u32>,
     pub sessions_ended: Vec<u32>,
@@ -177,6 +179,7 @@ impl Fake {
     }
 
     fn tell(&mut self, told: Told) {
+        self.enter();
         self.told.push(told);
     }
 
@@ -584,8 +587,14 @@ impl System for Fake {
         self.tell(Told::Synced { unmount });
         Ok(())
     }
-    fn tty_next_event(&mut self) -> Option<(u64, u64)> {
-        self.terminal_events.pop_front()
+    fn tty_next_event(&mut self, done: u64) -> Option<TerminalEvent> {
+        self.enter();
+        if done == self.terminal_events_gone + 1 {
+            self.terminal_events.pop_front();
+            self.terminal_events_gone += 1;
+        }
+        let (signal, target) = *self.terminal_events.front()?;
+        Some(TerminalEvent { number: self.terminal_events_gone + 1, signal, target })
     }
     fn tty_session_end(&mut self, session: u32) {
         self.enter();
