@@ -41,12 +41,12 @@ impl<S: System> Programs<S> {
     }
 
     #[expect(clippy::disallowed_methods, reason = "recovery, before any call: bounded by the table")]
-    fn all_processes(&self) -> Vec<ProcessIndex> {
+    pub fn all_processes(&self) -> Vec<ProcessIndex> {
         self.table.processes().map(|(index, _)| index).collect()
     }
 
     #[expect(clippy::disallowed_methods, reason = "recovery, before any call: bounded by the table")]
-    fn threads_of(&self, p: ProcessIndex) -> Vec<ThreadIndex> {
+    pub fn threads_of(&self, p: ProcessIndex) -> Vec<ThreadIndex> {
         self.table.threads_of(p).collect()
     }
 }
@@ -65,6 +65,7 @@ impl<S: System> Pm<S> {
         self.set_timers_anew();
         self.watch_containers_anew();
         self.wake_whoever_has_work();
+        self.serve_waiting_again();
         if let Some(t) = in_progress.and_then(|message| self.programs.table.find(message.source)) {
             self.programs.tell_vfs_again(t);
         }
@@ -168,6 +169,7 @@ impl<S: System> Pm<S> {
                 }
             }
             for t in self.programs.threads_of(p) {
+                self.programs.undo_delivery(p, t);
                 self.programs.tell_watchers_again(t);
             }
             self.repeat_signals(p);

@@ -185,10 +185,16 @@ impl<S: System> Pm<S> {
         }
         // A resource is an int.
         let resource = a[1] & 0xffff_ffff;
-        let old = self.programs.table[target].limits.get(resource)?;
+        let mut limits = self.programs.table[target].limits;
+        let old = limits.get(resource)?;
         if a[2] != 0 {
             let [soft, hard] = self.programs.read_words(t, a[2])?;
-            self.programs.table[target].limits.set(resource, Limit { soft, hard }, may)?;
+            limits.set(resource, Limit { soft, hard }, may)?;
+        }
+        let written = self.programs.write_old(t, a[3], [old.soft, old.hard].map(u64::to_le_bytes).as_flattened());
+        if a[2] != 0 {
+            self.programs.table[target].limits = limits;
+            self.programs.table[t].outcome = Some(written.map(|()| 0));
             match resource as usize {
                 limits::CPU => self.plan_processor_check(target),
                 limits::NOFILE | limits::FSIZE | limits::MSGQUEUE => self.programs.tell_vfs_limits(target),
@@ -196,10 +202,7 @@ impl<S: System> Pm<S> {
                 _ => {}
             }
         }
-        if a[3] != 0 {
-            self.programs.write_words(t, a[3], [old.soft, old.hard])?;
-        }
-        Ok(0)
+        written.map(|()| 0)
     }
 
     /// `setrlimit(resource, limit)`.

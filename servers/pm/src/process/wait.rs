@@ -101,12 +101,14 @@ impl<S: System> Programs<S> {
         let entry = &self.table[child];
         let (pid, uid) = (entry.pid(), entry.credentials.user.real);
         let usage = self.usage_for(call, child);
-        if call.wait.options & wait::NO_WAIT == 0 {
-            self.consume(child, event);
-        }
         let (code, status) = event.code_and_status();
         let seen = Seen { id: pid, user: uid, status: event.status(), code, value: status, usage };
-        self.write_report(t, call, &seen)
+        let result = self.write_report(t, call, &seen);
+        if call.wait.options & wait::NO_WAIT == 0 {
+            self.consume(child, event);
+            self.table[t].outcome = Some(result);
+        }
+        result
     }
 
     /// What a child and its children have used, if the caller wants to know.
@@ -116,7 +118,6 @@ impl<S: System> Programs<S> {
 
     /// Reports something of those whom the caller traces.
     fn report_traced(&mut self, t: ThreadIndex, call: &WaitCall, found: Found) -> Result<u64, Errno> {
-        let takes = call.wait.options & wait::NO_WAIT == 0;
         let of_end = |id, user, ending, usage| {
             let event = Event::Ended(ending);
             let (code, value) = event.code_and_status();
@@ -127,28 +128,36 @@ impl<S: System> Programs<S> {
                 let p = self.table.process_of(tracee);
                 let (id, user) = (self.table[tracee].tid(), self.table[p].credentials.user.real);
                 let usage = self.usage_for(call, p);
-                let trace = self.table[tracee].trace.as_mut().ok_or(Errno::ECHILD)?;
-                trace.unreported &= !takes;
-                let value = trace.code().unwrap_or(0);
+                let value = self.table[tracee].trace.and_then(|trace| trace.code()).unwrap_or(0);
                 Seen { id, user, status: value << 8 | 0x7f, code: code::CHILD_TRAPPED, value: value as i32, usage }
             }
-            Found::Thread(ended) => {
-                if takes {
-                    self.table.drop_ended(ended.tid);
-                }
-                of_end(ended.tid, ended.user, ended.ending, Usage::default())
-            }
+            Found::Thread(ended) => of_end(ended.tid, ended.user, ended.ending, Usage::default()),
             Found::Process(p, ending) => {
                 let usage = self.usage_for(call, p);
-                if takes {
-                    self.table.released = Some(p);
-                }
                 of_end(self.table[p].pid(), self.table[p].credentials.user.real, ending, usage)
             }
         };
-        self.write_report(t, call, &seen)
+        let result = self.write_report(t, call, &seen);
+        if call.wait.options & wait::NO_WAIT == 0 {
+            self.consume_traced(found);
+            self.table[t].outcome = Some(result);
+        }
+        result
     }
 
+    fn consume_traced(&mut self, found: Found) {
+        match found {
+            Found::Stopped(tracee) => {
+                if let Some(trace) = &mut self.table[tracee].trace {
+                    trace.unreported = false;
+                }
+            }
+            Found::Thread(ended) => self.table.drop_ended(ended.tid),
+            Found::Process(p, _) => self.table.released = Some(p),
+        }
+    }
+
+    /// Writes what is seen to the caller. To be called before it is consumed: a successor of pm finds it again.
     fn write_report(&mut self, t: ThreadIndex, call: &WaitCall, seen: &Seen) -> Result<u64, Errno> {
         let Seen { id, user, status, code, value, usage } = *seen;
         if call.usage != 0 {

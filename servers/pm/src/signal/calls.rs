@@ -5,7 +5,7 @@ use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::pid::Holder;
 use crate::state::signal::action::{ACTION_BYTES, Action};
-use crate::state::signal::frame::{self, AltStack, STACK_BYTES};
+use crate::state::signal::frame::{AltStack, STACK_BYTES};
 use crate::state::signal::info::{KEPT_BYTES, SigInfo, code};
 use crate::state::signal::{Disposition, Set, Signal};
 use crate::state::table::Table;
@@ -17,7 +17,6 @@ type Result<T> = core::result::Result<T, Errno>;
 
 /// The only size of a signal set the calls accept.
 const SET_BYTES: u64 = 8;
-const MIN_STACK_BYTES: u64 = 2048;
 
 const SIG_BLOCK: u64 = 0;
 const SIG_UNBLOCK: u64 = 1;
@@ -30,20 +29,19 @@ impl<S: System> Programs<S> {
             return Err(Errno::EINVAL);
         }
         let old = self.table[t].blocked;
+        let mut new = old;
         if a[1] != 0 {
             let given = Set(self.read_word(t, a[1])?);
-            let new = match a[0] {
+            new = match a[0] {
                 SIG_BLOCK => old.or(given),
                 SIG_UNBLOCK => old.without(given),
                 SIG_SETMASK => given,
                 _ => return Err(Errno::EINVAL),
             };
-            self.table[t].blocked = new.without(Set::UNSTOPPABLE);
         }
-        if a[2] != 0 {
-            self.write_words(t, a[2], [old.0])?;
-        }
-        Ok(0)
+        let written = self.write_old(t, a[2], &old.0.to_le_bytes());
+        self.table[t].blocked = new.without(Set::UNSTOPPABLE);
+        written.map(|()| 0)
     }
 
     /// `rt_sigpending(set, size)`.
@@ -62,29 +60,14 @@ impl<S: System> Programs<S> {
         let mut registers = Registers::ZERO;
         self.system.registers(self.table[t].endpoint(), &mut registers)?;
         let before = self.table[t].stack;
+        let mut stack = before;
         if new != 0 {
             let wanted = AltStack::from_bytes(&self.read_bytes::<STACK_BYTES>(t, new)?);
-            self.set_stack(t, wanted, registers.rsp)?;
+            stack = before.replaced(wanted, registers.rsp)?;
         }
-        if old != 0 {
-            self.write_bytes(t, old, &before.to_bytes(registers.rsp))?;
-        }
-        Ok(0)
-    }
-
-    /// Sets the alternate stack. `EPERM`: the thread is on the present one; `EINVAL`: flags; `ENOMEM`: too small.
-    pub fn set_stack(&mut self, t: ThreadIndex, wanted: AltStack, stack_pointer: u64) -> Result<()> {
-        let present = self.table[t].stack;
-        if present.bytes != 0 && present.holds(stack_pointer) {
-            return Err(Errno::EPERM);
-        }
-        match wanted.flags & !frame::SS_AUTODISARM {
-            frame::SS_DISABLE => self.table[t].stack = AltStack { flags: wanted.flags, ..AltStack::NONE },
-            0 | frame::SS_ONSTACK if wanted.bytes < MIN_STACK_BYTES => return Err(Errno::ENOMEM),
-            0 | frame::SS_ONSTACK => self.table[t].stack = wanted,
-            _ => return Err(Errno::EINVAL),
-        }
-        Ok(())
+        let written = self.write_old(t, old, &before.to_bytes(registers.rsp));
+        self.table[t].stack = stack;
+        written.map(|()| 0)
     }
 
     /// Services take no signals: like Linux's kernel threads, they ignore what root sends.
@@ -124,12 +107,14 @@ impl<S: System> Pm<S> {
             return Err(Errno::EINVAL);
         }
         let p = self.programs.table.process_of(t);
+        let new = match a[1] {
+            0 => None,
+            _ if Set::UNSTOPPABLE.contains(signal) => return Err(Errno::EINVAL),
+            address => Some(Action::from_bytes(&self.programs.read_bytes::<ACTION_BYTES>(t, address)?)),
+        };
         let old = self.programs.table[p].actions[signal.index()];
-        if a[1] != 0 {
-            if Set::UNSTOPPABLE.contains(signal) {
-                return Err(Errno::EINVAL);
-            }
-            let new = Action::from_bytes(&self.programs.read_bytes::<ACTION_BYTES>(t, a[1])?);
+        let written = self.programs.write_old(t, a[2], &old.to_bytes());
+        if let Some(new) = new {
             self.programs.table[p].actions[signal.index()] = new;
             if new.disposition(signal) == Disposition::Ignore {
                 self.programs.table.discard_signals(p, signal.set());
@@ -137,10 +122,7 @@ impl<S: System> Pm<S> {
                 self.wake_resting_timers(p, signal);
             }
         }
-        if a[2] != 0 {
-            self.programs.write_bytes(t, a[2], &old.to_bytes())?;
-        }
-        Ok(0)
+        written.map(|()| 0)
     }
 
     /// `kill(pid, signal)`.
@@ -152,7 +134,7 @@ impl<S: System> Pm<S> {
                 let Some(target) = self.programs.table.process_by_pid(pid as u32) else {
                     return self.programs.kill_service(p, pid as u32);
                 };
-                self.signal_checked(p, target, None, self.user_info(p, signal, code::USER))
+                self.signal_one(t, target, None, self.user_info(p, signal, code::USER))
             }
             -1 => self.kill_all(p, signal),
             0 => self.kill_group(p, self.programs.table[p].group(), signal),
@@ -167,14 +149,8 @@ impl<S: System> Pm<S> {
         signal.map(|signal| SigInfo::user(signal, code, pid, sender.credentials.user.real))
     }
 
-    /// Sends, if the sender may. Without a signal only the right is checked.
-    fn signal_checked(
-        &mut self,
-        sender: ProcessIndex,
-        target: ProcessIndex,
-        thread: Option<ThreadIndex>,
-        info: Option<SigInfo>,
-    ) -> Result<u64> {
+    /// What a process that signals another one sends: nothing if only the right is to be checked. `ESRCH`, `EPERM`.
+    fn permitted(&self, sender: ProcessIndex, target: ProcessIndex, info: Option<SigInfo>) -> Result<Option<SigInfo>> {
         if !self.programs.table.sees(sender, target) {
             return Err(Errno::ESRCH);
         }
@@ -184,13 +160,35 @@ impl<S: System> Pm<S> {
             return Err(Errno::EPERM);
         }
         // As on Linux nobody inside can end or stop the first process of a container.
-        let is_own_first = self.programs.table[sender].credentials.parts.of(Part::Processes) != 0
-            && self.programs.table.is_first_of_container(target);
-        match info {
-            Some(info) if is_own_first && matches!(info.signal, Signal::KILL | Signal::STOP) => Ok(0),
-            Some(info) => self.send(target, thread, info).map(|()| 0),
+        let is_own_first =
+            from.credentials.parts.of(Part::Processes) != 0 && self.programs.table.is_first_of_container(target);
+        Ok(info.filter(|info| !(is_own_first && matches!(info.signal, Signal::KILL | Signal::STOP))))
+    }
+
+    /// Sends to one of several, if the sender may.
+    fn signal_member(&mut self, sender: ProcessIndex, target: ProcessIndex, info: Option<SigInfo>) -> Result<u64> {
+        match self.permitted(sender, target, info)? {
+            Some(info) => self.send(target, None, info).map(|()| 0),
             None => Ok(0),
         }
+    }
+
+    /// Sends to one process, or to one thread of it, if the caller may.
+    fn signal_one(
+        &mut self,
+        t: ThreadIndex,
+        target: ProcessIndex,
+        thread: Option<ThreadIndex>,
+        info: Option<SigInfo>,
+    ) -> Result<u64> {
+        let sender = self.programs.table.process_of(t);
+        let Some(info) = self.permitted(sender, target, info)? else { return Ok(0) };
+        if self.enqueue(target, thread, info)? {
+            // A successor of a pm that dies now acts on what is pending, and does not send it twice.
+            self.programs.note_done(t);
+            self.act_on(target, thread, info.signal);
+        }
+        Ok(0)
     }
 
     /// Sends to all processes but the first and the caller's.
@@ -201,7 +199,7 @@ impl<S: System> Pm<S> {
             let table = &self.programs.table;
             let is_spared = |of: &Table| of.is_first(target) || of.sees(target, p) && of.is_first_of_container(target);
             if table.is_used(target) && target != p && table.sees(p, target) && !is_spared(table) {
-                let sent = self.signal_checked(p, target, None, info);
+                let sent = self.signal_member(p, target, info);
                 outcome = outcome.or(sent);
             }
         }
@@ -215,13 +213,13 @@ impl<S: System> Pm<S> {
         let walk = self.programs.table.begin_walk();
         while let Some(target) = self.programs.table.next_member(group, walk) {
             if target != p {
-                let sent = self.signal_checked(p, target, None, info);
+                let sent = self.signal_member(p, target, info);
                 outcome = outcome.or(sent);
             }
         }
         // The caller comes last: it may not survive.
         let is_own = self.programs.table[p].group() == group;
-        if is_own { outcome.or(self.signal_checked(p, p, None, info)) } else { outcome }
+        if is_own { outcome.or(self.signal_member(p, p, info)) } else { outcome }
     }
 
     /// `tkill(tid, signal)`, `tgkill(process, tid, signal)`.
@@ -232,7 +230,7 @@ impl<S: System> Pm<S> {
         let signal = optional_signal(signal)?;
         let p = self.programs.table.process_of(t);
         let (target, thread) = self.programs.thread_of_process(group, tid as u32)?;
-        self.signal_checked(p, target, Some(thread), self.user_info(p, signal, code::TKILL))
+        self.signal_one(t, target, Some(thread), self.user_info(p, signal, code::TKILL))
     }
 
     /// `pidfd_send_signal(pidfd, signal, info, flags)`.
@@ -252,7 +250,7 @@ impl<S: System> Pm<S> {
                 self.programs.given_info(t, a[1], info, target == Some(p))?
             }
         };
-        self.signal_checked(p, target.ok_or(Errno::ESRCH)?, None, info)
+        self.signal_one(t, target.ok_or(Errno::ESRCH)?, None, info)
     }
 
     /// `rt_sigqueueinfo(pid, signal, info)`.
@@ -260,7 +258,7 @@ impl<S: System> Pm<S> {
         let p = self.programs.table.process_of(t);
         let target = u32::try_from(pid).ok().and_then(|pid| self.programs.table.process_by_pid(pid));
         let info = self.programs.given_info(t, signal, info, target == Some(p))?;
-        self.signal_checked(p, target.ok_or(Errno::ESRCH)?, None, info)
+        self.signal_one(t, target.ok_or(Errno::ESRCH)?, None, info)
     }
 
     /// `rt_tgsigqueueinfo(process, tid, signal, info)`.
@@ -272,7 +270,7 @@ impl<S: System> Pm<S> {
         let p = self.programs.table.process_of(t);
         let (target, thread) = self.programs.thread_of_process(Some(group), tid as u32)?;
         let info = self.programs.given_info(t, a[2], a[3], target == p)?;
-        self.signal_checked(p, target, Some(thread), info)
+        self.signal_one(t, target, Some(thread), info)
     }
 }
 

@@ -3,11 +3,11 @@
 
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
-use crate::state::index::ThreadIndex;
+use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::signal::exception::{describe, trap};
 use crate::state::signal::frame::{self, Contents};
 use crate::state::signal::{Action, Disposition, Set, SigInfo, Signal, action, number};
-use crate::state::thread::Doing;
+use crate::state::thread::{Delivery, Doing};
 use crate::state::wait::Ending;
 use crate::system::System;
 use abi::linux::nr;
@@ -65,6 +65,24 @@ fn settle_call(registers: &mut Registers, handler: Option<&Action>) -> bool {
 }
 
 impl<S: System> Programs<S> {
+    /// Begins to give a thread a signal that has been taken for it. It ends with `delivery` set to `None`.
+    pub fn begin_delivery(&mut self, t: ThreadIndex, info: SigInfo) {
+        let action = self.table[self.table.process_of(t)].actions[info.signal.index()];
+        let thread = &mut self.table[t];
+        let (blocked, restore_mask, stack) = (thread.blocked, thread.restore_mask, thread.stack);
+        thread.delivery = Some(Delivery { info, action, blocked, restore_mask, stack });
+    }
+
+    /// Makes a signal pending again that pm's predecessor was giving a thread when it died.
+    pub fn undo_delivery(&mut self, p: ProcessIndex, t: ThreadIndex) {
+        let Some(before) = self.table[t].delivery.take() else { return };
+        self.table[p].actions[before.info.signal.index()] = before.action;
+        let thread = &mut self.table[t];
+        (thread.blocked, thread.restore_mask, thread.stack) = (before.blocked, before.restore_mask, before.stack);
+        // A real-time signal whose place in the queue has been taken is lost, as one that comes too late.
+        let _ = self.table.add_signal(p, Some(t), before.info);
+    }
+
     fn note_handler_entered(&mut self, t: ThreadIndex, signal: Signal, action: &Action) {
         let p = self.table.process_of(t);
         if action.has(action::RESET_HAND) {
@@ -89,7 +107,9 @@ impl<S: System> Programs<S> {
         }
         self.table[t].blocked = restored.mask;
         // As Linux: an unusable stack in the frame leaves the present one.
-        let _ = self.set_stack(t, restored.stack, registers.rsp);
+        if let Ok(stack) = self.table[t].stack.replaced(restored.stack, registers.rsp) {
+            self.table[t].stack = stack;
+        }
         Ok(())
     }
 
@@ -203,6 +223,7 @@ impl<S: System> Pm<S> {
     pub fn enter_handler(&mut self, t: ThreadIndex, registers: &mut Registers, info: SigInfo, action: &Action) {
         settle_call(registers, Some(action));
         self.programs.table[t].restart = None;
+        self.programs.begin_delivery(t, info);
         let thread = &self.programs.table[t];
         let frame = frame::build(&Contents {
             info,
@@ -215,6 +236,7 @@ impl<S: System> Pm<S> {
         });
         let written = self.programs.system.write(self.programs.table[t].endpoint(), frame.address, frame.bytes());
         if written.is_err() || !action.has(action::RESTORER) {
+            self.programs.table[t].delivery = None;
             return self.no_room_for_frame(t, info.signal);
         }
         frame::enter_handler(registers, &frame, &info, action.handler);
@@ -222,6 +244,7 @@ impl<S: System> Pm<S> {
         if !self.stops_in_handler(t, registers) {
             self.resume(t, registers);
         }
+        self.programs.table[t].delivery = None;
     }
 
     /// Handles a frame that cannot be written: SIGSEGV, or the end of the process if SIGSEGV was to be delivered.

@@ -303,7 +303,8 @@ impl<S: System> Pm<S> {
         while let Some(t) = next.filter(|_| self.programs.table[p].is_alive()) {
             let thread = &self.programs.table[t];
             next = thread.next();
-            if !thread.pending.set().without(thread.blocked).is_empty() {
+            let has_work = !thread.pending.set().without(thread.blocked).is_empty();
+            if !self.serve_signal_wait(t) && has_work {
                 self.poke(t);
             }
         }

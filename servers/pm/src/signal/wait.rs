@@ -121,11 +121,13 @@ impl<S: System> Pm<S> {
         let p = self.programs.table.process_of(t);
         let Some(taken) = self.programs.table.take_signal(t, wait.set) else { return false };
         let info = self.signal_taken(p, taken);
+        self.programs.begin_delivery(t, info);
         self.forget_timer(t);
         let written = match wait.info {
             0 => Ok(()),
             address => self.programs.write_bytes(t, address, &info.to_bytes()),
         };
+        self.programs.table[t].delivery = None;
         self.finish(t, written.map(|()| info.signal.number() as u64));
         true
     }

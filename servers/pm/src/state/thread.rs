@@ -6,7 +6,7 @@ use super::messages::Wanted;
 use super::scheduling::Scheduling;
 use super::semaphores::Operation;
 use super::signal::frame::{AltStack, Trap};
-use super::signal::{Pending, Set, SigInfo};
+use super::signal::{Action, Pending, Set, SigInfo};
 use super::trace::Trace;
 use super::wait::Wait;
 use abi::{Endpoint, Errno};
@@ -141,6 +141,21 @@ pub struct MessageReceive {
     pub truncates: bool,
 }
 
+/// What a thread was before it was given a signal: so it is again, with the signal pending, should pm die over that.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery {
+    /// The signal.
+    pub info: SigInfo,
+    /// The process' action for it.
+    pub action: Action,
+    /// The thread's blocked signals.
+    pub blocked: Set,
+    /// The mask to come back to.
+    pub restore_mask: Option<Set>,
+    /// The alternate stack.
+    pub stack: AltStack,
+}
+
 /// One thread. To which process it belongs, and its ids, are changed by the [`Table`](super::table::Table) alone.
 #[derive(Debug)]
 pub struct Thread {
@@ -170,6 +185,8 @@ pub struct Thread {
     pub blocked: Set,
     /// The mask to come back to, while `rt_sigsuspend` has another one in force.
     pub restore_mask: Option<Set>,
+    /// It is being given a signal, by a handler or as the result of its call.
+    pub delivery: Option<Delivery>,
     /// Signals for this thread alone.
     pub pending: Pending,
     /// Signals of whose arrival vfs is to be told, once: the thread waits for them by a signalfd.
@@ -228,6 +245,7 @@ impl Thread {
             call: 0,
             serial: 0,
             outcome: None,
+            delivery: None,
             ready: false,
             leaving: false,
             throttled: false,

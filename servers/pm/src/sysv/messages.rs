@@ -195,7 +195,7 @@ impl<S: System> Pm<S> {
     fn serve_waiting(&mut self, id: u32, mut kind: Option<i64>) {
         loop {
             if let Some(kind) = kind {
-                self.serve_receiver(id, kind);
+                self.serve_receiver(id, |wanted| wanted.accepts(kind));
             }
             kind = self.serve_sender(id);
             if kind.is_none() {
@@ -204,15 +204,30 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// A message of this type has come: the receiver that has waited longest for one like it takes it.
-    fn serve_receiver(&mut self, id: u32, kind: i64) {
+    /// Serves those who wait whom pm's predecessor did not: it may have died with a message in its queue.
+    pub fn serve_waiting_again(&mut self) {
+        for p in self.programs.all_processes() {
+            for t in self.programs.threads_of(p) {
+                let id = match self.programs.table[t].doing {
+                    Doing::MessageReceiving(receive) => receive.id,
+                    Doing::MessageSending(send) => send.id,
+                    _ => continue,
+                };
+                while self.serve_receiver(id, |_| true) {}
+                self.serve_waiting(id, None);
+            }
+        }
+    }
+
+    /// The receiver that has waited longest, of those who may want a message that has come and do, takes it. Returns whether there is one.
+    fn serve_receiver(&mut self, id: u32, may_want: impl Fn(Wanted) -> bool) -> bool {
         let mut position = 0;
         while let Some((t, endpoint)) = self.messages.all.get(id).ok().and_then(|queue| queue.receivers.get(position)) {
             let result = match self.programs.table[t].doing {
                 Doing::MessageReceiving(receive)
                     if self.programs.table.find(endpoint) == Some(t)
                         && receive.id == id
-                        && receive.wanted.accepts(kind) =>
+                        && may_want(receive.wanted) =>
                 {
                     self.try_receive(t, receive)
                 }
@@ -220,11 +235,15 @@ impl<S: System> Pm<S> {
             };
             match result {
                 Ok(None) => position += 1,
-                Ok(Some(bytes)) => return self.end_message_wait(t, Ok(bytes)),
+                Ok(Some(bytes)) => {
+                    self.end_message_wait(t, Ok(bytes));
+                    return true;
+                }
                 // The message is for the next one.
                 Err(error) => self.end_message_wait(t, Err(error)),
             }
         }
+        false
     }
 
     /// Lets the sender that has waited longest, of those whose message fits, send it. Returns its type; `None`: none fits.

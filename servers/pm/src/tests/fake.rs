@@ -188,6 +188,20 @@ impl Fake {
         Endpoint::new(FIRST_SLOT + self.slots % MAX_THREADS, (1 + self.slots / MAX_THREADS) as u32)
     }
 
+    /// Reads what a program reads itself.
+    pub fn get(&mut self, thread: Endpoint, address: u64, buffer: &mut [u8]) -> Result<()> {
+        let range = range(address, buffer.len())?;
+        buffer.copy_from_slice(&self.known(thread)?.memory.borrow()[range]);
+        Ok(())
+    }
+
+    /// Writes what a program writes itself.
+    pub fn put(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<()> {
+        let range = range(address, bytes.len())?;
+        self.known(thread)?.memory.borrow_mut()[range].copy_from_slice(bytes);
+        Ok(())
+    }
+
     /// Fails as the test wants.
     fn try_request(&self, request: Request) -> Result<()> {
         match self.failing {
@@ -309,14 +323,12 @@ impl System for Fake {
         self.futexes_woken.push((thread, address));
     }
     fn read(&mut self, thread: Endpoint, address: u64, buffer: &mut [u8]) -> Result<()> {
-        let range = range(address, buffer.len())?;
-        buffer.copy_from_slice(&self.known(thread)?.memory.borrow()[range]);
-        Ok(())
+        self.enter();
+        self.get(thread, address, buffer)
     }
     fn write(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<()> {
-        let range = range(address, bytes.len())?;
-        self.known(thread)?.memory.borrow_mut()[range].copy_from_slice(bytes);
-        Ok(())
+        self.enter();
+        self.put(thread, address, bytes)
     }
     fn time_ns(&mut self) -> (u64, u64) {
         (self.now_ns, self.now_ns + self.real_offset_ns)

@@ -3,7 +3,7 @@
 use super::fake::{Fake, FakeThread, MEMORY, Told};
 use crate::pm::Pm;
 use crate::state::random::Random;
-use crate::system::{FileEvent, System};
+use crate::system::FileEvent;
 use abi::endpoint::slot;
 use abi::{Endpoint, Errno, Message, kernel, pm, vfs};
 use std::vec::Vec;
@@ -117,16 +117,16 @@ impl World {
 
     pub fn write(&mut self, thread: Endpoint, address: u64, words: &[u64]) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        self.pm.programs.system.write(thread, address, &bytes).unwrap();
+        self.pm.programs.system.put(thread, address, &bytes).unwrap();
     }
 
     pub fn write_bytes(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) {
-        self.pm.programs.system.write(thread, address, bytes).unwrap();
+        self.pm.programs.system.put(thread, address, bytes).unwrap();
     }
 
     pub fn read_bytes(&mut self, thread: Endpoint, address: u64, length: usize) -> Vec<u8> {
         let mut bytes = std::vec![0; length];
-        self.pm.programs.system.read(thread, address, &mut bytes).unwrap();
+        self.pm.programs.system.get(thread, address, &mut bytes).unwrap();
         bytes
     }
 
@@ -136,7 +136,7 @@ impl World {
 
     pub fn read(&mut self, thread: Endpoint, address: u64) -> u64 {
         let mut bytes = [0; 8];
-        self.pm.programs.system.read(thread, address, &mut bytes).unwrap();
+        self.pm.programs.system.get(thread, address, &mut bytes).unwrap();
         u64::from_le_bytes(bytes)
     }
 

@@ -77,11 +77,9 @@ impl<S: System> Pm<S> {
         let (period_ns, rest_ns) = (from_timeval([period_s, period_us])?, from_timeval([rest_s, rest_us])?);
         let (old, now_ns) = self.interval(p, a[0]);
         let deadline_ns = (rest_ns != 0).then(|| now_ns.saturating_add(rest_ns));
+        let written = self.programs.write_old(t, a[2], old.to_itimerval().map(u64::to_le_bytes).as_flattened());
         self.set_interval(p, a[0], Interval { deadline_ns, period_ns });
-        if a[2] != 0 {
-            self.programs.write_words(t, a[2], old.to_itimerval())?;
-        }
-        Ok(0)
+        written.map(|()| 0)
     }
 
     /// `alarm(seconds)`: returns the seconds that were left of the last one, rounded, at least 1.

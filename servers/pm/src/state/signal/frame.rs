@@ -12,6 +12,7 @@
 //! Offsets are facts of the kernel's interface (asm/sigcontext.h, asm/ucontext.h); the tests compare them with the C headers.
 
 use super::{Set, SigInfo, info::INFO_BYTES};
+use abi::Errno;
 use abi::registers::{EXTENDED_BYTES, Registers};
 
 /// Bytes below rsp that a function may use without moving it.
@@ -70,6 +71,9 @@ const CLEARED_FLAGS: u64 = 0x400 | 0x1_0000 | 0x100;
 /// Interrupts enabled and the bit that is always one.
 const FIXED_FLAGS: u64 = 0x202;
 
+/// The least length of an alternate stack (MINSIGSTKSZ).
+const MIN_STACK_BYTES: u64 = 2048;
+
 /// An alternate stack, as `stack_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AltStack {
@@ -93,6 +97,20 @@ pub const STACK_BYTES: usize = 24;
 impl AltStack {
     /// No alternate stack.
     pub const NONE: AltStack = AltStack { start: 0, flags: SS_DISABLE, bytes: 0 };
+
+    /// The stack that is to take its place, for a thread with this stack pointer. `EPERM`: the thread is on the present one; `EINVAL`: flags;
+    /// `ENOMEM`: too small.
+    pub fn replaced(self, wanted: AltStack, stack_pointer: u64) -> Result<AltStack, Errno> {
+        if self.bytes != 0 && self.holds(stack_pointer) {
+            return Err(Errno::EPERM);
+        }
+        match wanted.flags & !SS_AUTODISARM {
+            SS_DISABLE => Ok(AltStack { flags: wanted.flags, ..AltStack::NONE }),
+            0 | SS_ONSTACK if wanted.bytes < MIN_STACK_BYTES => Err(Errno::ENOMEM),
+            0 | SS_ONSTACK => Ok(wanted),
+            _ => Err(Errno::EINVAL),
+        }
+    }
 
     /// The stack pointer lies in it.
     pub fn holds(&self, stack_pointer: u64) -> bool {
