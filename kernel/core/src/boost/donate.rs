@@ -20,10 +20,10 @@ pub fn donate(node: &mut Node, from: usize, to: usize) {
     }
 }
 
-/// Sets the queue donated to the thread in this slot, if it is a service.
+/// Sets the queue donated to the thread in this slot, if it is a service that lives: its successor inherits from the clients whose requests it takes.
 #[cold]
 pub fn set_donation(node: &mut Node, queue: u8, slot: usize) {
-    if (FIRST_SERVICE..SERVICE_SLOTS).contains(&slot) {
+    if (FIRST_SERVICE..SERVICE_SLOTS).contains(&slot) && node.threads[slot].is_live() {
         effects::take_part(node, slot);
         effects::decide(node, |rt, effects| rt.donate(slot as u16, queue, effects));
         node.threads.bar_fast_path(slot);

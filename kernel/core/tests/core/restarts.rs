@@ -51,6 +51,20 @@ fn a_call_to_the_current_holder_waits_for_the_successor() {
 }
 
 #[test]
+fn a_real_time_call_that_waits_for_a_successor_moves_nobody_in_the_ready_queues() {
+    let mut w = World::with_services();
+    let old = w.endpoint(B);
+    let a = w.endpoint(A).0 as u64;
+    destroy(&mut w, old, 1);
+    w.kernel_call(RS, KernelCall::Schedule, &[a, call::REAL_TIME + 10, 0]).expect("scheduled");
+    w.sendrec(A, Endpoint::current(B), 1);
+    assert!(w.is_ready(C) && w.is_ready(RS) && !w.is_ready(A));
+    w.service(B);
+    w.receive(B, Endpoint::ANY);
+    assert_eq!(w.message(B).label, 1);
+}
+
+#[test]
 fn a_call_that_the_dead_had_in_hand_fails() {
     let mut w = World::with_services();
     let b = w.endpoint(B);

@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::vec::Vec;
 
-const BUFFER: u64 = MEMORY.start + 0x100;
+pub(super) const BUFFER: u64 = MEMORY.start + 0x100;
 const SIGTERM: u64 = 15;
 
 type Outcome = Option<Result<u64, Errno>>;
 type Reply = Result<u64, Errno>;
 
 /// A world whose pm may die, and what every program has asked last.
-struct Mortal {
-    world: World,
+pub(super) struct Mortal {
+    pub(super) world: World,
     asked: BTreeMap<u32, Message>,
     number: u64,
 }
@@ -26,12 +26,12 @@ impl Mortal {
         Mortal { world: World::new(), asked: BTreeMap::new(), number: 0 }
     }
 
-    fn thread(&mut self, thread: Endpoint) -> &mut super::fake::FakeThread {
+    pub(super) fn thread(&mut self, thread: Endpoint) -> &mut super::fake::FakeThread {
         self.world.pm.programs.system.thread(thread)
     }
 
     /// Makes a call. → its result, if that has come; `None`: the caller waits, runs on with other registers, or is gone.
-    fn call(&mut self, thread: Endpoint, number: u32, arguments: &[u64]) -> Outcome {
+    pub(super) fn call(&mut self, thread: Endpoint, number: u32, arguments: &[u64]) -> Outcome {
         self.number += 1;
         let mut message = Message { source: thread, ..Message::new(number) };
         message.words[..arguments.len()].copy_from_slice(arguments);
@@ -45,7 +45,7 @@ impl Mortal {
     }
 
     /// Lets pm do something, through as many lives as it takes; whoever waits asks again in each.
-    fn live(&mut self, act: &dyn Fn(&mut World)) {
+    pub(super) fn live(&mut self, act: &dyn Fn(&mut World)) {
         if catch_unwind(AssertUnwindSafe(|| act(&mut self.world))).is_ok() {
             return;
         }
@@ -75,7 +75,7 @@ impl Mortal {
     }
 
     /// A thread reports that it was interrupted, if it was.
-    fn report_interrupted(&mut self, thread: Endpoint) {
+    pub(super) fn report_interrupted(&mut self, thread: Endpoint) {
         if self.world.is_there(thread) && self.thread(thread).interrupted {
             self.thread(thread).interrupted = false;
             let report = Message { source: thread, ..abi::kernel::Interrupted {}.message() };
@@ -95,7 +95,7 @@ impl Mortal {
         answer.get().expect("it was answered")
     }
 
-    fn fork(&mut self, parent: Endpoint) -> (u64, Endpoint) {
+    pub(super) fn fork(&mut self, parent: Endpoint) -> (u64, Endpoint) {
         let pid = self.call(parent, nr::FORK, &[]).expect("answered").expect("forked");
         (pid, self.thread_of(pid))
     }
@@ -115,7 +115,7 @@ impl Mortal {
 }
 
 /// Runs a scenario once for each thing that pm asks for in it, and lets pm die there.
-fn at_every_step(scenario: impl Fn(&mut Mortal)) {
+pub(super) fn at_every_step(scenario: impl Fn(&mut Mortal)) {
     for step in 1.. {
         let mut mortal = Mortal::new();
         mortal.world.pm.programs.system.dies_in = Some(step);
@@ -355,91 +355,6 @@ fn a_signal_ends_its_target_once() {
         assert!(!m.world.is_there(child));
         assert_eq!(m.call(init, nr::WAIT4, &[pid, BUFFER, 0, 0]), Some(Ok(pid)));
         assert_eq!(m.world.read(init, BUFFER) as u32, SIGTERM as u32);
-    });
-}
-
-#[test]
-fn a_handler_runs_once_for_a_child_that_was_waited_for() {
-    const CHLD: u64 = 17;
-    const HANDLER: u64 = 0xaaaa;
-    at_every_step(|m| {
-        let init = m.world.init;
-        m.world.write(init, BUFFER, &[HANDLER, crate::state::signal::action::RESTORER, 0xbbbb, 0]);
-        assert_eq!(m.call(init, nr::RT_SIGACTION, &[CHLD, BUFFER, 0, 8]), Some(Ok(0)));
-        m.thread(init).registers.rsp = MEMORY.end - 64;
-        let (pid, child) = m.fork(init);
-        assert_eq!(m.call(init, nr::WAIT4, &[pid, BUFFER, 0, 0]), None);
-        m.call(child, nr::EXIT_GROUP, &[0]);
-        m.report_interrupted(init);
-        let entered = m.thread(init).registers;
-        assert_eq!((entered.rip, entered.rdi), (HANDLER, CHLD));
-        m.report_interrupted(init);
-        assert_eq!(m.thread(init).registers.rsp, entered.rsp, "it is entered once");
-    });
-}
-
-#[test]
-fn a_signal_is_waited_for_once() {
-    const USR1: u64 = 10;
-    at_every_step(|m| {
-        let init = m.world.init;
-        let (pid, child) = m.fork(init);
-        m.world.write(child, BUFFER, &[1 << (USR1 - 1)]);
-        assert_eq!(m.call(child, nr::RT_SIGPROCMASK, &[0, BUFFER, 0, 8]), Some(Ok(0)));
-        for _ in 0..2 {
-            m.world.write(child, BUFFER + 8, &[0]);
-            assert_eq!(m.call(child, nr::RT_SIGTIMEDWAIT, &[BUFFER, BUFFER + 8, 0, 8]), None);
-            assert_eq!(m.call(init, nr::KILL, &[pid, USR1]), Some(Ok(0)));
-            assert_eq!(m.world.answer(child), Some(Ok(USR1)));
-            assert_eq!(m.world.read(child, BUFFER + 8) as u32, USR1 as u32);
-        }
-    });
-}
-
-#[test]
-fn a_call_that_sets_something_returns_what_was_there_before() {
-    const USR1: u64 = 10;
-    const HANDLER: u64 = 0xaaaa;
-    const SETMASK: u64 = 2;
-    const VIRTUAL: u64 = 1;
-    const CORE: u64 = 4;
-    const NOFILE: u64 = 7;
-    const OLD: u64 = BUFFER + 0x100;
-    let restorer = crate::state::signal::action::RESTORER;
-    at_every_step(|m| {
-        let init = m.world.init;
-        let mut swap = |number: u32, arguments: &[u64], first: &[u64], second: &[u64]| {
-            for (new, old) in [(first, None), (second, Some(first))] {
-                m.world.write(init, BUFFER, new);
-                assert_eq!(m.call(init, number, arguments), Some(Ok(0)), "{number}");
-                for (at, word) in old.into_iter().flatten().enumerate() {
-                    assert_eq!(m.world.read(init, OLD + 8 * at as u64), *word, "{number}: word {at}");
-                }
-            }
-        };
-        swap(nr::RT_SIGACTION, &[USR1, BUFFER, OLD, 8], &[HANDLER, restorer, 1, 0], &[0x5555, restorer, 2, 0]);
-        swap(nr::RT_SIGPROCMASK, &[SETMASK, BUFFER, OLD, 8], &[1 << 11], &[1 << 12]);
-        swap(nr::SIGALTSTACK, &[BUFFER, OLD], &[0x10_0000, 0, 0x4000], &[0x20_0000, 0, 0x5000]);
-        swap(nr::SETITIMER, &[VIRTUAL, BUFFER, OLD], &[100, 0, 200, 0], &[300, 0, 400, 0]);
-        swap(nr::PRLIMIT64, &[0, CORE, BUFFER, OLD], &[5000, 9000], &[4000, 8000]);
-        swap(nr::PRLIMIT64, &[0, NOFILE, BUFFER, OLD], &[500, 900], &[400, 800]);
-    });
-}
-
-#[test]
-fn a_session_begins_once_and_its_terminal_ends_it() {
-    const HUP: u64 = 1;
-    at_every_step(|m| {
-        let init = m.world.init;
-        let (pid, child) = m.fork(init);
-        assert_eq!(m.call(child, nr::SETSID, &[]), Some(Ok(pid)));
-        assert_eq!(m.call(child, nr::GETSID, &[0]), Some(Ok(pid)));
-        assert_eq!(m.call(child, nr::PAUSE, &[]), None);
-        m.world.pm.programs.system.terminal_events.push_back((HUP, pid));
-        m.live(&|world| world.pm.handle_notification(Endpoint::TTY));
-        m.report_interrupted(child);
-        assert!(!m.world.is_there(child), "it has not got its signal");
-        assert_eq!(m.call(init, nr::WAIT4, &[pid, BUFFER, 0, 0]), Some(Ok(pid)));
     });
 }
 

@@ -10,6 +10,7 @@ mod control;
 mod conventions;
 mod core_dumps;
 mod deaths;
+mod deaths_over_memory;
 mod exec;
 mod exec_details;
 mod fake;
