@@ -6,6 +6,7 @@
 use crate::state::index::ThreadIndex;
 use crate::state::load::Loads;
 use crate::state::table::Table;
+use crate::state::thread::Delivery;
 use crate::system::System;
 use abi::{Endpoint, Errno, info::state};
 
@@ -17,6 +18,8 @@ pub struct Programs<S> {
     pub table: Table,
     /// Load averages.
     pub load: Loads,
+    /// The signal that a thread is being given, by a handler or as the result of its call: one at a time.
+    pub delivery: Option<Delivery>,
     /// The present incarnation of m3ipc, which is told when an enrolled process loses a thread.
     pub m3ipc: Option<Endpoint>,
 }
@@ -34,7 +37,7 @@ impl<S: System> Programs<S> {
 
     /// No programs yet.
     pub fn new(system: S) -> Self {
-        Programs { system, table: Table::new(), load: Loads::default(), m3ipc: None }
+        Programs { system, table: Table::new(), load: Loads::default(), delivery: None, m3ipc: None }
     }
 
     /// Reads bytes at `address` of the program. `EFAULT`.

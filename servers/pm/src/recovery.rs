@@ -59,6 +59,7 @@ impl<S: System> Pm<S> {
         self.semaphores.recount();
         self.messages.recount();
         self.segments.recount();
+        self.programs.undo_delivery();
         self.release_segments_again();
         self.compare_with_kernel();
         self.end_what_was_ending();
@@ -169,7 +170,6 @@ impl<S: System> Pm<S> {
                 }
             }
             for t in self.programs.threads_of(p) {
-                self.programs.undo_delivery(p, t);
                 self.programs.tell_watchers_again(t);
             }
             self.repeat_signals(p);

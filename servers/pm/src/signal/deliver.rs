@@ -3,7 +3,7 @@
 
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
-use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::index::ThreadIndex;
 use crate::state::signal::exception::{describe, trap};
 use crate::state::signal::frame::{self, Contents};
 use crate::state::signal::{Action, Disposition, Set, SigInfo, Signal, action, number};
@@ -12,7 +12,7 @@ use crate::state::wait::Ending;
 use crate::system::System;
 use abi::linux::nr;
 use abi::registers::{EXTENDED_BYTES, Registers};
-use abi::{Errno, Word, kernel};
+use abi::{Endpoint, Errno, Word, kernel};
 
 /// Calls that a handler always ends with EINTR, SA_RESTART or not (signal(7)).
 const NEVER_RESTARTED: [u32; 13] = [
@@ -68,14 +68,19 @@ impl<S: System> Programs<S> {
     /// Begins to give a thread a signal that has been taken for it. It ends with `delivery` set to `None`.
     pub fn begin_delivery(&mut self, t: ThreadIndex, info: SigInfo) {
         let action = self.table[self.table.process_of(t)].actions[info.signal.index()];
-        let thread = &mut self.table[t];
-        let (blocked, restore_mask, stack) = (thread.blocked, thread.restore_mask, thread.stack);
-        thread.delivery = Some(Delivery { info, action, blocked, restore_mask, stack });
+        let entry = &self.table[t];
+        let (blocked, restore_mask, stack) = (entry.blocked, entry.restore_mask, entry.stack);
+        self.delivery = Some(Delivery { thread: t, info, action, blocked, restore_mask, stack });
     }
 
     /// Makes a signal pending again that pm's predecessor was giving a thread when it died.
-    pub fn undo_delivery(&mut self, p: ProcessIndex, t: ThreadIndex) {
-        let Some(before) = self.table[t].delivery.take() else { return };
+    pub fn undo_delivery(&mut self) {
+        let Some(before) = self.delivery.take() else { return };
+        let t = before.thread;
+        if self.table[t].endpoint() == Endpoint::NONE {
+            return;
+        }
+        let p = self.table.process_of(t);
         self.table[p].actions[before.info.signal.index()] = before.action;
         let thread = &mut self.table[t];
         (thread.blocked, thread.restore_mask, thread.stack) = (before.blocked, before.restore_mask, before.stack);
@@ -236,7 +241,7 @@ impl<S: System> Pm<S> {
         });
         let written = self.programs.system.write(self.programs.table[t].endpoint(), frame.address, frame.bytes());
         if written.is_err() || !action.has(action::RESTORER) {
-            self.programs.table[t].delivery = None;
+            self.programs.delivery = None;
             return self.no_room_for_frame(t, info.signal);
         }
         frame::enter_handler(registers, &frame, &info, action.handler);
@@ -244,7 +249,7 @@ impl<S: System> Pm<S> {
         if !self.stops_in_handler(t, registers) {
             self.resume(t, registers);
         }
-        self.programs.table[t].delivery = None;
+        self.programs.delivery = None;
     }
 
     /// Handles a frame that cannot be written: SIGSEGV, or the end of the process if SIGSEGV was to be delivered.

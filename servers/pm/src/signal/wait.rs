@@ -127,7 +127,7 @@ impl<S: System> Pm<S> {
             0 => Ok(()),
             address => self.programs.write_bytes(t, address, &info.to_bytes()),
         };
-        self.programs.table[t].delivery = None;
+        self.programs.delivery = None;
         self.finish(t, written.map(|()| info.signal.number() as u64));
         true
     }

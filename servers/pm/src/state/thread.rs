@@ -144,6 +144,8 @@ pub struct MessageReceive {
 /// What a thread was before it was given a signal: so it is again, with the signal pending, should pm die over that.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
+    /// Which thread.
+    pub thread: ThreadIndex,
     /// The signal.
     pub info: SigInfo,
     /// The process' action for it.
@@ -185,8 +187,6 @@ pub struct Thread {
     pub blocked: Set,
     /// The mask to come back to, while `rt_sigsuspend` has another one in force.
     pub restore_mask: Option<Set>,
-    /// It is being given a signal, by a handler or as the result of its call.
-    pub delivery: Option<Delivery>,
     /// Signals for this thread alone.
     pub pending: Pending,
     /// Signals of whose arrival vfs is to be told, once: the thread waits for them by a signalfd.
@@ -245,7 +245,6 @@ impl Thread {
             call: 0,
             serial: 0,
             outcome: None,
-            delivery: None,
             ready: false,
             leaving: false,
             throttled: false,
