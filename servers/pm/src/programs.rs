@@ -27,12 +27,12 @@ pub struct Programs<S> {
 impl<S: System> Programs<S> {
     /// From here on the call of this thread counts as done: a successor of pm that finds it again returns 0, and does nothing twice.
     pub fn note_done(&mut self, t: ThreadIndex) {
-        self.note_result(t, 0);
+        self.note_result(t, Ok(0));
     }
 
     /// The same, of a call that returns something else.
-    pub fn note_result(&mut self, t: ThreadIndex, result: u64) {
-        self.table[t].outcome = Some(Ok(result));
+    pub fn note_result(&mut self, t: ThreadIndex, result: Result<u64, Errno>) {
+        self.table[t].outcome = Some(result);
     }
 
     /// No programs yet.

@@ -64,7 +64,7 @@ impl<S: System> Pm<S> {
         if self.programs.table[thread].endpoint() != message.source {
             return SyncStep::Later;
         }
-        self.programs.table[thread].outcome = Some(result);
+        self.programs.note_result(thread, result);
         if result == Err(Errno::EPERM) {
             self.programs.log_refusal(thread, message.label);
         }

@@ -194,7 +194,7 @@ impl<S: System> Pm<S> {
         let written = self.programs.write_old(t, a[3], [old.soft, old.hard].map(u64::to_le_bytes).as_flattened());
         if a[2] != 0 {
             self.programs.table[target].limits = limits;
-            self.programs.table[t].outcome = Some(written.map(|()| 0));
+            self.programs.note_result(t, written.map(|()| 0));
             match resource as usize {
                 limits::CPU => self.plan_processor_check(target),
                 limits::NOFILE | limits::FSIZE | limits::MSGQUEUE => self.programs.tell_vfs_limits(target),

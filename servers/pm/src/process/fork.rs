@@ -332,7 +332,7 @@ impl<S: System> Pm<S> {
             self.programs.table[t].doing = Doing::Vforking { child: tid };
             self.stop_in_vfork(t);
         } else {
-            self.programs.table[t].outcome = Some(Ok(tid as u64));
+            self.programs.note_result(t, Ok(tid.into()));
         }
         self.programs.system.start(endpoint, tid);
         Ok(tid)

@@ -56,7 +56,7 @@ impl<S: System> Programs<S> {
             return Err(Errno::EPERM);
         }
         self.move_to(p, pid, pid, true);
-        self.note_result(t, pid.into());
+        self.note_result(t, Ok(pid.into()));
         Ok(pid.into())
     }
 

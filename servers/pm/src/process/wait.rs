@@ -106,7 +106,7 @@ impl<S: System> Programs<S> {
         let result = self.write_report(t, call, &seen);
         if call.wait.options & wait::NO_WAIT == 0 {
             self.consume(child, event);
-            self.table[t].outcome = Some(result);
+            self.note_result(t, result);
         }
         result
     }
@@ -140,7 +140,7 @@ impl<S: System> Programs<S> {
         let result = self.write_report(t, call, &seen);
         if call.wait.options & wait::NO_WAIT == 0 {
             self.consume_traced(found);
-            self.table[t].outcome = Some(result);
+            self.note_result(t, result);
         }
         result
     }

@@ -136,7 +136,7 @@ impl<S: System> Pm<S> {
     /// Ends the call in which a thread waits with `result`, delivering signals on the way.
     pub fn finish(&mut self, thread: ThreadIndex, result: Result<u64, Errno>) {
         let process = self.programs.table.process_of(thread);
-        self.programs.table[thread].outcome = Some(result);
+        self.programs.note_result(thread, result);
         if self.programs.table[process].core_dump.is_dumped() {
             self.programs.table[thread].doing = Doing::Running;
             return;

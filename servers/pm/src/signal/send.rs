@@ -232,7 +232,7 @@ impl<S: System> Pm<S> {
             | Doing::MessageReceiving(_) => {
                 let endpoint = self.programs.table[t].endpoint();
                 self.forget_timer(t);
-                self.programs.table[t].outcome = Some(Err(Errno::EINTR));
+                self.programs.note_result(t, Err(Errno::EINTR));
                 self.programs.table[t].doing = Doing::Running;
                 // It can only fail because the thread is gone.
                 let _ = self.programs.system.interrupt(endpoint);

@@ -133,7 +133,7 @@ impl<S: System> Pm<S> {
         let stored = self.store_message(t, id, position, receive.address, bytes)?;
         let (pid, now_s) = (self.programs.pid_of(t), self.programs.now_s());
         self.messages.take(id, position, pid, now_s)?;
-        self.programs.note_result(t, stored);
+        self.programs.note_result(t, Ok(stored));
         Ok(Some(stored))
     }
 
