@@ -374,10 +374,18 @@ async fn control(
     let (number, session) = (request as u64, caller.session());
     let message =
         chardev::Control { minor, request: number, argument, grant: grant.id(), caller: who, session }.message();
-    let reply = base.peers().ask_device(caller, service, message).await?;
-    match chardev::Control::results(&reply)? {
-        (_, 0) => Ok(reply.words[0]),
-        further => control_further(base, caller, device, (number, argument, grant), further).await,
+    let asked = (number, argument, grant);
+    loop {
+        let incarnation = base.peers().incarnation(service);
+        let reply = base.peers().ask_device(caller, service, message).await?;
+        let result = match chardev::Control::results(&reply)? {
+            (_, 0) => return Ok(reply.words[0]),
+            further => control_further(base, caller, device, &asked, further).await,
+        };
+        // A successor that does not know the steps before refuses the next one: the ioctl begins anew.
+        if result.is_ok() || caller.is_cancelled() || base.peers().incarnation(service) == incarnation {
+            return result;
+        }
     }
 }
 
@@ -387,7 +395,7 @@ async fn control_further(
     base: &Base,
     caller: &Caller,
     (service, minor): (Service, u64),
-    (request, argument, grant): (u64, u64, MagicGrant),
+    &(request, argument, ref grant): &(u64, u64, MagicGrant),
     mut further: (u64, u64),
 ) -> Result<u64, Errno> {
     let who = caller.pid as u64 | caller.group() << 32;
