@@ -22,6 +22,10 @@ use std::path::{Path, PathBuf};
 /// The file name of the disk image with the root file system.
 pub const ROOT_DISK: &str = "root.img";
 
+/// QEMU's ROM for its ramfb, and the size of the smallest one.
+const RAMFB_ROM: &str = "vgabios-ramfb.bin";
+const ROM_BYTES: usize = 512;
+
 /// The folders of user/ with commands in C that every system has.
 const C_COMMANDS: [&str; 3] = ["coredump", "paint", "rtop"];
 
@@ -59,6 +63,8 @@ pub struct Media {
     pub disk_bus: DiskBus,
     /// Whether devices are behind an IOMMU.
     pub iommu: bool,
+    /// A folder with ROMs in place of QEMU's.
+    pub roms: Option<PathBuf>,
 }
 
 impl Bundle {
@@ -121,7 +127,13 @@ impl Bundle {
     /// What shows the screen, if the machine has one: what the system has a driver for.
     pub fn adapter(&self) -> Adapter {
         let has_gpu = self.system.service.iter().any(|service| service.binary == "virtio_gpu");
-        if has_gpu { Adapter::Virtio } else { Adapter::Vga }
+        let has_ramfb =
+            self.system.service.iter().any(|service| service.binary == "framebuffer" && service.arguments == "ramfb");
+        match () {
+            () if has_gpu => Adapter::Virtio,
+            () if has_ramfb => Adapter::Ramfb,
+            () => Adapter::Vga,
+        }
     }
 
     /// Changes what the system file says of a service.
@@ -181,7 +193,17 @@ impl Bundle {
         };
         let archive = folder.join("boot.img");
         archive::write(&entries, &archive)?;
-        Ok(Media { kernel, archive, disks, disk_bus: self.disk_bus(), iommu: self.has_iommu() })
+        let roms = self.make_roms(folder)?;
+        Ok(Media { kernel, archive, disks, disk_bus: self.disk_bus(), iommu: self.has_iommu(), roms })
+    }
+
+    /// The firmware's own driver of ramfb would reserve the end of memory, where QEMU puts the boot archive: it gets an empty one.
+    fn make_roms(&self, folder: &RunFolder) -> Result<Option<PathBuf>> {
+        if self.adapter() != Adapter::Ramfb {
+            return Ok(None);
+        }
+        fs::write(folder.join(RAMFB_ROM), [0; ROM_BYTES]).context("cannot make a ROM")?;
+        Ok(Some(folder.path().to_path_buf()))
     }
 
     /// The kernel with its symbols.

@@ -60,6 +60,8 @@ pub struct Job<'a> {
     pub icount: bool,
     /// With a tablet.
     pub tablet: bool,
+    /// Further devices, as QEMU's option `-device` has them.
+    pub devices: &'a [String],
     /// Record the trace.
     pub trace: bool,
     /// Memory in MiB.
@@ -102,6 +104,7 @@ impl<'a> Job<'a> {
             wants_out: false,
             icount: false,
             tablet: false,
+            devices: &[],
             trace: false,
             memory_mib: 512,
             processors: 1,
@@ -188,6 +191,7 @@ impl Guest {
         machine.recorded_disk = job.recorded_disk.clone();
         machine.disk_bus = media.disk_bus;
         machine.iommu = media.iommu;
+        machine.roms = media.roms;
         machine.adapter = bundle.adapter();
         let second_line = job.second_line.clone().map(|line| (line, folder.join("com2")));
         let com2 = match &second_line {
@@ -209,6 +213,7 @@ impl Guest {
     /// as /etc/rc does.
     pub fn of_machine(mut machine: Machine, folder: RunFolder, job: &Job) -> Self {
         machine.screen = job.screen;
+        machine.extra.extend(job.devices.iter().flat_map(|device| ["-device".into(), device.into()]));
         if job.screenshot.is_some() {
             machine.monitor = Some(folder.join(MONITOR));
             // Tells /etc/rc to wait for a line before it ends the machine.

@@ -76,6 +76,8 @@ pub enum Adapter {
     Vga,
     /// A virtual machine's GPU.
     Virtio,
+    /// Memory of the machine that it is told of by its firmware's interface, and nothing else.
+    Ramfb,
 }
 
 /// How the disks are connected.
@@ -119,6 +121,8 @@ pub struct Machine {
     pub screen: Screen,
     /// What shows it, if there is one.
     pub adapter: Adapter,
+    /// A folder with ROMs in place of QEMU's.
+    pub roms: Option<PathBuf>,
     /// The socket of QEMU's monitor.
     pub monitor: Option<PathBuf>,
     /// A network card behind QEMU's user-mode network.
@@ -152,6 +156,7 @@ impl Machine {
             icount: false,
             icount_mode: "shift=0,sleep=off",
             screen: Screen::None,
+            roms: None,
             adapter: Adapter::Vga,
             monitor: None,
             net: false,
@@ -269,6 +274,10 @@ impl Machine {
         if self.screen != Screen::None && self.adapter == Adapter::Virtio {
             let platform = if self.iommu { ",iommu_platform=on" } else { "" };
             qemu.args(["-device", &format!("virtio-gpu-pci{platform}")]);
+        }
+        if self.screen != Screen::None && self.adapter == Adapter::Ramfb {
+            qemu.args(["-device", "ramfb"]);
+            qemu.args(self.roms.iter().flat_map(|roms| ["-L".into(), roms.clone().into_os_string()]));
         }
         if self.net {
             qemu.args(["-netdev", "user,id=net0", "-device", "virtio-net-pci,netdev=net0,disable-legacy=on"]);

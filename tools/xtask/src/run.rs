@@ -72,6 +72,7 @@ pub fn interactive(workspace: &Workspace, options: &MachineOptions, folder: &Run
     machine.disks = media.disks;
     machine.disk_bus = media.disk_bus;
     machine.iommu = media.iommu;
+    machine.roms = media.roms;
     machine.adapter = bundle.adapter();
     machine.memory_mib = options.memory_mib;
     machine.processors = options.processors;
