@@ -19,7 +19,7 @@ echo "-- refused"
 refused() { "$@" 2>&1 | head -n 1; }
 refused i2cget -y 0 0x10 2
 refused i2cget -y 0 0x78 2
-refused i2cget -y 1 0x50 2
+refused i2cget -y 2 0x50 2
 refused i2ctransfer -y 0 w1@0x50 2 r1
 refused su nobody -s /bin/sh -c 'i2cget -y 0 0x50 2'
 echo "-- functions"

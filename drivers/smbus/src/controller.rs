@@ -1,6 +1,7 @@
 //! The SMBus host controller of Intel's ICH chips (ICH9 datasheet, 19.2): one transfer at a time.
 
 use abi::Errno;
+use driver::i2c::{Data, Kind, MAX_BLOCK, Transfer};
 
 /// Registers, by offset.
 mod register {
@@ -33,77 +34,19 @@ const KILL: u8 = 2;
 /// The block registers hold 32 bytes, behind the one of `register::BLOCK`.
 const BLOCK_BUFFER: u8 = 2;
 
-/// Most bytes of a block.
-pub const MAX_BLOCK: usize = 32;
 /// Longest transfer. A device may hold the bus for 25 ms at each of its bytes.
 pub const LIMIT_NS: u64 = 200_000_000;
 
-/// What a transfer consists of, in the numbers of Linux's `i2c_smbus_ioctl_data` and of the controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The address alone.
-    Quick,
-    /// One byte: a command, or data without one.
-    Byte,
-    /// A command and a byte.
-    ByteData,
-    /// A command and two bytes.
-    WordData,
-    /// A command, a length, and so many bytes.
-    Block,
-}
-
-impl Kind {
-    fn protocol(self) -> u8 {
-        match self {
-            Kind::Quick => 0,
-            Kind::Byte => 1,
-            Kind::ByteData => 2,
-            Kind::WordData => 3,
-            Kind::Block => 5,
-        }
+/// The controller's number of a kind of transfers.
+fn protocol(kind: Kind) -> u8 {
+    match kind {
+        Kind::Quick => 0,
+        Kind::Byte => 1,
+        Kind::ByteData => 2,
+        Kind::WordData => 3,
+        // The second one is refused before.
+        Kind::Block | Kind::PlainBlock => 5,
     }
-}
-
-/// Bytes of a transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Data {
-    /// How many: at most 32.
-    pub count: usize,
-    /// The bytes, a word's lower one first.
-    pub bytes: [u8; MAX_BLOCK],
-}
-
-impl Data {
-    /// None.
-    pub const NONE: Data = Data { count: 0, bytes: [0; MAX_BLOCK] };
-
-    /// These bytes. `EINVAL`: they are more than a block has.
-    pub fn of(bytes: &[u8]) -> Result<Data, Errno> {
-        let mut data = Data { count: bytes.len(), ..Data::NONE };
-        data.bytes.get_mut(..bytes.len()).ok_or(Errno::EINVAL)?.copy_from_slice(bytes);
-        Ok(data)
-    }
-
-    /// The bytes that there are.
-    pub fn as_slice(&self) -> &[u8] {
-        &self.bytes[..self.count]
-    }
-}
-
-/// A transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transfer {
-    /// The device: 7 bits.
-    pub address: u8,
-    /// From the device to the host.
-    pub reads: bool,
-    /// The device's register, or the byte of a `Byte` that is written.
-    pub command: u8,
-    /// What it consists of.
-    pub kind: Kind,
-    /// What is written.
-    pub data: Data,
 }
 
 /// The controller's ports.
@@ -152,7 +95,7 @@ impl<R: Registers> Controller<R> {
         if !transfer.reads {
             self.load(transfer)?;
         }
-        self.registers.write(register::CONTROL, START | transfer.kind.protocol() << 2)?;
+        self.registers.write(register::CONTROL, START | protocol(transfer.kind) << 2)?;
         self.current = Some(*transfer);
         Ok(())
     }
@@ -199,7 +142,7 @@ impl<R: Registers> Controller<R> {
                 (data.count, data.bytes[0]) = (2, low);
                 data.bytes[1] = self.registers.read(register::DATA_1)?;
             }
-            Kind::Block => {
+            Kind::Block | Kind::PlainBlock => {
                 data.count = low.into();
                 if data.count == 0 || data.count > MAX_BLOCK {
                     return Err(Errno::EPROTO);

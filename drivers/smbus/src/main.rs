@@ -1,9 +1,9 @@
 //! smbus: the SMBus of a PC's chip set (ICH9), with the EEPROMs of memory modules and what else is on it, as Linux's /dev/i2c-0.
 //!
-//! An open file has an address of its own; so it gets a minor of its own, which stands for that (`handles`). Transfers are made one after the
+//! An open file has an address of its own; so it gets a minor of its own, which stands for that (`driver::i2c`). Transfers are made one after the
 //! other, and looked at by a timer: a device may take its time, and nobody else waits for it.
 //!
-//! * `controller`: the chip; `ioctl`: Linux's structures; this file: requests.
+//! * `controller`: the chip; this file: requests.
 //!
 //! When the driver dies, an ioctl is made again: a byte may be written twice.
 #![cfg_attr(not(test), no_std, no_main)]
@@ -13,17 +13,16 @@
 extern crate alloc;
 
 mod controller;
-mod handles;
-mod ioctl;
 
 use abi::chardev::{Close, Control, OPENED_MINOR_SHIFT, Open, Poll, Read, Write};
 use abi::{Endpoint, Errno, GrantId};
 use alloc::collections::VecDeque;
-use controller::{Controller, Data, LIMIT_NS, Registers, Transfer};
+use controller::{Controller, LIMIT_NS, Registers};
 use driver::chardev::{Answers, CharDriver, Further, Held};
+use driver::i2c::handles::{self, Handles};
+use driver::i2c::ioctl::{self, DATA_BYTES, Smbus};
+use driver::i2c::{Data, Kind, Transfer};
 use driver::{Client, Ports, pci};
-use handles::Handles;
-use ioctl::{DATA_BYTES, REQUEST_BYTES, Smbus};
 use sys::fallible::TryQueue;
 use sys::keep::Keep;
 use sys::time;
@@ -154,12 +153,6 @@ impl<R: Registers> Bus<R> {
     }
 }
 
-fn request_of(argument: &Client) -> Result<Smbus, Errno> {
-    let mut bytes = [0; REQUEST_BYTES];
-    argument.fetch(0, &mut bytes)?;
-    Smbus::parse(&bytes)
-}
-
 impl<R: Registers> CharDriver for Bus<R> {
     fn open(&mut self, request: &Open) -> Result<u64, Errno> {
         if request.minor != BUS {
@@ -192,7 +185,9 @@ impl<R: Registers> CharDriver for Bus<R> {
             ioctl::RDWR => Err(Errno::EOPNOTSUPP),
             ioctl::FUNCS | ioctl::SMBUS if request.grant == GrantId::NONE => Err(Errno::EFAULT),
             ioctl::FUNCS => argument.put(0, &ioctl::FUNCTIONS.to_le_bytes()).map(|()| 0),
-            ioctl::SMBUS => match request_of(&argument) {
+            ioctl::SMBUS => match Smbus::fetch(&argument) {
+                // The controller writes none, and reads some only.
+                Ok(Smbus { kind: Kind::PlainBlock, .. }) => Err(Errno::EOPNOTSUPP),
                 Ok(smbus) if smbus.data_bytes() == 0 => return self.begin(held, request.minor, smbus, None, answers),
                 Ok(smbus) => return answers.ask_further(held, smbus.data, smbus.data_bytes() as u64),
                 Err(error) => Err(error),
@@ -203,7 +198,7 @@ impl<R: Registers> CharDriver for Bus<R> {
     }
 
     fn control_further(&mut self, held: Held, further: &Further, answers: &mut Answers) {
-        match request_of(&further.argument) {
+        match Smbus::fetch(&further.argument) {
             Ok(smbus) => self.begin(held, further.minor, smbus, Some(further.memory), answers),
             Err(error) => answers.give(held, Err(error)),
         }

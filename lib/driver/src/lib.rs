@@ -14,6 +14,7 @@ pub mod block;
 pub mod chardev;
 mod client;
 pub mod display;
+pub mod i2c;
 pub mod input;
 mod interrupt;
 pub mod pci;

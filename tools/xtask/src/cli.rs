@@ -137,6 +137,8 @@ pub struct ExecOptions {
     pub com2: Option<String>,
     /// The machine has a tablet.
     pub tablet: bool,
+    /// Further devices of the machine, as QEMU's option `-device` has them.
+    pub devices: Vec<String>,
     /// What is typed meanwhile.
     pub keys: Option<PathBuf>,
     /// Where the decoded trace goes.
@@ -278,6 +280,7 @@ fn parse_exec(parser: &mut lexopt::Parser) -> Result<Action> {
                 "--icount" => options.icount = true,
                 "--com2" => options.com2 = Some(text(value_of(parser, &option)?)?),
                 "--tablet" => options.tablet = true,
+                "--device" => options.devices.push(text(value_of(parser, &option)?)?),
                 "--keys" => options.keys = Some(folder_or_file(parser, &option)?),
                 "--trace" => options.trace = Some(folder_or_file(parser, &option)?),
                 "--screenshot" => options.screenshot = Some(folder_or_file(parser, &option)?),

@@ -55,6 +55,7 @@ fn job(options: &ExecOptions) -> Job<'_> {
         wants_out: options.out.is_some(),
         icount: options.icount,
         tablet: options.tablet,
+        devices: &options.devices,
         trace: options.trace.is_some(),
         memory_mib: options.machine.memory_mib,
         processors: options.machine.processors,

@@ -1,20 +1,23 @@
 //! Linux's ioctls of /dev/i2c-N (`linux/i2c-dev.h`), and the structure of `I2C_SMBUS`.
 
-use crate::controller::{Data, Kind, MAX_BLOCK, Transfer};
+use super::{Data, Kind, MAX_BLOCK, Transfer};
+use crate::Client;
 use abi::Errno;
+use abi::chardev::MAX_FURTHER_STEPS;
 
 /// How often a transfer is tried, and how long it may take: the controller knows better.
 pub const RETRIES: u64 = 0x701;
+/// As [`RETRIES`].
 pub const TIMEOUT: u64 = 0x702;
 /// The address of this open file.
 pub const SLAVE: u64 = 0x703;
 /// The same, whoever else uses the device: nobody does here.
 pub const SLAVE_FORCE: u64 = 0x706;
-/// Addresses of ten bits, which this controller does not have.
+/// Addresses of ten bits, which no bus here has.
 pub const TENBIT: u64 = 0x704;
 /// What the controller can do.
 pub const FUNCS: u64 = 0x705;
-/// Plain transfers of I2C, which this controller does not make.
+/// Plain transfers of I2C.
 pub const RDWR: u64 = 0x707;
 /// Check bytes.
 pub const PEC: u64 = 0x708;
@@ -23,6 +26,68 @@ pub const SMBUS: u64 = 0x720;
 
 /// `I2C_FUNC_SMBUS_` `QUICK`, `BYTE`, `BYTE_DATA`, `WORD_DATA`, `BLOCK_DATA`, each both ways.
 pub const FUNCTIONS: u64 = 0x1_0000 | 0x6_0000 | 0x18_0000 | 0x60_0000 | 0x300_0000;
+
+/// `I2C_FUNC_I2C`, and `I2C_FUNC_SMBUS_I2C_BLOCK` both ways: what a controller of SMBus alone does not do.
+pub const PLAIN_FUNCTIONS: u64 = 1 | 0xc00_0000;
+
+/// Messages of an `I2C_RDWR` on Linux.
+const MAX_MESSAGES: u32 = 42;
+/// Messages of one here: an ioctl has so many steps, the first of which is the list's.
+pub const MESSAGES: usize = MAX_FURTHER_STEPS as usize - 1;
+/// Limit of a message, as of read(2) and write(2).
+pub const MAX_MESSAGE: usize = 8192;
+/// Bytes of `struct i2c_msg`.
+pub const MESSAGE_BYTES: usize = 16;
+/// `i2c_msg`: from the device.
+const READS: u16 = 1;
+
+/// Where the list of messages of an `I2C_RDWR` is, and how many there are (`struct i2c_rdwr_ioctl_data`).
+///
+/// # Errors
+/// `EINVAL`: none, or more than Linux allows; `EOPNOTSUPP`: more than an ioctl has steps; `EFAULT`.
+pub fn list(argument: &Client) -> Result<(u64, usize), Errno> {
+    let mut bytes = [0; 16];
+    argument.fetch(0, &mut bytes)?;
+    let [address, count] = *bytes.as_chunks().0 else { return Err(Errno::EINVAL) };
+    let (address, count) = (u64::from_le_bytes(address), u64::from_le_bytes(count) as u32);
+    match count as usize {
+        _ if address == 0 || !(1..=MAX_MESSAGES).contains(&count) => Err(Errno::EINVAL),
+        count if count > MESSAGES => Err(Errno::EOPNOTSUPP),
+        count => Ok((address, count)),
+    }
+}
+
+/// A message of a transaction, `struct i2c_msg`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// The device.
+    pub address: u8,
+    /// From the device.
+    pub reads: bool,
+    /// How many bytes: at most `MAX_MESSAGE`.
+    pub bytes: usize,
+    /// Where the program has them.
+    pub buffer: u64,
+}
+
+impl Segment {
+    /// From the program's memory.
+    ///
+    /// # Errors
+    /// `EINVAL`: too long, or an address that has more than 7 bits; `EOPNOTSUPP`: it asks for more than bytes.
+    pub fn parse(bytes: &[u8; MESSAGE_BYTES]) -> Result<Segment, Errno> {
+        let word = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        let (address, flags, count) = (word(0), word(2), usize::from(word(4)));
+        if address > 0x7f || count > MAX_MESSAGE {
+            return Err(Errno::EINVAL);
+        }
+        if flags & !READS != 0 {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let buffer = bytes.last_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        Ok(Segment { address: address as u8, reads: flags == READS, bytes: count, buffer })
+    }
+}
 
 /// Bytes of `struct i2c_smbus_ioctl_data`.
 pub const REQUEST_BYTES: usize = 16;
@@ -40,26 +105,44 @@ pub struct Smbus {
     pub kind: Kind,
     /// Where the program has its data.
     pub data: u64,
+    /// A plain block of 32 bytes is read, whatever the program's data says.
+    pub is_whole: bool,
 }
 
+/// `I2C_SMBUS_I2C_BLOCK_BROKEN`: a plain block as it was once asked for, which is still the way to ask for 32 bytes.
+const OLD_BLOCK: u32 = 6;
+
 impl Smbus {
+    /// The request at a program's argument.
+    ///
+    /// # Errors
+    /// As [`Smbus::parse`]; `EFAULT`.
+    pub fn fetch(argument: &Client) -> Result<Smbus, Errno> {
+        let mut bytes = [0; REQUEST_BYTES];
+        argument.fetch(0, &mut bytes)?;
+        Smbus::parse(&bytes)
+    }
+
     /// `EINVAL`: no direction, or no kind that there is; `EOPNOTSUPP`: a kind that the controller does not have.
     pub fn parse(bytes: &[u8; REQUEST_BYTES]) -> Result<Smbus, Errno> {
         let [direction, command, _, _, size @ .., _, _, _, _, _, _, _, _] = *bytes;
         let data = bytes.last_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-        let kind = match u32::from_le_bytes(size) {
+        let size = u32::from_le_bytes(size);
+        let kind = match size {
             0 => Kind::Quick,
             1 => Kind::Byte,
             2 => Kind::ByteData,
             3 => Kind::WordData,
             5 => Kind::Block,
-            4 | 6..=8 => return Err(Errno::EOPNOTSUPP),
+            OLD_BLOCK | 8 => Kind::PlainBlock,
+            4 | 7 => return Err(Errno::EOPNOTSUPP),
             _ => return Err(Errno::EINVAL),
         };
         if direction > 1 {
             return Err(Errno::EINVAL);
         }
-        let smbus = Smbus { reads: direction == 1, command, kind, data };
+        let reads = direction == 1;
+        let smbus = Smbus { reads, command, kind, data, is_whole: reads && size == OLD_BLOCK };
         if smbus.data_bytes() > 0 && data == 0 { Err(Errno::EINVAL) } else { Ok(smbus) }
     }
 
@@ -70,16 +153,23 @@ impl Smbus {
             Kind::Byte if !self.reads => 0,
             Kind::Byte | Kind::ByteData => 1,
             Kind::WordData => 2,
-            Kind::Block => DATA_BYTES,
+            Kind::Block | Kind::PlainBlock => DATA_BYTES,
         }
+    }
+
+    /// Whether the program's data is looked at: what is written, or how much is to be read.
+    pub fn is_told(&self) -> bool {
+        self.data_bytes() > 0 && (!self.reads || self.kind == Kind::PlainBlock)
     }
 
     /// The transfer with this data of the program. `EINVAL`: a block of no length, or of more than 32 bytes.
     pub fn transfer(&self, address: u8, data: &[u8; DATA_BYTES]) -> Result<Transfer, Errno> {
+        let is_plain = self.kind == Kind::PlainBlock;
         let data = match self.kind {
-            _ if self.reads => Data::NONE,
-            Kind::Block if !(1..=MAX_BLOCK).contains(&data[0].into()) => return Err(Errno::EINVAL),
-            Kind::Block => Data::of(&data[1..=data[0].into()])?,
+            _ if self.is_whole => Data { count: MAX_BLOCK, ..Data::NONE },
+            _ if self.reads && !is_plain => Data::NONE,
+            Kind::Block | Kind::PlainBlock if !(1..=MAX_BLOCK).contains(&data[0].into()) => return Err(Errno::EINVAL),
+            Kind::Block | Kind::PlainBlock => Data::of(&data[1..=data[0].into()])?,
             _ => Data::of(&data[..self.data_bytes()])?,
         };
         Ok(Transfer { address, reads: self.reads, command: self.command, kind: self.kind, data })
@@ -88,7 +178,7 @@ impl Smbus {
     /// What the program gets of what was read, and how many bytes that are.
     pub fn told(&self, data: &Data) -> ([u8; DATA_BYTES], usize) {
         let mut bytes = [0; DATA_BYTES];
-        let start = usize::from(self.kind == Kind::Block);
+        let start = usize::from(matches!(self.kind, Kind::Block | Kind::PlainBlock));
         if start == 1 {
             bytes[0] = data.count as u8;
         }
@@ -112,15 +202,47 @@ mod tests {
     #[test]
     fn a_request_is_read_as_linux_lays_it_out() {
         let smbus = Smbus::parse(&request(1, 7, 3, 0x1000)).expect("is one");
-        assert_eq!(smbus, Smbus { reads: true, command: 7, kind: Kind::WordData, data: 0x1000 });
+        assert_eq!(smbus, Smbus { reads: true, command: 7, kind: Kind::WordData, data: 0x1000, is_whole: false });
         assert_eq!(smbus.data_bytes(), 2);
         assert_eq!(Smbus::parse(&request(2, 0, 0, 0)), Err(Errno::EINVAL));
         assert_eq!(Smbus::parse(&request(0, 0, 9, 1)), Err(Errno::EINVAL));
         assert_eq!(Smbus::parse(&request(1, 0, 2, 0)), Err(Errno::EINVAL), "there is no place for the byte");
-        for size in [4, 6, 7, 8] {
+        for size in [4, 7] {
             assert_eq!(Smbus::parse(&request(1, 0, size, 1)), Err(Errno::EOPNOTSUPP));
         }
         assert_eq!(Smbus::parse(&request(0, 9, 1, 0)).map(|smbus| smbus.data_bytes()), Ok(0));
+    }
+
+    #[test]
+    fn a_message_is_read_as_linux_lays_it_out() {
+        let message = |address: u16, flags: u16, count: u16| {
+            let mut bytes = [0; MESSAGE_BYTES];
+            for (slot, word) in bytes.chunks_exact_mut(2).zip([address, flags, count, 0xffff, 0x1000]) {
+                slot.copy_from_slice(&word.to_le_bytes());
+            }
+            Segment::parse(&bytes)
+        };
+        let read = Segment { address: 0x50, reads: true, bytes: 128, buffer: 0x1000 };
+        assert_eq!(message(0x50, 1, 128), Ok(read));
+        assert_eq!(message(0x50, 0, 0), Ok(Segment { reads: false, bytes: 0, ..read }));
+        assert_eq!(message(0x80, 0, 1), Err(Errno::EINVAL));
+        assert_eq!(message(0x50, 0, 8193), Err(Errno::EINVAL));
+        for flags in [0x10, 0x401, 0x1000, 0x4000] {
+            assert_eq!(message(0x50, flags, 1), Err(Errno::EOPNOTSUPP));
+        }
+    }
+
+    #[test]
+    fn a_plain_block_has_a_length_both_ways() {
+        let read = Smbus::parse(&request(1, 0, 8, 0x1000)).expect("is one");
+        let mut data = [0; DATA_BYTES];
+        assert_eq!((read.is_told(), read.transfer(0x50, &data)), (true, Err(Errno::EINVAL)));
+        data[0] = 5;
+        assert_eq!(read.transfer(0x50, &data).map(|transfer| transfer.data.count), Ok(5));
+        let old = Smbus::parse(&request(1, 0, 6, 0x1000)).expect("is one");
+        assert_eq!(old.transfer(0x50, &data).map(|transfer| transfer.data.count), Ok(32));
+        let written = Smbus::parse(&request(0, 0, 6, 0x1000)).expect("is one");
+        assert_eq!(written.transfer(0x50, &data).map(|transfer| transfer.data.count), Ok(5));
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct Terms {
     pub icount: bool,
     /// `tablet`: the machine has a tablet.
     pub tablet: bool,
+    /// `device SPECIFICATION`: it has this device, as QEMU's option `-device` has it.
+    pub devices: Vec<String>,
     /// `disk_rate BYTES`: what the disks read in a second.
     pub disk_rate: Option<u32>,
     /// `package NAMES`: Debian packages for the root file system.
@@ -64,6 +66,7 @@ impl Default for Terms {
             memory_mib: 512,
             icount: false,
             tablet: false,
+            devices: Vec::new(),
             disk_rate: None,
             packages: Vec::new(),
             second_disk_mib: None,
@@ -119,6 +122,7 @@ fn terms(text: &str) -> Result<Terms> {
             "memory" => terms.memory_mib = value.parse().with_context(wrong)?,
             "icount" => terms.icount = true,
             "tablet" => terms.tablet = true,
+            "device" => terms.devices.push(value.to_string()),
             "disk_rate" => terms.disk_rate = Some(value.parse().with_context(wrong)?),
             "package" => terms.packages.extend(debian::names(value)?),
             "second_disk" => terms.second_disk_mib = Some(value.parse().with_context(wrong)?),
@@ -127,7 +131,7 @@ fn terms(text: &str) -> Result<Terms> {
             "linux" => terms.linux = true,
             "screen" => terms.screen = true,
             _ => bail!(
-                "expected system, status, timeout, memory, icount, tablet, disk_rate, package, second_disk, journal, inodes, linux or screen, not '{key}'"
+                "expected system, status, timeout, memory, icount, tablet, device, disk_rate, package, second_disk, journal, inodes, linux or screen, not '{key}'"
             ),
         }
     }

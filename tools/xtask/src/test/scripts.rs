@@ -153,6 +153,7 @@ impl<'a> Parts<'a> {
             wants_out: self.check.is_some(),
             icount: terms.icount,
             tablet: terms.tablet,
+            devices: &terms.devices,
             memory_mib: terms.memory_mib,
             disk_rate: terms.disk_rate,
             has_journal: terms.has_journal,
