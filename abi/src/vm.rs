@@ -134,12 +134,21 @@ protocol! {
     /// Drivers: returns whether any program maps memory of a driver in the caller's slot. A device that does not show its memory by itself is
     /// told of it as long as that is so.
     IsShown = 45 { } -> { is_shown: bool }
+    /// vfs: reserves addresses of the caller for a cache of so many pages, all of them absent. When memory is short, vm frees pages of the
+    /// cache without asking, and a copy from them fails with `EFAULT`. Returns the address of the first. `EEXIST`: the caller has a cache.
+    CacheOpen = 46 { pages: u64 } -> { address: u64 }
+    /// vfs: makes these pages of the cache present, at most `CACHE_BATCH`; what is in those that were absent is undefined. `ENOMEM`: it would
+    /// leave too little free memory.
+    CacheTake = 47 { first: u64, pages: u64 }
 }
 
 /// `ImageForget`: every file of the device.
 pub const ALL_INODES: u64 = u64::MAX;
 /// `ImageResize`: the size that the file had is not known.
 pub const UNKNOWN_BYTES: u64 = u64::MAX;
+
+/// `CacheTake`: most pages of a request.
+pub const CACHE_BATCH: u64 = 64;
 
 /// `SegmentAttach`: for reading.
 pub const ATTACH_READ: u64 = 1;

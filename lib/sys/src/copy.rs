@@ -167,7 +167,7 @@ pub fn write_process<T: IntoBytes + Immutable>(process: Endpoint, address: u64, 
 }
 
 /// Refuses the caller itself as destination: the compiler could not see such writes.
-fn refuse_self(process: Endpoint) -> Result<()> {
+pub(crate) fn refuse_self(process: Endpoint) -> Result<()> {
     let own = process == Endpoint::SELF || process.slot() == start::endpoint().slot();
     if own { Err(Errno::EINVAL) } else { Ok(()) }
 }

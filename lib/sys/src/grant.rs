@@ -1,9 +1,9 @@
 //! Grants: the right of another process to copy from or to a buffer (`abi::grant`).
 //!
-//! Safe code must not let a process write into memory that Rust assumes unshared. So there are three forms:
+//! Safe code must not let a process write into memory that Rust assumes unshared. So there are these forms:
 //! [`lend`] and [`lend_mut`] borrow a buffer while a closure runs (for calls that wait), [`GrantedBuffer`] owns its buffer
 //! (for requests in flight), and [`MagicGrant`] grants a program's memory. Leaking one of the last two leaks its buffer too,
-//! so the grant stays sound.
+//! so the grant stays sound. [`CacheGrant`] grants memory that Rust never sees.
 
 use crate::{Result, raw};
 use abi::call::KernelCall;
@@ -103,6 +103,23 @@ impl MagicGrant {
         }
         let entry = Entry::new(MAGIC | access.flags(), grantee, owner, address, bytes)?;
         Ok(MagicGrant { entry })
+    }
+
+    /// Returns the grant's number, for the request.
+    pub fn id(&self) -> GrantId {
+        self.entry.id
+    }
+}
+
+/// A grant of pages of a [`PageCache`](crate::page_cache::PageCache). Dropping it revokes it.
+#[derive(Debug)]
+pub struct CacheGrant {
+    entry: Entry,
+}
+
+impl CacheGrant {
+    pub(crate) fn new(address: u64, bytes: u64, grantee: Endpoint, access: Access) -> Result<CacheGrant> {
+        Ok(CacheGrant { entry: Entry::new(access.flags(), grantee, Endpoint::SELF, address, bytes)? })
     }
 
     /// Returns the grant's number, for the request.

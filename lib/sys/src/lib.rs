@@ -34,6 +34,7 @@ pub mod keep;
 pub mod linux;
 pub mod linux_output;
 pub mod linux_processes;
+pub mod page_cache;
 pub mod port;
 pub mod random;
 pub mod retained;

@@ -38,6 +38,7 @@
 extern crate alloc;
 
 mod base;
+mod cache;
 mod callers;
 mod calls;
 mod devices;

@@ -3861,6 +3861,9 @@ struct skink_vfs_container_files_reply {
 /* ImageResize: the size that the file had is not known. */
 #define SKINK_VM_UNKNOWN_BYTES 0xffffffffffffffffull
 
+/* CacheTake: most pages of a request. */
+#define SKINK_VM_CACHE_BATCH 64ull
+
 /* SegmentAttach: for reading. */
 #define SKINK_VM_ATTACH_READ 1ull
 
@@ -4389,6 +4392,24 @@ struct skink_vm_container_memory_reply {
 #define SKINK_VM_IS_SHOWN 0x1002du
 struct skink_vm_is_shown_reply {
     uint64_t is_shown;
+};
+
+/* vfs: reserves addresses of the caller for a cache of so many pages, all of them absent. When memory is short, vm frees pages of the cache
+ * without asking, and a copy from them fails with EFAULT. Returns the address of the first. EEXIST: the caller has a cache. */
+#define SKINK_VM_CACHE_OPEN 0x1002eu
+struct skink_vm_cache_open {
+    uint64_t pages;
+};
+struct skink_vm_cache_open_reply {
+    uint64_t address;
+};
+
+/* vfs: makes these pages of the cache present, at most CACHE_BATCH; what is in those that were absent is undefined. ENOMEM: it would leave
+ * too little free memory. */
+#define SKINK_VM_CACHE_TAKE 0x1002fu
+struct skink_vm_cache_take {
+    uint64_t first;
+    uint64_t pages;
 };
 
 #endif

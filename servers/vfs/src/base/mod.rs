@@ -7,6 +7,7 @@ pub mod leases;
 mod loops;
 
 use crate::{
+    cache::PageCache,
     callers::{Call, Caller, Callers, lives::Lives},
     devices::Devices,
     events::notices::{Notices, SIGPIPE},
@@ -44,6 +45,7 @@ pub struct Base {
     lives: Rc<Lives>,
     peers: Rc<Peers>,
     files: Rc<Files>,
+    cache: Rc<PageCache>,
     mappings: Mappings,
     loops: Loops,
     pipes: Pipes,
@@ -73,13 +75,15 @@ impl Base {
         let peers = Rc::new(Peers::new(runtime.clone(), store.clone()));
         let watches = Watches::new(store.clone(), first_number);
         let files = Rc::new(Files::new(peers.clone(), watches.clone(), store.sizes().names()));
+        let cache = Rc::new(PageCache::new(peers.clone(), store.sizes().cached_pages()));
         Base {
             devices,
             runtime,
             store: store.clone(),
             callers: Rc::default(),
             lives: Rc::default(),
-            mappings: Mappings::new(peers.clone(), files.clone()),
+            mappings: Mappings::new(peers.clone(), files.clone(), cache.clone()),
+            cache,
             loops: Loops::new(&store),
             peers,
             files,
@@ -135,6 +139,12 @@ impl Base {
     #[inline]
     pub fn files(&self) -> &Rc<Files> {
         &self.files
+    }
+
+    /// Content of files that is known.
+    #[inline]
+    pub fn cache(&self) -> &PageCache {
+        &self.cache
     }
 
     /// Files that are mapped shared.

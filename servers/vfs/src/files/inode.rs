@@ -16,6 +16,7 @@ use crate::{
 use abi::Errno;
 use alloc::rc::{Rc, Weak};
 use core::cell::{Cell, RefCell};
+use core::num::NonZeroU64;
 
 /// What a file system replies about a node to `Mount`, `Lookup` and `Create`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,6 +69,7 @@ pub struct Inode {
     /// The file system has said that it has no `security.capability`, which only `setxattr` changes.
     has_no_capabilities: Cell<bool>,
     known_stat: KnownStat,
+    content: Cell<Option<NonZeroU64>>,
 }
 
 impl Inode {
@@ -95,6 +97,7 @@ impl Inode {
             seals: Seals::default(),
             has_no_capabilities: Cell::new(false),
             known_stat: KnownStat::default(),
+            content: Cell::new(None),
         };
         inode.describe(description);
         inode
@@ -114,6 +117,17 @@ impl Inode {
     #[inline]
     pub fn known_stat(&self) -> &KnownStat {
         &self.known_stat
+    }
+
+    /// The number under which the page cache knows its content; `None`: it knows nothing of it.
+    #[inline]
+    pub fn content(&self) -> Option<u64> {
+        self.content.get().map(NonZeroU64::get)
+    }
+
+    /// Sets that number, which no other content ever has had.
+    pub fn set_content(&self, number: Option<u64>) {
+        self.content.set(number.and_then(NonZeroU64::new));
     }
 
     /// Whether it is known to have no `security.capability`.

@@ -21,12 +21,14 @@ pub struct KnownStat {
     changes: Cell<u32>,
     /// Counts the changes that have ended, and the reads that were changes.
     version: Cell<u64>,
+    /// The hour (of the page cache) in which the file system was last read from since the file changed; 0: not since then.
+    read_in: Cell<u64>,
 }
 
 impl Default for KnownStat {
     fn default() -> KnownStat {
         let (source, changes, version) = (Cell::new(Endpoint::NONE), Cell::new(0), Cell::new(0));
-        KnownStat { stat: RefCell::new(None), source, changes, version }
+        KnownStat { stat: RefCell::new(None), source, changes, version, read_in: Cell::new(0) }
     }
 }
 
@@ -56,6 +58,25 @@ impl KnownStat {
         *self.stat.borrow_mut() = None;
     }
 
+    /// The version before the file is read; `None`: it is changing.
+    pub fn unchanging(&self) -> Option<u64> {
+        (self.changes.get() == 0).then_some(self.version.get())
+    }
+
+    /// Whether the file system need not hear of another read in this hour: it would change nothing.
+    #[inline]
+    pub fn is_read_in(&self, hour: u64) -> bool {
+        self.read_in.get() == hour
+    }
+
+    /// As [`KnownStat::was_read`], in this hour, which is not 0. Returns whether the file has been the same since this version.
+    pub fn was_read_since(&self, version: u64, hour: u64, source: Endpoint, accessed: bool) -> bool {
+        let is_same = self.unchanging() == Some(version);
+        self.was_read(source, accessed);
+        self.read_in.set(if is_same { hour } else { 0 });
+        is_same
+    }
+
     /// The file was read, as `source` replies, and `accessed`: the time of last access has changed by that.
     #[inline]
     pub fn was_read(&self, source: Endpoint, accessed: bool) {
@@ -77,6 +98,7 @@ impl<const N: usize> Change<N> {
             let known = inode.known_stat();
             known.changes.set(known.changes.get() + 1);
             known.forget();
+            known.read_in.set(0);
             inode.file_system().shared().note_change();
             Some(inode)
         }))

@@ -417,6 +417,7 @@ impl Files {
             pages::resize(node, size)?;
         }
         let _change = Change::of(node);
+        node.set_content(None);
         let is_repeated = caller.recalls(fs::Truncate::LABEL);
         let old_size = if is_repeated { vm::UNKNOWN_BYTES } else { node.size() };
         self.peers.ask_once(caller, node.service(), fs::Truncate { node: node.number(), size }.message()).await?;
@@ -438,6 +439,7 @@ impl Files {
     /// Truncates a file to a size that it had before a call that failed.
     pub async fn restore_size(&self, node: &NodeRef, size: u64) -> Result<(), Errno> {
         let _change = Change::of(node);
+        node.set_content(None);
         self.peers.ask(node.service(), fs::Truncate { node: node.number(), size }.message()).await?;
         node.set_size(size);
         pages::resize(node, size)
@@ -446,6 +448,7 @@ impl Files {
     /// Changes the space that a part of a file has; `mode`: `ALLOCATE_*` of `abi::fs`.
     pub async fn allocate(&self, node: &NodeRef, offset: u64, bytes: u64, mode: u64) -> Result<(), Errno> {
         let _change = Change::of(node);
+        node.set_content(None);
         let request = fs::Allocate { node: node.number(), offset, bytes, mode };
         self.peers.ask(node.service(), request.message()).await?;
         node.mount().mark_dirty();

@@ -64,6 +64,8 @@ pub(super) const PEERS: usize = 32;
 
 /// Limit of the name cache, whatever the machine's memory: beyond it a larger one gains little.
 const NAMES: usize = 1 << 17;
+/// Limit of the page cache: 2 GiB.
+const CACHED_PAGES: usize = scaled(1 << 19, 256);
 
 /// How much of the tables is used: it grows with the machine's memory, so that a full table cannot exhaust that.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +76,7 @@ pub struct Sizes {
     pipe_pages: usize,
     interests: usize,
     names: usize,
+    cached_pages: usize,
 }
 
 impl Sizes {
@@ -85,6 +88,7 @@ impl Sizes {
         pipe_pages: SHARED_PIPE_PAGES,
         interests: INTERESTS,
         names: NAMES,
+        cached_pages: CACHED_PAGES,
     };
 
     /// Sizes for a machine with so many bytes of memory.
@@ -97,6 +101,7 @@ impl Sizes {
             pipe_pages: within(128 << 10, Sizes::WHOLE.pipe_pages),
             interests: within(8 << 10, Sizes::WHOLE.interests),
             names: within(32 << 10, Sizes::WHOLE.names),
+            cached_pages: within(8 << 10, Sizes::WHOLE.cached_pages),
         }
     }
 
@@ -108,6 +113,11 @@ impl Sizes {
     /// Names in the cache.
     pub fn names(&self) -> usize {
         self.names
+    }
+
+    /// Pages in the page cache: half of the memory, of which vm takes back what programs need.
+    pub fn cached_pages(&self) -> usize {
+        self.cached_pages
     }
 
     /// Registrations of epolls.

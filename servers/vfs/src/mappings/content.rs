@@ -34,6 +34,7 @@ impl Mappings {
         let bytes = data.len() as u64;
         let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
         let _change = Change::of(node);
+        self.cache.changed(node, position, bytes);
         let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids };
         let reply = self.peers.ask(service, request.message()).await?;
         node.set_size(reply.words[1]);
@@ -56,6 +57,7 @@ impl Mappings {
         let address = buffer.piece().address;
         let grant = MagicGrant::new(buffer.owner, address, bytes, service.endpoint(), Access::Read)?;
         let _change = Change::of(node);
+        self.cache.changed(node, position, bytes);
         let request = fs::Write { node: node.number(), grant: grant.id(), position, bytes, ids };
         let reply = self.peers.ask(service, request.message()).await?;
         Ok((reply.words[0].min(bytes), reply.words[1]))
@@ -75,6 +77,7 @@ impl Mappings {
         let service = node.service();
         let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
         let _change = Change::of(node);
+        self.cache.changed(node, position, bytes);
         let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids };
         let reply = self.peers.ask(service, request.message()).await?;
         let (written, size) = (reply.words[0].min(bytes), reply.words[1]);

@@ -11,6 +11,7 @@
 mod content;
 
 use crate::{
+    cache::PageCache,
     events::{Event, Watchers},
     files::{Files, known::Change, mount::Mount, pages, vnode::NodeRef},
     peers::Peers,
@@ -68,13 +69,14 @@ impl SharedMap {
 pub struct Mappings {
     peers: Rc<Peers>,
     files: Rc<Files>,
+    cache: Rc<PageCache>,
     maps: RefCell<Vec<Rc<SharedMap>>>,
 }
 
 impl Mappings {
     /// Nothing is mapped.
-    pub fn new(peers: Rc<Peers>, files: Rc<Files>) -> Mappings {
-        Mappings { peers, files, maps: RefCell::default() }
+    pub fn new(peers: Rc<Peers>, files: Rc<Files>, cache: Rc<PageCache>) -> Mappings {
+        Mappings { peers, files, cache, maps: RefCell::default() }
     }
 
     /// The mapped file of an object of vm's.
@@ -168,6 +170,7 @@ impl Mappings {
             let bytes = data.len() as u64;
             let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
             let _change = Change::of(node);
+            self.cache.changed(node, position, bytes);
             let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids: 0 };
             let written = self.peers.ask(service, request.message()).await?.words[0].min(bytes);
             if written == 0 {

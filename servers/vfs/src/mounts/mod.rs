@@ -293,6 +293,7 @@ pub async fn sync_all(base: &Base, unmount: bool) -> Result<(), Errno> {
 pub async fn sync_periodically(base: &Base) {
     loop {
         base.runtime().sleep_ns(SYNC_PERIOD_NS).await;
+        base.cache().set_time(sys::time::both_ns().0);
         if let Err(error) = base.mappings().write_back_all(None).await {
             sys::log!("a mapped file cannot be written back: {error}");
         }

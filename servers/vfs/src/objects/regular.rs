@@ -21,7 +21,7 @@ use crate::{
     memory as user,
     memory::buffer::UserBuffer,
 };
-use abi::{Errno, fs};
+use abi::{Errno, fs, layout::PAGE_BYTES};
 use alloc::rc::Rc;
 use core::mem::take;
 use sys::grant::{self, MagicGrant};
@@ -95,6 +95,9 @@ impl Object for Regular {
         if buffer.left() == 0 || ended {
             return done(0);
         }
+        if let Some(moved) = read_known(on, node, buffer, at) {
+            return done(moved);
+        }
         Ok(Flow::task(read(on.base, on.file.clone(), node.clone(), take(buffer), at)))
     }
 
@@ -133,6 +136,26 @@ impl Kind for Regular {
     }
 }
 
+/// Reads what the page cache knows, if that is all: then nobody is asked. What has been moved otherwise stays moved.
+fn read_known(on: &Operation, node: &NodeRef, buffer: &mut UserBuffer, at: Option<u64>) -> Option<u64> {
+    let piece = buffer.piece();
+    if piece.bytes < buffer.left() || node.shared_object().is_some() {
+        return None;
+    }
+    let start = at.unwrap_or_else(|| on.file.position());
+    let moved = on.base.cache().read(node, start, buffer.owner, piece);
+    let end = start + moved;
+    if moved < piece.bytes && end < node.size() || moved == 0 {
+        return None;
+    }
+    if at.is_none() {
+        on.file.begin_transfer(end);
+        on.file.end_transfer(end, end);
+    }
+    on.base.files().watches().happened(node, &on.file.path(), flag::ACCESS);
+    Some(moved)
+}
+
 async fn read(
     base: &Base,
     file: Rc<OpenFile>,
@@ -140,7 +163,6 @@ async fn read(
     mut buffer: UserBuffer,
     at: Option<u64>,
 ) -> Result<u64, Errno> {
-    let service = node.service();
     let start = at.unwrap_or_else(|| file.position());
     let expected = start + buffer.left().min(node.size().saturating_sub(start));
     if at.is_none() {
@@ -148,29 +170,30 @@ async fn read(
     }
     let is_mapped = node.shared_object().is_some();
     let mut result = if is_mapped { base.mappings().write_back(&node, start, buffer.left()).await } else { Ok(()) };
+    let mut in_one_turn = 0;
     while buffer.left() > 0 && result.is_ok() {
-        let piece = buffer.piece();
-        let bytes = piece.bytes.min(CHUNK);
-        let endpoint = service.endpoint();
-        let grant = match MagicGrant::new(buffer.owner, piece.address, bytes, endpoint, grant::Access::Write) {
-            Ok(grant) => grant,
-            Err(error) => {
-                result = Err(error);
+        let position = start + buffer.moved();
+        let is_long = in_one_turn >= CHUNK;
+        let known = if is_mapped || is_long { 0 } else { read_by_cache(base, &node, position, &buffer).await };
+        if known > 0 {
+            buffer.advance(known);
+            if position + known >= node.size() {
                 break;
             }
-        };
-        let position = start + buffer.moved();
-        let request = fs::Read { node: node.number(), grant: grant.id(), position, bytes };
-        match base.peers().ask(service, request.message()).await {
-            Ok(reply) => {
-                node.known_stat().was_read(reply.source, fs::Read::results(&reply)?);
-                buffer.advance(reply.words[0].min(bytes));
+            in_one_turn += known;
+            continue;
+        }
+        // While the file system is asked, other requests get in.
+        let wanted = buffer.piece().bytes.min(if is_long { PAGE_BYTES } else { CHUNK });
+        in_one_turn = 0;
+        match read_directly(base, &node, position, &buffer, wanted).await {
+            Ok(moved) => {
+                buffer.advance(moved);
+                if moved < wanted {
+                    break;
+                }
             }
             Err(error) => result = Err(error),
-        }
-        let short = buffer.moved() < position - start + bytes;
-        if result.is_err() || short {
-            break;
         }
     }
     if at.is_none() {
@@ -180,6 +203,33 @@ async fn read(
         base.files().watches().happened(&node, &file.path(), flag::ACCESS);
     }
     result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
+}
+
+/// Reads the first of what the page cache knows, or has the file system tell it. Returns how many bytes; none: it has to be read directly.
+async fn read_by_cache(base: &Base, node: &NodeRef, position: u64, buffer: &UserBuffer) -> u64 {
+    let piece = buffer.piece();
+    let read = || base.cache().read(node, position, buffer.owner, piece);
+    match read() {
+        0 if base.cache().fill(node, position, piece.bytes).await => read(),
+        moved => moved,
+    }
+}
+
+/// Has the file system copy straight to the program. Returns how many bytes; fewer than `bytes` at the end of the file.
+async fn read_directly(
+    base: &Base,
+    node: &NodeRef,
+    position: u64,
+    buffer: &UserBuffer,
+    bytes: u64,
+) -> Result<u64, Errno> {
+    let service = node.service();
+    let address = buffer.piece().address;
+    let grant = MagicGrant::new(buffer.owner, address, bytes, service.endpoint(), grant::Access::Write)?;
+    let request = fs::Read { node: node.number(), grant: grant.id(), position, bytes };
+    let reply = base.peers().ask(service, request.message()).await?;
+    node.known_stat().was_read(reply.source, fs::Read::results(&reply)?);
+    Ok(reply.words[0].min(bytes))
 }
 
 async fn write(

@@ -8,6 +8,7 @@ mod append;
 mod asynchronous;
 mod attributes;
 mod binds;
+mod cache;
 mod capabilities;
 mod contained;
 mod container_limits;

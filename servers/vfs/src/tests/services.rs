@@ -424,6 +424,8 @@ pub struct Memory {
     pub forgets: usize,
     /// It was told of a file that is freed.
     pub gone: bool,
+    /// It has no memory for the page cache.
+    pub is_short: bool,
     /// Old and new sizes that it was told of.
     pub resizes: Vec<(u64, u64)>,
 }
@@ -576,6 +578,12 @@ impl Vm {
                 return Ok(vm::NextSync::reply(message, 0, process, object));
             }
             NextFileMap(_) | NextUnmapped(_) | NextSync(_) | NextShared(_) => return Err(Errno::ENOENT),
+            CacheOpen(request) => {
+                let cache = Vec::leak(std::vec![0_u8; (request.pages * PAGE) as usize]);
+                return Ok(vm::CacheOpen::reply(message, 0, cache.as_ptr() as u64));
+            }
+            CacheTake(_) if memory.is_short => return Err(Errno::ENOMEM),
+            CacheTake(_) => {}
             MemoryInfo(_) => return Ok(vm::MemoryInfo::reply(message, 0, 1 << 28, 1 << 27, 0, 0)),
             _ => return Err(Errno::ENOSYS),
         }

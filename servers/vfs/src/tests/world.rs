@@ -66,6 +66,7 @@ pub struct Stat {
     pub uid: u32,
     pub gid: u32,
     pub size: u64,
+    pub accessed_s: u64,
     pub modified_s: u64,
 }
 
@@ -488,6 +489,7 @@ impl World {
             uid: (words[3] >> 32) as u32,
             gid: words[4] as u32,
             size: words[6],
+            accessed_s: words[9],
             modified_s: words[11],
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::memory::window::Window;
 use abi::layout::PAGE_BYTES;
+use sys::space::Space;
 
 /// Which file an image shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,13 +31,15 @@ pub enum Content {
     Segment { number: u64, pages: u64 },
     /// Memory of a device, of which nothing is in `pages`.
     Window(Window),
+    /// The cache of vfs, mapped in its space from this address on; a page that is not there is lost.
+    Cache { space: Space, address: u64 },
 }
 
 impl Content {
     /// Length of the file.
     pub fn file_bytes(&self) -> Option<u64> {
         match *self {
-            Content::Anonymous | Content::Segment { .. } | Content::Window(_) => None,
+            Content::Anonymous | Content::Segment { .. } | Content::Window(_) | Content::Cache { .. } => None,
             Content::File { bytes, .. } | Content::Shared { bytes, .. } => Some(bytes),
         }
     }
@@ -45,7 +48,7 @@ impl Content {
     pub fn is_zeros(&self, index: u64) -> bool {
         match *self {
             Content::Anonymous => true,
-            Content::Window(_) => false,
+            Content::Window(_) | Content::Cache { .. } => false,
             Content::Segment { pages, .. } => index < pages,
             Content::File { bytes, zeros, .. } | Content::Shared { bytes, zeros, .. } => {
                 index >= zeros && index < bytes.div_ceil(PAGE_BYTES)

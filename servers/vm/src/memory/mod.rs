@@ -1,9 +1,10 @@
 //! Physical memory and what is in it: `frames` and the reserves (`supply`), `pages` (which frame shows which page),
 //! `object` (content that several regions show) with `images` and `shared_pages` of files, the `marks` of changed
-//! ones, the `attaches` of System V segments, and the `window`s of devices. All see
+//! ones, the `cache` of vfs, the `attaches` of System V segments, and the `window`s of devices. All see
 //! the kernel through the trait in `kernel`.
 
 pub mod attaches;
+pub mod cache;
 pub mod content;
 pub mod frames;
 pub mod images;

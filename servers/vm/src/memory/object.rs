@@ -2,6 +2,8 @@
 //! object is shared memory without a file (MAP_SHARED, a service's preserved memory), filled with zeros on demand, and so is a
 //! System V *segment*, whose mappings are counted one by one.
 //!
+//! The *cache* of vfs belongs to no file as far as vm knows: `cache` tells more.
+//!
 //! A *shared file* is the content of a file as seen by all its shared mappings; it changes, and `shared_file` tells how.
 //!
 //! An object lives while a region shows it (counted in pages, so that cutting and joining regions changes nothing), while
@@ -23,7 +25,7 @@ use alloc::{
     vec::Vec,
 };
 use elf::{MAX_SEGMENTS, Program};
-use sys::fallible::TryVec;
+use sys::{fallible::TryVec, space::Space};
 
 /// An object: its place in the table and the count of its predecessors there. 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -143,6 +145,8 @@ pub struct Objects {
     table: Vec<Entry>,
     vacant: Vec<u32>,
     by_file: BTreeMap<FileId, ObjectId>,
+    /// The cache of vfs, if it is still there.
+    cache: Option<ObjectId>,
     clock: u64,
     /// Shared files that nobody maps any more, for vfs.
     unmapped: VecDeque<ObjectId>,
@@ -186,6 +190,18 @@ impl Objects {
     /// A new window, held once.
     pub fn add_window(&mut self, window: Window) -> ObjectId {
         self.add(Content::Window(window))
+    }
+
+    /// A new cache of vfs, held once.
+    pub fn add_cache(&mut self, space: Space, address: u64) -> ObjectId {
+        let id = self.add(Content::Cache { space, address });
+        self.cache = Some(id);
+        id
+    }
+
+    /// The cache of vfs.
+    pub fn cache(&self) -> Option<ObjectId> {
+        self.cache.filter(|&id| self.get(id).is_some())
     }
 
     /// Whether it is a window.
@@ -362,9 +378,10 @@ impl Objects {
         true
     }
 
-    /// Pages of images that could be dropped or read again.
+    /// Pages of images and of vfs's cache that could be dropped or read again.
     pub fn cached_pages(&self) -> u64 {
-        self.by_file.values().filter_map(|&id| self.get(id)).map(|image| image.pages.count()).sum()
+        let all = self.by_file.values().chain(self.cache.as_ref());
+        all.filter_map(|&id| self.get(id)).map(|object| object.pages.count()).sum()
     }
 
     /// All objects that exist.

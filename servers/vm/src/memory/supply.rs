@@ -190,8 +190,9 @@ impl<K: Kernel> Memory<K> {
         Ok(())
     }
 
+    /// Frees some pages of vfs's cache, or an image when there are none.
     fn drop_image(&mut self) -> Result<(), Errno> {
-        if self.objects.drop_oldest(&mut self.frames) { Ok(()) } else { Err(Errno::ENOMEM) }
+        if self.drop_cached()? || self.objects.drop_oldest(&mut self.frames) { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
     /// True when an emptied kernel space is worth keeping.

@@ -16,7 +16,7 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use sys::fallible::TryVec;
 
 /// Devices are mapped below this.
-const DEVICES_END: u64 = SERVICE_STACK_END - SERVICE_STACK_BYTES - PAGE_BYTES;
+pub const DEVICES_END: u64 = SERVICE_STACK_END - SERVICE_STACK_BYTES - PAGE_BYTES;
 
 /// Adds a device region where one is free, and maps it. Returns its address.
 pub fn map_device<K: Kernel>(

@@ -83,7 +83,7 @@ impl AddressSpace {
             let (device, inode) = match memory.objects.get(id).map(|object| object.content) {
                 Some(Content::File { file, .. } | Content::Shared { file, .. }) => (file.device, file.inode),
                 Some(Content::Segment { number, .. }) => (0, number),
-                Some(Content::Anonymous | Content::Window(_)) | None => return record,
+                Some(Content::Anonymous | Content::Window(_) | Content::Cache { .. }) | None => return record,
             };
             record = MapRecord { offset: page * PAGE_BYTES, inode, device, ..record };
         }

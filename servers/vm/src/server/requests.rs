@@ -164,6 +164,13 @@ impl<K: Kernel> Server<K> {
                 Ok(vm::ImageForget::reply(message, 0, in_use))
             }
             Request::ImageResize(resize) => Ok(vm::ImageResize::reply(message, 0, self.resize_images(&resize)?)),
+            Request::CacheOpen(open) => {
+                let address = self.with_space(message.source, |space, memory| space.open_cache(memory, open.pages))?;
+                Ok(vm::CacheOpen::reply(message, 0, address))
+            }
+            Request::CacheTake(take) => self
+                .with_space(message.source, |space, memory| space.take_cached(memory, take.first, take.pages))
+                .map(|()| done),
             Request::NextFileMap(_) => self.next_file_map(message),
             Request::FileMapDone(map) => self.file_map_done(&map).map(|()| done),
             Request::DeviceMapDone(map) => self.device_map_done(&map).map(|()| done),

@@ -1,5 +1,6 @@
 //! vm as a whole, over a simulated kernel.
 
+mod cache;
 mod calls;
 mod containers;
 mod deaths;

@@ -40,7 +40,20 @@ fn spawn(
     file: &[u8],
     heap_bytes: u64,
 ) -> Result<(u64, u64, u64), Errno> {
-    let process = Endpoint::new(SLOT, generation);
+    spawn_as(server, Endpoint::new(SLOT, generation), file, heap_bytes)
+}
+
+/// A service with a small image.
+pub fn start(server: &mut Server<Simulation>, process: Endpoint) {
+    spawn_as(server, process, &image(), 64 * 1024).expect("a service");
+}
+
+fn spawn_as(
+    server: &mut Server<Simulation>,
+    process: Endpoint,
+    file: &[u8],
+    heap_bytes: u64,
+) -> Result<(u64, u64, u64), Errno> {
     let grant = grant(server, [file, ARGUMENTS].concat());
     let request = vm::Spawn {
         process,

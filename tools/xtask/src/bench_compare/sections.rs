@@ -10,7 +10,7 @@ pub struct Section {
 
 /// Single operations: the programs of user/bench that are no experiments of Skink's own.
 const OPERATIONS: &str =
-    "for program in calls attributes directories pipe process memory terminals copy; do $program || exit; done";
+    "for program in calls single attributes directories pipe process memory terminals copy; do $program || exit; done";
 
 /// Sizes of the thesis' grids: files and reads of each; processes and laps.
 const FILES: &str = "10 100 1000";

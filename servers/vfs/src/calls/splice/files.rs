@@ -351,6 +351,7 @@ impl Mover {
         mappings.write_back(source, from_position, bytes).await?;
         let (from, to) = (source.number(), target.number());
         let _change = Change::new([Some(source), Some(target)]);
+        target.set_content(None);
         let request = fs::CopyRange { from, from_position, to, to_position, bytes, ids };
         let reply = self.base.peers().ask(target.service(), request.message()).await?;
         target.set_size(fs::CopyRange::results(&reply)?);

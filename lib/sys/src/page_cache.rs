@@ -1,0 +1,67 @@
+//! Pages of a cache that vm may take back at any time (`abi::vm::CacheOpen`).
+//!
+//! The service that has them never touches them: the kernel copies from them, and others fill them by grants. So they are no memory of
+//! Rust's, and one that is gone is an error of a copy and no fault.
+
+use crate::copy::refuse_self;
+use crate::grant::{Access, CacheGrant};
+use crate::{Result, ipc, raw};
+use abi::call::KernelCall;
+use abi::layout::{MAX_COPY, PAGE_BYTES};
+use abi::{Endpoint, Errno, Word, vm};
+
+/// See the head of the file.
+#[derive(Debug)]
+pub struct PageCache {
+    address: u64,
+    bytes: u64,
+}
+
+impl PageCache {
+    /// Reserves addresses for so many pages, all of them absent.
+    ///
+    /// # Errors
+    /// As `vm::CacheOpen`.
+    pub fn open(pages: u64) -> Result<PageCache> {
+        let reply = ipc::call(Endpoint::VM, &vm::CacheOpen { pages }.message())?;
+        Ok(PageCache { address: vm::CacheOpen::results(&reply)?, bytes: pages * PAGE_BYTES })
+    }
+
+    /// Makes pages present, at most `vm::CACHE_BATCH` of them.
+    ///
+    /// # Errors
+    /// As `vm::CacheTake`.
+    pub fn take(&self, first: u64, pages: u64) -> Result<()> {
+        ipc::call(Endpoint::VM, &vm::CacheTake { first, pages }.message()).map(drop)
+    }
+
+    /// Copies `bytes` bytes from `offset` on to `address` of another process.
+    ///
+    /// # Errors
+    /// `EFAULT`: the pages are gone, or not mapped, or not writable there; `EINVAL`: beyond the cache, or the caller itself; `E2BIG`: more than
+    /// `layout::MAX_COPY`.
+    #[inline]
+    pub fn copy_to(&self, offset: u64, process: Endpoint, address: u64, bytes: u64) -> Result<()> {
+        refuse_self(process)?;
+        let from = self.place(offset, bytes)?;
+        if bytes > MAX_COPY {
+            return Err(Errno::E2BIG);
+        }
+        let arguments = [Endpoint::SELF.to_word(), from, process.to_word(), address, bytes, 0];
+        raw::kernel(KernelCall::VirCopy, arguments).map(drop)
+    }
+
+    /// Lets `grantee` copy to or from `bytes` bytes from `offset` on. Its copy fails if the pages are gone.
+    ///
+    /// # Errors
+    /// As [`crate::grant::lend`]; `EINVAL`: beyond the cache.
+    pub fn grant(&self, offset: u64, bytes: u64, grantee: Endpoint, access: Access) -> Result<CacheGrant> {
+        CacheGrant::new(self.place(offset, bytes)?, bytes, grantee, access)
+    }
+
+    /// The address of `bytes` bytes from `offset` on. `EINVAL`: beyond the cache.
+    fn place(&self, offset: u64, bytes: u64) -> Result<u64> {
+        let is_within = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
+        if is_within { Ok(self.address + offset) } else { Err(Errno::EINVAL) }
+    }
+}

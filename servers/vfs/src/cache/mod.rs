@@ -1,0 +1,191 @@
+//! The page cache: content of regular files that vfs has read, so that a read of it again is one message.
+//!
+//! The pages are vm's, which may take them back without asking (`sys::page_cache`); which page is where is in `slots`. All of it is clean: it
+//! dies with this process, and a write goes to the file system, which is told of what is there no more.
+//!
+//! Invariant: what is found is what the file system would reply. It holds for the reason for which attributes are known
+//! (`files::known`): a file changes through vfs alone. Nothing is found while a request that may change the file is in progress, nor until the
+//! file system was asked once more, which sets the time of last access then, as it does when it is asked after an hour; and what such a request has changed is forgotten before it ends.
+//! Neighbours: `objects::regular` (which reads), `mappings` and `files::nodes` (which change files).
+
+mod slots;
+
+use crate::{files::vnode::NodeRef, memory::buffer::Piece, peers::Peers};
+use abi::{Endpoint, Errno, fs, layout::PAGE_BYTES};
+use alloc::rc::Rc;
+use core::{
+    cell::{Cell, RefCell},
+    ops::Range,
+};
+use slots::{Key, Slots};
+use sys::{grant::Access, page_cache::PageCache as Pages};
+
+/// Pages that a file system is asked for at a time when a file is read from page to page.
+const AHEAD_PAGES: u64 = 16;
+/// At most so many bytes are found at a time, so that other requests get in between.
+const FOUND_BYTES: u64 = AHEAD_PAGES * PAGE_BYTES;
+/// A change of more pages makes all of the file unknown.
+const FEW_PAGES: u64 = 64;
+/// Times of last access may be late by this.
+const HOUR_NS: u64 = 3_600_000_000_000;
+
+/// See the head of the file.
+pub struct PageCache {
+    peers: Rc<Peers>,
+    /// `None`: vm gives no addresses for it.
+    pages: Option<Pages>,
+    slots: RefCell<Slots>,
+    /// The number of the last content that got one.
+    contents: Cell<u64>,
+    /// Counts hours, from 1: each of them a file system hears of the first read of a file.
+    hour: Cell<u64>,
+}
+
+/// Slots that are being filled. Dropping them gives them back.
+struct Filling<'a> {
+    cache: &'a PageCache,
+    slots: Range<usize>,
+}
+
+impl Drop for Filling<'_> {
+    fn drop(&mut self) {
+        self.cache.slots.borrow_mut().give_back(self.slots.clone());
+    }
+}
+
+impl PageCache {
+    /// A cache of at most so many pages, empty.
+    pub fn new(peers: Rc<Peers>, limit: usize) -> PageCache {
+        let slots = Slots::new(limit);
+        let pages = slots.as_ref().ok().and_then(|_| Pages::open(limit as u64).ok());
+        if pages.is_none() {
+            sys::log!("there is no memory for a page cache: each read asks a file system");
+        }
+        let slots = RefCell::new(slots.unwrap_or_else(|_| Slots::none()));
+        PageCache { peers, pages, slots, contents: Cell::new(0), hour: Cell::new(1) }
+    }
+
+    /// Copies what is known of a file from `position` on to memory of a program. Returns how many bytes: fewer than there is room for when the rest
+    /// is not known, or at the end of the file, or when it cannot be written to that memory.
+    #[inline]
+    pub fn read(&self, node: &NodeRef, position: u64, owner: Endpoint, room: Piece) -> u64 {
+        match (node.content(), &self.pages) {
+            (Some(content), Some(pages)) if node.known_stat().is_read_in(self.hour.get()) => {
+                let wanted = room.bytes.min(FOUND_BYTES).min(node.size().saturating_sub(position));
+                self.copy(pages, content, position, owner, Piece { bytes: wanted, ..room })
+            }
+            _ => 0,
+        }
+    }
+
+    fn copy(&self, pages: &Pages, content: u64, position: u64, owner: Endpoint, room: Piece) -> u64 {
+        let mut moved = 0;
+        while moved < room.bytes {
+            let (address, left) = (room.address.wrapping_add(moved), room.bytes - moved);
+            // The kernel is faster when the end of a page is not in between, as long as that does not happen often (ADR 57).
+            let most = if left <= 2 * PAGE_BYTES { left.min(PAGE_BYTES - address % PAGE_BYTES) } else { left };
+            let found = self.slots.borrow_mut().find(content, position + moved, most);
+            let bytes = found.end - found.start;
+            if bytes == 0 {
+                break;
+            }
+            if pages.copy_to(found.start, owner, address, bytes).is_err() {
+                // Either the program has no such memory, or vm has taken a page back: then it is asked for, and kept in another place.
+                break;
+            }
+            moved += bytes;
+        }
+        moved
+    }
+
+    /// Asks the file system for the page at `position` and what follows it of `bytes` bytes, or more when the file is read from page to page.
+    /// False: it is not known afterwards.
+    pub async fn fill(&self, node: &NodeRef, position: u64, bytes: u64) -> bool {
+        match &self.pages {
+            Some(pages) if !node.mount().is_volatile() => self.ask(pages, node, position, bytes).await.unwrap_or(false),
+            _ => false,
+        }
+    }
+
+    async fn ask(&self, pages: &Pages, node: &NodeRef, position: u64, bytes: u64) -> Result<bool, Errno> {
+        let Some(version) = node.known_stat().unchanging() else { return Ok(false) };
+        let content = self.content(node);
+        let page = u32::try_from(position / PAGE_BYTES).map_err(|_| Errno::EFBIG)?;
+        let first = Key { content, page };
+        let filling = self.take(pages, self.worth(node, first, position, bytes))?;
+        let slots = filling.slots.clone();
+        let service = node.service();
+        let (offset, bytes) = (slots.start as u64 * PAGE_BYTES, slots.len() as u64 * PAGE_BYTES);
+        let grant = pages.grant(offset, bytes, service.endpoint(), Access::Write)?;
+        let position = u64::from(page) * PAGE_BYTES;
+        let request = fs::Read { node: node.number(), grant: grant.id(), position, bytes };
+        let reply = match self.peers.ask(service, request.message()).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                if error == Errno::EFAULT {
+                    self.slots.borrow_mut().set_present(slots, false);
+                }
+                return Err(error);
+            }
+        };
+        drop(grant);
+        let accessed = fs::Read::results(&reply)?;
+        let is_known = node.known_stat().was_read_since(version, self.hour.get(), reply.source, accessed);
+        if is_known && node.content() == Some(content) {
+            core::mem::forget(filling);
+            self.slots.borrow_mut().keep(slots, first, reply.words[0].min(bytes));
+        }
+        Ok(is_known)
+    }
+
+    /// How many pages it is worth asking for.
+    fn worth(&self, node: &NodeRef, first: Key, position: u64, bytes: u64) -> u64 {
+        let end = (position % PAGE_BYTES + bytes).div_ceil(PAGE_BYTES).min(AHEAD_PAGES);
+        let before = first.page.checked_sub(1).map(|page| Key { page, ..first });
+        let is_next = before.is_some_and(|before| self.slots.borrow().has(before));
+        let pages = if is_next { AHEAD_PAGES } else { end };
+        let left = node.size().div_ceil(PAGE_BYTES).saturating_sub(first.page.into());
+        pages.min(left).max(1)
+    }
+
+    /// Slots with memory, to be filled.
+    fn take(&self, pages: &Pages, most: u64) -> Result<Filling<'_>, Errno> {
+        let slots = self.slots.borrow_mut().take(most as usize);
+        if slots.is_empty() {
+            return Err(Errno::ENOMEM);
+        }
+        let filling = Filling { cache: self, slots: slots.clone() };
+        if !self.slots.borrow().are_present(slots.clone()) {
+            let taken = pages.take(slots.start as u64, slots.len() as u64);
+            self.slots.borrow_mut().set_present(slots, taken.is_ok());
+            taken?;
+        }
+        Ok(filling)
+    }
+
+    /// The number of a file's content.
+    fn content(&self, node: &NodeRef) -> u64 {
+        node.content().unwrap_or_else(|| {
+            let next = self.contents.get() + 1;
+            self.contents.set(next);
+            node.set_content(Some(next));
+            next
+        })
+    }
+
+    /// It is so late on the monotonic clock.
+    pub fn set_time(&self, now_ns: u64) {
+        self.hour.set(now_ns / HOUR_NS + 1);
+    }
+
+    /// A part of a file is, or may be, not as it was.
+    pub fn changed(&self, node: &NodeRef, position: u64, bytes: u64) {
+        let Some(content) = node.content() else { return };
+        let pages = position / PAGE_BYTES..position.saturating_add(bytes).div_ceil(PAGE_BYTES);
+        if pages.end - pages.start > FEW_PAGES || pages.end > u64::from(u32::MAX) {
+            return node.set_content(None);
+        }
+        let mut slots = self.slots.borrow_mut();
+        pages.for_each(|page| slots.forget(Key { content, page: page as u32 }));
+    }
+}

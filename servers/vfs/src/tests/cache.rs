@@ -1,0 +1,187 @@
+//! The page cache: what was read is read again without the file system, and never is what the file system would not say any more.
+
+use super::mappings::{MAP_SHARED, PROT_READ, PROT_WRITE, map, store};
+use super::services::PAGE;
+use super::*;
+use abi::{Errno, linux::nr};
+
+const BYTES: u64 = 5 * PAGE + 100;
+const NS_PER_S: u64 = 1_000_000_000;
+const HOUR_NS: u64 = 3_600 * NS_PER_S;
+const FILE: u64 = 0;
+
+fn byte(at: u64) -> u8 {
+    (at % 251) as u8
+}
+
+fn expected(range: std::ops::Range<u64>) -> Vec<u8> {
+    range.map(byte).collect()
+}
+
+/// A file that is open, and was read twice.
+fn world() -> World {
+    let world = World::new();
+    world.machine.advance_ns(5 * NS_PER_S);
+    world.make("/file", &expected(0..BYTES), 0o666, (0, 0));
+    assert_eq!(world.open(world.root, "/file", O_RDWR, 0), Ok(FILE));
+    (0..2).for_each(|_| assert!(whole(&world) == expected(0..BYTES)));
+    world
+}
+
+/// The file's content.
+fn whole(world: &World) -> Vec<u8> {
+    world.seek(world.root, FILE, 0, SEEK_SET).unwrap();
+    world.read(world.root, FILE, 10 * PAGE as usize).unwrap()
+}
+
+/// Reads at a position.
+fn read_at(world: &World, position: u64, bytes: u64) -> Vec<u8> {
+    let moved = world.call(world.root, nr::PREAD64, &[FILE, DATA, bytes, position]).unwrap();
+    world.machine.read(world.root, DATA, moved as usize)
+}
+
+/// Whether the file can be read although its file system is dead.
+fn is_known(world: &mut World) -> bool {
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    world.begin_call(world.root, nr::PREAD64, &[FILE, DATA, BYTES, 0]) == Some(Ok(BYTES))
+}
+
+#[test]
+fn what_was_read_is_read_again_without_the_file_system() {
+    let mut world = world();
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    assert!(whole(&world) == expected(0..BYTES));
+    assert_eq!(world.position(world.root, FILE), BYTES);
+    for (position, bytes) in [(0, 1), (PAGE - 1, 2), (PAGE, PAGE), (10, BYTES), (BYTES - 1, 10), (BYTES, 10)] {
+        let end = (position + bytes).min(BYTES);
+        assert!(read_at(&world, position, bytes) == expected(position..end), "{bytes} bytes at {position}");
+    }
+}
+
+#[test]
+fn a_successor_of_vfs_knows_nothing_and_says_the_same() {
+    let mut world = world();
+    world.restart_vfs();
+    assert!(whole(&world) == expected(0..BYTES));
+}
+
+#[test]
+fn a_program_without_such_memory_gets_an_error_and_others_their_bytes() {
+    let world = world();
+    assert_eq!(world.call(world.root, nr::PREAD64, &[FILE, 8, PAGE, 0]), Err(Errno::EFAULT));
+    assert!(whole(&world) == expected(0..BYTES));
+}
+
+#[test]
+fn without_memory_for_it_files_are_read_all_the_same() {
+    let mut world = World::new();
+    world.vm().is_short = true;
+    world.make("/file", &expected(0..BYTES), 0o666, (0, 0));
+    assert_eq!(world.open(world.root, "/file", O_RDWR, 0), Ok(FILE));
+    (0..3).for_each(|_| assert!(whole(&world) == expected(0..BYTES)));
+    world.vm().is_short = false;
+    (0..300).for_each(|_| assert!(whole(&world) == expected(0..BYTES)));
+    assert!(is_known(&mut world), "it asks for memory again");
+}
+
+#[test]
+fn a_file_larger_than_the_cache_is_read_as_it_is() {
+    let world = World::new();
+    let content: Vec<u8> = (0..1_500_000).map(byte).collect();
+    world.make("/large", &content, 0o644, (0, 0));
+    (0..3).for_each(|_| assert!(world.content("/large") == content));
+}
+
+/// Everything is known, then `act` changes the file, which is read as its file system and a successor of vfs say.
+fn follows(what: &str, act: impl FnOnce(&World) -> Result<u64>) {
+    let mut world = world();
+    act(&world).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let pieces = |world: &World| (0..10).map(|page| read_at(world, page * PAGE, PAGE)).collect::<Vec<_>>().concat();
+    let after = whole(&world);
+    assert!(after != expected(0..BYTES), "{what}: it has changed something");
+    assert!(pieces(&world) == after && whole(&world) == after, "{what}: read twice");
+    world.restart_vfs();
+    assert!(whole(&world) == after, "{what}: what a successor reads");
+}
+
+fn write_at(world: &World, position: u64, bytes: &[u8]) -> Result<u64> {
+    world.data(world.root, bytes);
+    world.call(world.root, nr::PWRITE64, &[FILE, DATA, bytes.len() as u64, position])
+}
+
+#[test]
+fn what_changes_a_file_is_seen() {
+    const PUNCH: u64 = 3;
+    const ZERO: u64 = 0x10;
+    follows("write", |world| write_at(world, 0, b"new"));
+    follows("write across pages", |world| write_at(world, PAGE - 1, b"new"));
+    follows("write of pages", |world| write_at(world, PAGE, &vec![b'n'; 2 * PAGE as usize]));
+    follows("append", |world| write_at(world, BYTES, b"new"));
+    follows("write behind the end", |world| write_at(world, 2 * BYTES, b"new"));
+    follows("truncate", |world| world.call(world.root, nr::FTRUNCATE, &[FILE, PAGE + 10]));
+    follows("extend", |world| world.call(world.root, nr::FTRUNCATE, &[FILE, BYTES + 10]));
+    follows("truncate and extend", |world| {
+        world.call(world.root, nr::FTRUNCATE, &[FILE, PAGE + 10])?;
+        world.call(world.root, nr::FTRUNCATE, &[FILE, BYTES])
+    });
+    follows("punch", |world| world.call(world.root, nr::FALLOCATE, &[FILE, PUNCH, PAGE, PAGE]));
+    follows("zero", |world| world.call(world.root, nr::FALLOCATE, &[FILE, ZERO, 10, 20]));
+    follows("open with O_TRUNC", |world| world.open(world.root, "/file", O_WRONLY | O_TRUNC, 0));
+    follows("copy_file_range", |world| {
+        world.make("/other", &[b'o'; 5000], 0o644, (0, 0));
+        let other = world.open(world.root, "/other", O_RDONLY, 0)?;
+        world.call(world.root, nr::COPY_FILE_RANGE, &[other, 0, FILE, 0, 5000, 0])
+    });
+    follows("sendfile", |world| {
+        world.make("/other", &[b'o'; 5000], 0o644, (0, 0));
+        let other = world.open(world.root, "/other", O_RDONLY, 0)?;
+        world.seek(world.root, FILE, 0, SEEK_SET)?;
+        world.call(world.root, nr::SENDFILE, &[FILE, other, 0, 5000])
+    });
+    follows("a store to a mapping", |world| {
+        let (object, error, _) = map(world, FILE, 0, PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
+        assert_eq!(error, 0);
+        store(world, object, 10, b'm');
+        Ok(0)
+    });
+}
+
+#[test]
+fn a_change_that_fails_leaves_what_the_file_system_has() {
+    let world = world();
+    assert_eq!(world.call(world.root, nr::PWRITE64, &[FILE, 8, PAGE, 0]), Err(Errno::EFAULT));
+    assert!(whole(&world) == expected(0..BYTES));
+}
+
+#[test]
+fn another_file_with_the_same_number_is_another_file() {
+    let world = world();
+    let number = world.stat(world.root, "/file").unwrap().inode;
+    world.call(world.root, nr::CLOSE, &[FILE]).unwrap();
+    world.path_call(world.root, nr::UNLINK, "/file", &[]).unwrap();
+    world.make("/next", &[b'n'; 5000], 0o666, (0, 0));
+    assert_eq!(world.stat(world.root, "/next").unwrap().inode, number, "the number is used again");
+    assert!(world.content("/next") == [b'n'; 5000]);
+}
+
+#[test]
+fn a_read_changes_the_time_of_last_access_as_without_a_cache() {
+    let world = world();
+    let accessed = |world: &World| world.stat(world.root, "/file").unwrap().accessed_s;
+    let first = accessed(&world);
+    world.machine.advance_ns(10 * NS_PER_S);
+    whole(&world);
+    assert_eq!(accessed(&world), first, "nothing has changed since it was read");
+    write_at(&world, 0, &[byte(0)]).unwrap();
+    world.machine.advance_ns(10 * NS_PER_S);
+    whole(&world);
+    let second = accessed(&world);
+    assert!(second > first, "it was read after it was written");
+    world.machine.advance_ns(25 * HOUR_NS);
+    // ext2 looks at the clock when it changes something.
+    world.make("/other", b"", 0o644, (0, 0));
+    whole(&world);
+    assert!(accessed(&world) > second, "it was not read for a day");
+}

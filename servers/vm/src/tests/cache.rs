@@ -1,0 +1,144 @@
+//! The cache of vfs: vm gives pages out while plenty of memory is free, and takes them back without asking.
+
+use super::*;
+use crate::memory::images::{self, Stretch};
+use crate::memory::object::FileId;
+use crate::simulation::Touch;
+use abi::{Errno, linux::nr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+const PAGES: u64 = 500;
+const FRAMES: u32 = 4000;
+const ARENA: u64 = 0x10_0000;
+
+fn vfs() -> Endpoint {
+    Endpoint::new(slot::VFS, 1)
+}
+
+/// A vm, a program, and vfs with a cache at the address.
+fn with_cache() -> (Server<Simulation>, Endpoint, u64) {
+    let (mut server, program) = with_program(FRAMES);
+    services::start(&mut server, vfs());
+    let address = open(&mut server, PAGES).expect("addresses are free");
+    (server, program, address)
+}
+
+fn open(server: &mut Server<Simulation>, pages: u64) -> Result<u64, Errno> {
+    vm::CacheOpen::results(&server.ask(slot::VFS, vm::CacheOpen { pages }.message()))
+}
+
+fn take(server: &mut Server<Simulation>, first: u64, pages: u64) -> Result<u64, Errno> {
+    let result = server.ask(slot::VFS, vm::CacheTake { first, pages }.message()).result();
+    invariants::check(server);
+    result
+}
+
+fn is_mapped(server: &Server<Simulation>, address: u64, page: u64) -> bool {
+    server.memory.kernel.mapping(vfs(), address + page * P).is_some()
+}
+
+/// The program takes memory until there is none.
+fn exhaust(server: &mut Server<Simulation>, program: Endpoint) {
+    let flags = PRIVATE | ANONYMOUS | FIXED;
+    server.call(program, nr::MMAP, [ARENA, u64::from(FRAMES) * P, READ | WRITE, flags, 0, 0]).expect("lazily");
+    let mut page = 0;
+    while server.touch(program, ARENA + page * P, Touch::Write(1)).is_ok() {
+        page += 1;
+    }
+    invariants::check(server);
+}
+
+#[test]
+fn pages_are_there_when_they_are_taken_and_not_before() {
+    let (mut server, _, address) = with_cache();
+    assert_eq!(server.load(vfs(), address), Err(Errno::EIO));
+    assert_eq!(take(&mut server, 60, 10), Ok(0));
+    assert_eq!(server.store(vfs(), address + 60 * P, 7), Ok(()));
+    assert_eq!(server.load(vfs(), address + 60 * P), Ok(7));
+    assert_eq!(take(&mut server, 58, 64), Ok(0), "some are there already");
+    assert_eq!(server.load(vfs(), address + 60 * P), Ok(7));
+    let mapped = (0..PAGES).filter(|&page| is_mapped(&server, address, page));
+    assert!(mapped.eq(58..122));
+}
+
+#[test]
+fn requests_beyond_the_cache_are_refused() {
+    let (mut server, program, _) = with_cache();
+    assert_eq!(open(&mut server, 10), Err(Errno::EEXIST));
+    for (first, pages) in [(0, vm::CACHE_BATCH + 1), (PAGES, 1), (PAGES - 1, 2), (u64::MAX, 2)] {
+        assert_eq!(take(&mut server, first, pages), Err(Errno::EINVAL), "{pages} pages from {first}");
+    }
+    let foreign = abi::Message { source: program, ..vm::CacheTake { first: 0, pages: 1 }.message() };
+    assert_eq!(server.handle(&foreign).done().expect("answered").result(), Err(Errno::EPERM));
+    let other = server.ask(slot::PM, vm::CacheOpen { pages: 1 }.message());
+    assert_eq!(other.result(), Err(Errno::EPERM));
+}
+
+#[test]
+fn the_cache_leaves_plenty_of_memory_and_drops_nothing_for_more() {
+    let (mut server, program, _) = with_cache();
+    let image = images::open(&mut server.memory, FileId { device: 1, inode: 1 }, 1, P).expect("enough memory");
+    let part = Stretch { offset: 0, bytes: P };
+    let content = crate::simulation::grant(&mut server, vec![5; P as usize]);
+    let source = crate::memory::kernel::Source { granter: vfs(), grant: content, offset: 0 };
+    images::fill(&mut server.memory, image, part, source).expect("enough memory");
+    server.ask(slot::VFS, vm::ImageClose { image: image.0 }.message()).result().expect("opened");
+    let (hog, flags) = (u64::from(FRAMES) - 900, PRIVATE | ANONYMOUS | FIXED);
+    server.call(program, nr::MMAP, [ARENA, hog * P, READ | WRITE, flags, 0, 0]).expect("lazily");
+    (0..hog).for_each(|page| server.store(program, ARENA + page * P, 1).expect("enough memory"));
+    let taken = (0..PAGES / 50).take_while(|batch| take(&mut server, batch * 50, 50).is_ok()).count();
+    assert!((1..10).contains(&taken), "{taken} batches");
+    assert!(server.memory.frames.free() >= FRAMES as usize / 8);
+    assert!(server.memory.objects.get(image).is_some(), "the image is there still");
+}
+
+#[test]
+fn a_program_that_needs_memory_gets_that_of_the_cache() {
+    let (mut server, program, address) = with_cache();
+    (0..PAGES / 50).for_each(|batch| assert_eq!(take(&mut server, batch * 50, 50), Ok(0)));
+    server.store(vfs(), address, 7).expect("present");
+    exhaust(&mut server, program);
+    assert!((0..PAGES).all(|page| !is_mapped(&server, address, page)));
+    assert_eq!(server.load(vfs(), address), Err(Errno::EIO), "it is lost, not zeros");
+    assert_eq!(take(&mut server, 0, 1), Err(Errno::ENOMEM));
+    exit(&mut server, program).expect("known");
+    assert_eq!(take(&mut server, 0, 1), Ok(0), "there is memory again");
+}
+
+#[test]
+fn a_successor_of_vfs_has_a_cache_of_its_own() {
+    let (mut server, _, _) = with_cache();
+    let free = server.memory.frames.free();
+    take(&mut server, 0, 50).expect("enough memory");
+    services::start(&mut server, Endpoint::new(slot::VFS, 2));
+    invariants::check(&server);
+    assert!(server.memory.frames.free() + 10 >= free, "the pages of the first are free");
+    let request = vm::CacheOpen { pages: 10 }.message();
+    let request = abi::Message { source: Endpoint::new(slot::VFS, 2), ..request };
+    assert!(server.handle(&request).done().expect("answered").result().is_ok());
+}
+
+#[test]
+fn vm_may_die_at_any_call_of_the_kernel() {
+    for call in 1.. {
+        let (mut server, program, address) = with_cache();
+        server.memory.kernel.dies_in = Some(call);
+        for batch in 0..PAGES / 50 {
+            let request = vm::CacheTake { first: batch * 50, pages: 50 }.message();
+            let died = catch_unwind(AssertUnwindSafe(|| server.ask(slot::VFS, request).result())).is_err();
+            if died {
+                server.recover(|_| true);
+                invariants::check(&server);
+                assert_eq!(take(&mut server, batch * 50, 50), Ok(0));
+            }
+        }
+        (0..PAGES).for_each(|page| server.store(vfs(), address + page * P, 7).expect("present"));
+        if catch_unwind(AssertUnwindSafe(|| exhaust(&mut server, program))).is_err() {
+            server.recover(|_| true);
+            invariants::check(&server);
+        }
+        if server.memory.kernel.dies_in.is_some() {
+            return;
+        }
+    }
+}
