@@ -1,7 +1,7 @@
 //! m3ipc has died, and its tables are as it left them.
 //!
 //! Whoever waited for an answer makes its call again, with the same number: it waits on, or gets the result that was ready
-//! (`M3ipc::repeated`). Messages by the kernel's primitives have gone on meanwhile. A binding that was half made or half undone is undone here,
+//! (`M3ipc::repeated`). Messages by the kernel's primitives have gone on meanwhile; notifications of the predecessor have not. A binding that was half made or half undone is undone here,
 //! and the ends of processes that were missed are looked for.
 
 use crate::server::M3ipc;
@@ -26,6 +26,14 @@ impl<S: System> M3ipc<S> {
         });
         self.threads.deadlines_passed();
         self.look_for_ends();
+        self.tell_again();
+    }
+
+    /// Notifications that the predecessor had sent, and that were not received yet, were cancelled when it died: whoever has ever used primitives looks once
+    /// more what m3ipc has for it, and whether it may use them.
+    fn tell_again(&mut self) {
+        let M3ipc { system, threads, .. } = self;
+        threads.iter().filter(|known| known.was_in != 0).for_each(|known| system.notify(known.endpoint));
     }
 
     /// A slot that is occupied in the rendezvous or among the members, but not in both, or whose thread does not know of it.

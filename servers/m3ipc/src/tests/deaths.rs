@@ -69,3 +69,19 @@ fn time_limits_go_on() {
     world.advance_ms(50);
     assert_eq!(world.result(one), World::fails(Error::TimedOut));
 }
+
+/// Notifications that a service has sent, and that nobody has received, are cancelled when it dies.
+#[test]
+fn what_waits_for_a_member_that_uses_primitives_is_told_again() {
+    let (mut world, _) = World::new();
+    let [one, two, three] = [(); 3].map(|()| world.program(0));
+    let (_, two_name, three_name) = (world.bind_mediated(one, 3), world.bind(two, 4), world.bind(three, 5));
+    world.packet(one, 77);
+    assert_eq!(world.call(one, Call::SendReceive, &[two_name, PACKET as i64, FOREVER]), None);
+    assert_eq!(world.call(three, Call::Unbind, &[0, three_name]), Some(0));
+    for thread in [two, three] {
+        world.server.system.program(thread).notified = 0;
+    }
+    world.die();
+    assert_eq!([two, three].map(|thread| world.server.system.program(thread).notified), [1, 1]);
+}
