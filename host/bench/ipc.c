@@ -5,9 +5,10 @@
  *   IPC2  client sendrec, server receive and send
  *   IPC3  client notify and receive, server receive and notify
  *   ANY   as IPC2, with a server that receives from anybody
- *   COPY1, COPY2  vcopy of 4 KiB and 1 MiB from a client that waits, beside memcpy into shared memory
+ *   COPY1, COPY2  vcopy of 4 KiB and 1 MiB from a client that waits, between buffers of the library and from other memory, beside memcpy into
+ *         shared memory
  *
- * usage: ipc [RUNS [ROUNDS [PLACEMENT]]]. RUNS runs of each, one after the other in turn. Prints a line for each run: placement, mechanism,
+ * usage: ipc [RUNS [ROUNDS [PLACEMENT]]]. Placement 4: copies. RUNS runs of each, one after the other in turn. Prints a line for each run: placement, mechanism,
  * thousand messages a second of all pairs together (GB/s for copies).
  */
 #define _GNU_SOURCE
@@ -357,38 +358,64 @@ static double run(enum kind kind, const struct placement *where)
     return 2.0 * rounds_of(kind) * where->pairs / slowest / 1000;
 }
 
+/* As the placement of the command line. */
+enum { COPIES = 4 };
 enum { SMALL = 4 << 10, LARGE = 1 << 20, COPIED = 64 << 20 };
 
-/* Copies a block again and again, from a process that waits, or from the memory that all share. Returns GB/s. */
-static double copy(int bytes, char *from, char *shared, int is_m3)
+/* What copies. */
+enum way { MEMCPY, VCOPY_BUFFERS, VCOPY, WAYS };
+static const char *const ways[] = {"memcpy into shared memory", "M3-IPC vcopy, buffers", "M3-IPC vcopy, any memory"};
+
+static char *block(enum way way)
 {
-    static char own[LARGE];
+    void *block = NULL;
+    if (way == VCOPY_BUFFERS ? mnx_alloc(&block, LARGE) != 0 : !(block = malloc(LARGE)))
+        fail("block");
+    memset(block, 1, LARGE);
+    return block;
+}
+
+/* Waits, with a block, until the other one has copied it. */
+static void source(enum way way)
+{
+    message m;
+    mnx_wait4bind();
+    m.m1_p1 = block(way);
+    mnx_sendrec(1, &m);
+    exit(0);
+}
+
+/* Copies a block again and again, from a process that waits, or from this one into the memory that all share. Returns GB/s. */
+static double copy(enum way way, int bytes, char *shared)
+{
     pid_t pid = 0;
     message m;
-    if (is_m3) {
+    char *own = block(way);
+    if (way != MEMCPY) {
         fflush(stdout);
         pid = fork();
-        if (pid == 0) {
-            mnx_wait4bind();
-            mnx_sendrec(1, &m);
-            exit(0);
-        }
+        if (pid == 0)
+            source(way);
         mnx_lclbind(0, pid, 2);
         mnx_receive(2, &m);
     }
     int times = COPIED / bytes;
     double start = now();
     for (int i = 0; i < times; i++)
-        if (!is_m3)
-            memcpy(shared, from, bytes);
-        else if (mnx_vcopy(2, from, SELF, own, bytes) != bytes)
+        if (way == MEMCPY)
+            memcpy(shared, own, bytes);
+        else if (mnx_vcopy(2, m.m1_p1, SELF, own, bytes) != bytes)
             fail("vcopy");
     double speed = (double)bytes * times / (now() - start) / 1e9;
-    if (is_m3) {
+    if (way != MEMCPY) {
         mnx_send(2, &m);
         waitpid(pid, NULL, 0);
         mnx_wait4unbind(2);
     }
+    if (way == VCOPY_BUFFERS)
+        mnx_free(own);
+    else
+        free(own);
     return speed;
 }
 
@@ -401,22 +428,20 @@ int main(int argc, char **argv)
     pairs = mmap(NULL, sizeof *pairs * MAX_PAIRS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ready = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     char *shared = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    char *from = malloc(LARGE);
-    memset(from, 1, LARGE);
     mnx_drvs_init(0, NULL);
     if (mnx_vm_init(&vm) != 0 || mnx_bind(0, 1) != 1)
         return fputs("no container 0 of my own\n", stderr), 1;
     for (int i = 0; i < runs; i++) {
-        for (int at = 0; at < 4; at++)
+        for (int at = 0; at < 4 && only < COPIES; at++)
             for (int kind = 0; kind < KINDS; kind++)
                 if (only < 0 || only == at)
                     printf("%s\t%s\t%.3f\n", placements[at].name, names[kind], run(kind, &placements[at]));
-        if (only >= 0)
+        if (only >= 0 && only != COPIES)
             continue;
         for (int bytes = SMALL; bytes <= LARGE; bytes += LARGE - SMALL) {
             const char *name = bytes == SMALL ? "COPY1, 4 KiB" : "COPY2, 1 MiB";
-            printf("%s\tmemcpy into shared memory\t%.3f\n", name, copy(bytes, from, shared, 0));
-            printf("%s\tM3-IPC vcopy\t%.3f\n", name, copy(bytes, from, shared, 1));
+            for (enum way way = MEMCPY; way < WAYS; way++)
+                printf("%s\t%s\t%.3f\n", name, ways[way], copy(way, bytes, shared));
         }
     }
     mnx_vm_end(0);

@@ -3,7 +3,7 @@
 root=$(dirname "$SKINK")
 made=${CARGO_TARGET_DIR:-$root/target}/release
 (cd "$root" && cargo build --quiet --release --package libm3ipc --package m3ipcd --package m3)
-for program in deaths steady scribbler talk; do
+for program in buffers deaths steady scribbler talk; do
     gcc -O1 -Wall -Wextra -Werror -static -I "$root/lib/m3ipc/include" "$root/host/tests/$program.c" -o "$program" -L "$made" -lm3ipc
 done
 export M3IPC_SOCKET="$PWD/socket"
@@ -150,6 +150,56 @@ PYTHON
     "$m3" end
     grep -q 'user 0 has connections enough' crowd.log
     ! grep 'worker ended' crowd.log || exit 1
+)
+
+# Buffers. A user has a share of their memory, and what he frees, or dies with, he may have again.
+(
+    export M3IPC_SOCKET="$PWD/buffered"
+    "$made/m3ipcd" --uid 1000 --uid 1001 --buffers 64 2>buffers.log &
+    broker=$!
+    trap 'kill $broker $taker 2>/dev/null || true' EXIT
+    while ! [ -S buffered ]; do sleep 0.01; done
+    "$m3" init 0
+    other='setpriv --reuid 1001 --regid 1001 --clear-groups'
+    for i in 1 2 3; do
+        [ "$($user ./buffers fill 70)" = '2 buffers, then -12' ]
+    done
+    [ "$(./buffers fill 70)" = '8 buffers, then -12' ]
+    grep -q 'user 1000 has buffers enough' buffers.log
+
+    # Who may not copy from a process may not map its buffers either. Root may.
+    $user ./buffers take 10 &
+    taker=$!
+    while ! "$m3" ps 0 | grep -q ' 10 .*buffers'; do sleep 0.01; done
+    [ "$($user ./buffers show 11 10)" = 'vcopy -> 1048576, 65' ]
+    [ "$($other ./buffers show 11 10)" = 'vcopy -> -1, 0' ]
+    # A new program has none of the former one's.
+    [ "$($user ./buffers exec 11 10 | tr '\n' ' ')" = 'vcopy -> 1048576, 65 vcopy -> -71, 0 ' ]
+    ./buffers last 11 10
+    wait "$taker"
+    ./buffers take 1 &
+    taker=$!
+    while ! "$m3" ps 0 | grep -q ' 1 .*buffers'; do sleep 0.01; done
+    [ "$($other ./buffers show 11 1)" = 'vcopy -> 1048576, 65' ]
+    ./buffers last 11 1
+    wait "$taker"
+
+    # The worker is killed while buffers come and go.
+    ./buffers steady 4 >steady.out &
+    steady=$!
+    for i in 1 2 3 4 5 6 7 8; do
+        sleep 0.4
+        while worker=$(cat /proc/$broker/task/$broker/children); [ -z "$worker" ]; do sleep 0.01; done
+        # shellcheck disable=SC2086
+        kill -9 $worker
+    done
+    wait "$steady"
+    grep -qx 'many rounds, 0 wrong, nothing left' steady.out || { cat steady.out; exit 1; }
+    # Nothing of the dead is left with the supervisor or its worker.
+    while worker=$(cat /proc/$broker/task/$broker/children); [ -z "$worker" ]; do sleep 0.01; done
+    ls -l "/proc/$broker/fd" "/proc/${worker% }/fd" >files
+    while grep -q 'm3ipc buffer' files; do sleep 0.01; ls -l "/proc/$broker/fd" "/proc/${worker% }/fd" >files; done
+    "$m3" end
 )
 
 # A member writes at random into all that it shares.

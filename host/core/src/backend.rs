@@ -3,19 +3,19 @@
 //! Which back end there is, is found out at the first call. A thread that was bound itself has its own place, all others share their
 //! process's. Every call notices a fork: a child has none of its parent's.
 
+use crate::buffers;
 use crate::client;
+use crate::copy::{Copy, Way};
 use crate::member::Member;
-use crate::memory::{self, Block, ForkMark};
+use crate::memory::ForkMark;
 use crate::module;
 use crate::skink;
-use crate::wait::Limit;
+use crate::wait::{Limit, now_ns};
 use crate::wire::internal;
 use m3ipc::call::Call;
 use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
-use m3ipc::limits::MAX_COPY;
 use m3ipc::message::Message;
-use m3ipc::rights::Trap;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,9 +24,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 struct Process {
     member: Option<Arc<Member>>,
     mark: Option<Arc<ForkMark>>,
+    /// Tells the program from others that the process has executed before.
+    program: u64,
 }
 
-static PROCESS: Mutex<Process> = Mutex::new(Process { member: None, mark: None });
+static PROCESS: Mutex<Process> = Mutex::new(Process { member: None, mark: None, program: 0 });
 /// Counts how often the process's place has changed.
 static CHANGES: AtomicU64 = AtomicU64::new(1);
 
@@ -39,9 +41,16 @@ struct Thread {
     mark: Option<Arc<ForkMark>>,
 }
 
+impl Thread {
+    const fn new(mark: Option<Arc<ForkMark>>) -> Thread {
+        Thread { member: None, is_own: false, changes: 0, mark }
+    }
+}
+
 thread_local! {
-    static THREAD: RefCell<Thread> =
-        const { RefCell::new(Thread { member: None, is_own: false, changes: 0, mark: None }) };
+    static THREAD: RefCell<Thread> = const { RefCell::new(Thread::new(None)) };
+    /// The way of the thread's last copy between buffers.
+    static WAY: RefCell<Option<Way>> = const { RefCell::new(None) };
 }
 
 /// Returns where the calling thread is bound, asking the broker if it is not known.
@@ -92,7 +101,8 @@ impl Thread {
 /// Asks the broker where this process or thread is bound.
 fn join() -> Result<Arc<Member>, Error> {
     forget_after_fork()?;
-    let answer = client::call(internal::JOIN, &[own_thread()], &[])?;
+    let program = PROCESS.lock().unwrap_or_else(PoisonError::into_inner).program;
+    let answer = client::call(internal::JOIN, &[own_thread(), program.cast_signed()], &[])?;
     let number = Number::new((answer.value & 0xffff) as i32 - m3ipc::limits::TASKS as i32)?;
     let is_own = answer.value & 1 << 16 != 0;
     let member = Arc::new(Member::new(number, &answer.files)?);
@@ -122,10 +132,11 @@ fn forget_after_fork() -> Result<(), Error> {
         }
         let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
         if !process.mark.as_ref().is_some_and(|mark| mark.is_mine()) {
-            *process = Process { member: None, mark: Some(Arc::new(ForkMark::new().map_err(|_| Error::NoMemory)?)) };
+            let mark = Some(Arc::new(ForkMark::new().map_err(|_| Error::NoMemory)?));
+            *process = Process { member: None, mark, program: now_ns() };
             client::forget();
         }
-        *thread = Thread { member: None, is_own: false, changes: 0, mark: process.mark.clone() };
+        *thread = Thread::new(process.mark.clone());
         Ok(())
     })
 }
@@ -279,82 +290,73 @@ pub fn notify(to: i32, value: u64) -> Result<(), Error> {
     as_member(|member| member.notify(Endpoint::from_raw(to), value))
 }
 
-/// Two blocks that `vcopy` was asked for, once its parties have been checked.
-pub struct Copy {
-    from: Block,
-    to: Block,
-    bytes: usize,
-    arguments: [i64; 5],
-    member: Arc<Member>,
-    parties: [(Number, crate::desk::Word); 2],
+/// `vcopy` as this thread's last one has gone, if it is between the same two buffers. Returns whether it is done; else [`copy`] does it, or says why not.
+///
+/// # Safety
+/// As [`copy`].
+#[inline(always)]
+pub unsafe fn copy_at_once(from: (i32, usize), to: (i32, usize), bytes: i32) -> bool {
+    WAY.with(|way| {
+        // SAFETY: as the caller promises.
+        way.try_borrow().is_ok_and(|way| way.as_ref().is_some_and(|way| unsafe { way.copy(from, to, bytes as usize) }))
+    })
 }
 
-/// Checks what `vcopy` was asked for.
+/// `vcopy`. Returns how many bytes.
 ///
 /// # Errors
-/// As `Rendezvous::check_copy`; `CallDenied`; `Range`.
-pub fn check_copy(from: (i32, usize), to: (i32, usize), bytes: i32) -> Result<Copy, Error> {
-    let member = member()?;
-    member.rights().check_trap(Trap::Copy)?;
-    let length = usize::try_from(bytes).map_err(|_| Error::Range)?;
-    if length as u64 > MAX_COPY {
-        return Err(Error::Range);
+/// As `Rendezvous::check_copy`; `CallDenied`; `Range`; `AddressNotAvailable`: a block is not mapped; `NotPermitted`; `BadState`: a party has stopped
+/// waiting meanwhile.
+///
+/// # Safety
+/// The caller has named the memory that is written, if it is its own.
+pub unsafe fn copy(from: (i32, usize), to: (i32, usize), bytes: i32) -> Result<i64, Error> {
+    if skink::is_here() {
+        // SAFETY: as the caller promises.
+        return unsafe { skink::copy(from, to, bytes) };
     }
-    let locate = |endpoint: i32| match Endpoint::from_raw(endpoint) {
-        Endpoint::SELF => Ok(member.number),
-        other => member.board.locate(other).map(|(number, _)| number),
-    };
-    let numbers = [locate(from.0)?, locate(to.0)?];
-    let mut pids = [0; 2];
-    let mut leaders = [member.number; 2];
-    for (at, number) in numbers.into_iter().enumerate() {
-        let occupant = member.board.occupant(number).ok_or(Error::StaleEndpoint)?;
-        if occupant.node != member.board.node() {
-            return Err(Error::NoProxy);
+    if module::is_here() {
+        // SAFETY: as the caller promises.
+        return unsafe { module::copy(from, to, bytes) };
+    }
+    let copy = Copy::check(&member()?, from, to, bytes)?;
+    let mark = THREAD.with(|thread| Some(thread.try_borrow().ok()?.mark.as_ref()?.word()));
+    if let Some(way) = mark.and_then(|mark| Way::find(&copy, mark, &CHANGES)) {
+        // SAFETY: as the caller promises.
+        let is_done = unsafe { way.copy(from, to, bytes as usize) };
+        WAY.with(|kept| kept.try_borrow_mut().map(|mut kept| *kept = Some(way))).ok();
+        if is_done {
+            return Ok(bytes.into());
         }
-        if number != member.number && !member.waits(number) {
-            return Err(Error::BadState);
-        }
-        pids[at] = occupant.pid;
-        leaders[at] = occupant.leader;
     }
-    if leaders[0] == leaders[1] {
-        return Err(Error::NotPermitted);
-    }
-    let arguments = [i64::from(from.0), from.1 as i64, i64::from(to.0), to.1 as i64, i64::from(bytes)];
-    let parties = numbers.map(|number| (number, member.desks.desk(number).status()));
-    let block = |pid, address| Block { pid, address };
-    Ok(Copy { from: block(pids[0], from.1), to: block(pids[1], to.1), bytes: length, arguments, member, parties })
+    // SAFETY: as the caller promises.
+    unsafe { copy.run() }
 }
 
-impl Copy {
-    /// Copies, by this process or, where it may not, by the broker. Returns how many bytes.
-    ///
-    /// # Errors
-    /// `AddressNotAvailable`: a block is not mapped. `NotPermitted`. `BadState`: a party has stopped waiting meanwhile.
-    ///
-    /// # Safety
-    /// As [`memory::copy`].
-    pub unsafe fn run(&self) -> Result<i64, Error> {
-        // SAFETY: as the caller promises.
-        let own = unsafe { memory::copy(self.from, self.to, self.bytes) };
-        match own {
-            Ok(()) => {}
-            Err(rustix::io::Errno::PERM) => {
-                ask(Call::Copy, &self.arguments, &[])?;
-            }
-            Err(rustix::io::Errno::SRCH) => return Err(Error::DestinationDied),
-            Err(rustix::io::Errno::NOMEM) => return Err(Error::NoMemory),
-            Err(_) => return Err(Error::AddressNotAvailable),
+/// Allocates a buffer of at least so many bytes for the caller, who must be bound. Returns its address.
+///
+/// # Errors
+/// As [`buffers::allocate`]; `NotBound`.
+pub fn allocate(bytes: i64) -> Result<usize, Error> {
+    buffers::allocate(bytes, || {
+        if has_broker() {
+            member()?;
+            return Ok(Some(PROCESS.lock().unwrap_or_else(PoisonError::into_inner).program));
         }
-        let desks = &self.member.desks;
-        let has_moved =
-            |(number, word): &(Number, _)| *number != self.member.number && desks.desk(*number).status() != *word;
-        if self.parties.iter().any(has_moved) {
-            return Err(Error::BadState);
-        }
-        let copied = &self.member.desk().copied;
-        copied.store(copied.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        Ok(self.bytes as i64)
-    }
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        ask(Call::GetEndpoint, &[pid.into()], &[]).map(|_| None)
+    })
+}
+
+/// Frees a buffer.
+///
+/// # Errors
+/// As [`buffers::free`].
+pub fn free(address: usize) -> Result<(), Error> {
+    buffers::free(address, has_broker())
+}
+
+/// Whether a broker carries the calls.
+fn has_broker() -> bool {
+    !skink::is_here() && !module::is_here()
 }

@@ -5,7 +5,7 @@
 
 use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
-use m3ipc::limits::SLOTS;
+use m3ipc::limits::{BUFFERS, SLOTS};
 use m3ipc::rights::{Level, Rights, SlotSet, Trap};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
@@ -19,6 +19,18 @@ pub struct Board {
     node: AtomicI32,
     unused: [AtomicU64; 7],
     slots: [Slot; SLOTS],
+    buffers: [[Entry; BUFFERS]; SLOTS],
+}
+
+/// A buffer of the library's, of the process whose group leader is in a slot.
+#[repr(C)]
+struct Entry {
+    /// No other buffer ever has it; 0: there is none here.
+    id: AtomicU64,
+    address: AtomicU64,
+    bytes: AtomicU64,
+    program: AtomicU64,
+    uid: AtomicU64,
 }
 
 /// What is known of a slot.
@@ -86,6 +98,28 @@ pub struct Occupant {
     pub started: u64,
 }
 
+/// A buffer of the library's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// No other buffer ever has it, and it is not 0.
+    pub id: u64,
+    /// Where it begins in its process.
+    pub address: u64,
+    /// How long it is.
+    pub bytes: u64,
+    /// Tells the program that has allocated it from one that its process executes later.
+    pub program: u64,
+    /// Whose it is.
+    pub uid: u32,
+}
+
+impl Buffer {
+    /// Whether a block lies in it.
+    pub fn has(&self, address: u64, bytes: u64) -> bool {
+        address.checked_sub(self.address).is_some_and(|offset| offset <= self.bytes && bytes <= self.bytes - offset)
+    }
+}
+
 impl Board {
     /// Returns the number of the container.
     pub fn container(&self) -> i32 {
@@ -100,6 +134,21 @@ impl Board {
     /// Returns the incarnation of a slot.
     pub fn incarnation(&self, slot: Number) -> u32 {
         self.slot(slot).incarnation.load(SeqCst)
+    }
+
+    /// Returns the word of a slot's incarnation, to watch it.
+    pub(crate) fn incarnation_word(&self, slot: Number) -> &AtomicU32 {
+        &self.slot(slot).incarnation
+    }
+
+    /// Returns the word that is 0 while a slot's occupant has the rights of a new process, to watch it.
+    pub(crate) fn restriction_word(&self, slot: Number) -> &AtomicU32 {
+        &self.slot(slot).is_restricted
+    }
+
+    /// Returns the word of the number of a buffer, to watch it.
+    pub(crate) fn buffer_word(&self, leader: Number, place: usize) -> &AtomicU64 {
+        &self.buffers[leader.index()][place].id
     }
 
     /// Returns who is bound in a slot.
@@ -207,6 +256,26 @@ impl Board {
         load(&self.slot(number).posted)
     }
 
+    /// Returns the number of the buffer in this place of a group leader's, or 0.
+    pub fn buffer_id(&self, leader: Number, place: usize) -> u64 {
+        self.buffers[leader.index()][place].id.load(Acquire)
+    }
+
+    /// Returns the buffer in this place of a group leader's.
+    pub fn buffer(&self, leader: Number, place: usize) -> Option<Buffer> {
+        let entry = &self.buffers[leader.index()][place];
+        let id = entry.id.load(Acquire);
+        let buffer = Buffer {
+            id,
+            address: entry.address.load(Acquire),
+            bytes: entry.bytes.load(Acquire),
+            program: entry.program.load(Acquire),
+            uid: entry.uid.load(Acquire) as u32,
+        };
+        // Who finds the same number again has read nothing of a later buffer.
+        (id != 0 && entry.id.load(Acquire) == id).then_some(buffer)
+    }
+
     fn slot(&self, number: Number) -> &Slot {
         &self.slots[number.index()]
     }
@@ -255,6 +324,19 @@ impl Writer<'_> {
         self.0.slot(number).incarnation.fetch_add(1, SeqCst);
         for slot in &self.0.slots {
             slot.boxes[number.index() / 64].fetch_and(!(1 << (number.index() % 64)), SeqCst);
+        }
+    }
+
+    /// Says what buffer a group leader's process has in this place.
+    pub fn set_buffer(&self, leader: Number, place: usize, buffer: Option<Buffer>) {
+        let entry = &self.0.buffers[leader.index()][place];
+        entry.id.store(0, SeqCst);
+        if let Some(buffer) = buffer {
+            entry.address.store(buffer.address, SeqCst);
+            entry.bytes.store(buffer.bytes, SeqCst);
+            entry.program.store(buffer.program, SeqCst);
+            entry.uid.store(buffer.uid.into(), SeqCst);
+            entry.id.store(buffer.id, SeqCst);
         }
     }
 

@@ -170,6 +170,11 @@ impl Word {
         doing.unwrap_or(Doing::Running)
     }
 
+    /// Returns the word as it lies on the desk.
+    pub(crate) fn raw(self) -> u64 {
+        self.0
+    }
+
     /// Returns the number of the call, as messages carry it.
     pub fn call(self) -> u32 {
         (self.0 >> (KIND_BITS + PEER_BITS)) as u32
@@ -190,6 +195,16 @@ impl Desk {
     /// Returns what its owner waits for, also while it does not sleep yet.
     pub fn status(&self) -> Word {
         Word(self.status.load(SeqCst))
+    }
+
+    /// Returns the word of its status, to watch it.
+    pub(crate) fn status_word(&self) -> &AtomicU64 {
+        &self.status
+    }
+
+    /// Returns its word, to watch it.
+    pub(crate) fn own_word(&self) -> &AtomicU64 {
+        &self.word
     }
 
     /// Says what its owner waits for. For its owner.

@@ -17,12 +17,14 @@
 //! So a member that scribbles can delay others of its container and spoil the order of messages, but not read, forge or double them.
 //!
 //! Whatever is read from shared memory is an atomic, read once; every bit pattern has a meaning. `unsafe` is in
-//! [`memory`], in `skink::raw`, in [`module`] and in `module::raw` alone.
+//! [`memory`] and [`region`], in `skink::raw`, in [`module`] and in `module::raw`; and where a caller's promise is passed on, in [`backend`] and `copy`.
 
 pub mod backend;
 pub mod board;
+mod buffers;
 mod circles;
 pub mod client;
+mod copy;
 pub mod desk;
 mod exchange;
 pub mod member;
@@ -33,6 +35,7 @@ pub mod pair;
 mod pair_tests;
 pub mod process;
 mod receive;
+pub mod region;
 pub mod skink;
 mod sync;
 mod take;

@@ -5,12 +5,17 @@ use crate::client;
 use crate::desk::{Desk, Desks, Doing, Word};
 use crate::memory::{Access, Exclusive, InUse, Mapping};
 use crate::pair::{Box, Link};
+use crate::region::Region;
 use crate::wire::internal;
 use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
 use m3ipc::limits::SLOTS;
 use m3ipc::rights::{Rights, SlotSet, Trap};
 use rustix::fd::OwnedFd;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A process or thread that is bound.
 pub struct Member {
@@ -25,6 +30,10 @@ pub struct Member {
     /// What everybody waits for.
     pub desks: Mapping<Desks>,
     peers: Exclusive<Peers>,
+    /// Counts the calls that move messages.
+    calls: AtomicU64,
+    /// Other processes' buffers that are mapped, by number.
+    mates: Mutex<BTreeMap<u64, Arc<Region>>>,
 }
 
 /// What a member keeps from one call to the next.
@@ -65,7 +74,9 @@ impl Member {
         let count = crate::wait::now_ns();
         let boxes = (0..SLOTS).map(|_| None).collect();
         let peers = Exclusive::new(Peers { boxes, known: Vec::new(), seen: SlotSet::NONE, count, last: None });
-        Ok(Member { number, endpoint: occupant.endpoint, incarnation: occupant.incarnation, board, desks, peers })
+        let (endpoint, incarnation) = (occupant.endpoint, occupant.incarnation);
+        let (calls, mates) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
+        Ok(Member { number, endpoint, incarnation, board, desks, peers, calls, mates })
     }
 
     /// Whether it is still bound.
@@ -81,7 +92,19 @@ impl Member {
         if !self.is_bound() {
             return Err(Error::NotBound);
         }
-        self.peers.try_use().ok_or(Error::Busy)
+        let peers = self.peers.try_use().ok_or(Error::Busy)?;
+        self.calls.store(self.calls.load(Relaxed).wrapping_add(1), Relaxed);
+        Ok(peers)
+    }
+
+    /// Returns the word that counts the calls that move messages, to watch it.
+    pub(crate) fn calls_word(&self) -> &AtomicU64 {
+        &self.calls
+    }
+
+    /// Returns other processes' buffers that are mapped.
+    pub(crate) fn mates_buffers(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Region>>> {
+        self.mates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the process in a slot waits for a message, so that its memory does not change.
@@ -96,6 +119,10 @@ impl Member {
                 (Doing::SendingForAnswer(to), word) => {
                     return word == Doing::AwaitingAnswer(to) || self.owes_answer(number, to, desk.status());
                 }
+                // Its request was here before its desk said so.
+                (Doing::Running, _) if self.has_request(number) => {
+                    std::thread::sleep(std::time::Duration::from_micros(20));
+                }
                 (Doing::Receiving(..), word) => return !matches!(word, Doing::GotMessage(_) | Doing::GotNote(_)),
                 _ => return false,
             }
@@ -106,6 +133,10 @@ impl Member {
     fn owes_answer(&self, number: Number, to: Number, status: Word) -> bool {
         let peers = if to == self.number { self.begin().ok() } else { None };
         peers.is_some_and(|peers| peers.last_link(number).is_some_and(|link| link.owes_answer(status.call())))
+    }
+
+    fn has_request(&self, number: Number) -> bool {
+        self.begin().is_ok_and(|peers| peers.last_link(number).is_some_and(Ends::has_request))
     }
 
     /// Whether something that this process has put into its box is the one that this member's call ends with.

@@ -1,4 +1,4 @@
-//! Shared memory, and other processes' memory: all `unsafe` code of this crate.
+//! Shared memory, and other processes' memory. Neighbour: `region` has what the library's buffers are made of.
 //!
 //! Invariants: a mapping is as long as its type, its memory object cannot shrink (it is sealed), and its type consists of atomics, for which every
 //! bit pattern is valid. So no access faults, and what other processes write meanwhile is defined.
@@ -52,10 +52,7 @@ impl<T: Shared> Mapping<T> {
     /// # Errors
     /// Those of `memfd_create(2)`, `ftruncate(2)` and `mmap(2)`.
     pub fn create(name: &str) -> io::Result<(OwnedFd, Mapping<T>)> {
-        let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        rustix::fs::ftruncate(&fd, size_of::<T>() as u64)?;
-        rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        rustix::fs::fchmod(&fd, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+        let fd = create_sealed(name, size_of::<T>() as u64)?;
         let mapping = Mapping::map(&fd, Access::Write)?;
         Ok((fd, mapping))
     }
@@ -65,9 +62,7 @@ impl<T: Shared> Mapping<T> {
     /// # Errors
     /// `EINVAL`: it is too short, or could become so; and those of `mmap(2)`.
     pub fn map(fd: impl AsFd, access: Access) -> io::Result<Mapping<T>> {
-        let seals = rustix::fs::fcntl_get_seals(&fd)?;
-        let size = rustix::fs::fstat(&fd)?.st_size;
-        if !seals.contains(SealFlags::SHRINK) || size < size_of::<T>() as i64 {
+        if sealed_bytes(&fd)? < size_of::<T>() as u64 {
             return Err(Errno::INVAL);
         }
         let protection = match access {
@@ -96,6 +91,28 @@ impl<T: Shared> Drop for Mapping<T> {
         // SAFETY: `place` is a mapping of this length, and nobody has a reference any more. It can fail only for other addresses.
         let _ = unsafe { rustix::mm::munmap(self.place.as_ptr().cast(), size_of::<T>()) };
     }
+}
+
+/// Makes a memory object of zeros that can neither grow nor shrink.
+///
+/// # Errors
+/// Those of `memfd_create(2)` and `ftruncate(2)`.
+pub fn create_sealed(name: &str, bytes: u64) -> io::Result<OwnedFd> {
+    let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    rustix::fs::ftruncate(&fd, bytes)?;
+    rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    rustix::fs::fchmod(&fd, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+    Ok(fd)
+}
+
+/// Returns how many bytes of a memory object can be mapped and never fault.
+///
+/// # Errors
+/// `EINVAL`: it is none, or can shrink.
+pub fn sealed_bytes(fd: impl AsFd) -> io::Result<u64> {
+    let seals = rustix::fs::fcntl_get_seals(&fd)?;
+    let size = rustix::fs::fstat(&fd)?.st_size;
+    if seals.contains(SealFlags::SHRINK) { u64::try_from(size).map_err(|_| Errno::INVAL) } else { Err(Errno::INVAL) }
 }
 
 /// What one thread at a time may use; others are refused, and never wait. Half as dear as a `Mutex`, whose release is a locked instruction too.
@@ -168,6 +185,11 @@ impl ForkMark {
         };
         word.store(1, Ordering::Relaxed);
         Ok(ForkMark(word))
+    }
+
+    /// Returns the word that is 1 in the process that made the mark, to watch it.
+    pub(crate) fn word(&self) -> &'static AtomicU32 {
+        self.0
     }
 
     /// Whether this process is the one that made the mark.

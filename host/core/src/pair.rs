@@ -287,6 +287,11 @@ impl<B: Deref<Target = Box>> Link<B> {
         self.unanswered != 0 && self.unanswered == request
     }
 
+    /// Whether the other one has sent a request that is not answered.
+    pub fn has_request(&self) -> bool {
+        self.unanswered != 0
+    }
+
     /// Announces that a message or notification from the other one is waited for. Nothing of it lay there before.
     pub fn announce(&self) {
         store_and_fence(&self.mine().shown.wait, RECEIVES | self.seen);

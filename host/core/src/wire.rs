@@ -24,12 +24,18 @@ const MAX_FILES: usize = 2;
 
 /// Calls that are no calls of C programs.
 pub mod internal {
-    /// Where am I bound? The reply has board and desks.
+    /// Where am I bound, and which program is this? The reply has board and desks.
     pub const JOIN: u32 = 0x100;
     /// The box that the caller has in common with the process in a slot.
     pub const BOX: u32 = 0x101;
     /// Which containers are there?
     pub const CONTAINERS: u32 = 0x102;
+    /// A buffer for this address, of so many bytes, of this program. The reply has its memory.
+    pub const ALLOCATE: u32 = 0x103;
+    /// The buffer at this address is freed.
+    pub const FREE: u32 = 0x104;
+    /// The memory of a buffer, by container, its group leader's slot, place and number.
+    pub const BUFFER: u32 = 0x105;
 }
 
 /// A request.

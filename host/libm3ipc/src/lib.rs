@@ -341,17 +341,33 @@ pub unsafe extern "C" fn mnx_vcopy(
     target: *mut c_void,
     bytes: c_int,
 ) -> c_int {
-    if m3core::skink::is_here() {
-        // SAFETY: the caller has named the memory that is written.
-        return result(unsafe { m3core::skink::copy((from, source as usize), (to, target as usize), bytes) });
-    }
-    if m3core::module::is_here() {
-        // SAFETY: as above.
-        return result(unsafe { m3core::module::copy((from, source as usize), (to, target as usize), bytes) });
-    }
-    let copy = backend::check_copy((from, source as usize), (to, target as usize), bytes);
+    let (from, to) = ((from, source as usize), (to, target as usize));
     // SAFETY: the caller has named the memory, here or elsewhere, that is written.
-    result(copy.and_then(|copy| unsafe { copy.run() }))
+    unsafe { if backend::copy_at_once(from, to, bytes) { bytes } else { copy(from, to, bytes) } }
+}
+
+/// # Safety
+/// As [`backend::copy`].
+#[inline(never)]
+unsafe fn copy(from: (i32, usize), to: (i32, usize), bytes: c_int) -> c_int {
+    // SAFETY: as the caller promises.
+    result(unsafe { backend::copy(from, to, bytes) })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mnx_alloc(buffer: *mut *mut c_void, bytes: c_long) -> c_int {
+    if buffer.is_null() {
+        return Error::Fault.to_result();
+    }
+    done(backend::allocate(bytes).map(|address| {
+        // SAFETY: the pointer is not null.
+        unsafe { buffer.write(address as *mut c_void) }
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mnx_free(buffer: *mut c_void) -> c_int {
+    done(backend::free(buffer as usize))
 }
 
 #[unsafe(no_mangle)]

@@ -1,6 +1,7 @@
-//! Who may ask the broker, by the credentials of his connection. Neighbours: `broker`, which holds the connections.
+//! Who may ask the broker, by the credentials of his connection, and how much he may have. Neighbours: `broker`, which holds the connections; `buffers`.
 
 use crate::Options;
+use crate::buffers::Used;
 use m3core::wire::{self, Reply, Request};
 use m3ipc::error::Error;
 use rustix::fd::{AsFd, OwnedFd};
@@ -31,6 +32,8 @@ pub struct Admission {
     gids: Vec<u32>,
     /// Open files that the broker may have.
     files: usize,
+    /// Memory that all buffers may take.
+    buffer_bytes: u64,
     /// By user.
     connections: BTreeMap<u32, usize>,
     /// When a refusal was logged last.
@@ -42,24 +45,40 @@ impl Admission {
     pub fn new(options: &Options, files: usize) -> Admission {
         let own_uid = rustix::process::getuid().as_raw();
         let (uids, gids) = (options.uids.clone(), options.gids.clone());
-        Admission { own_uid, uids, gids, files, connections: BTreeMap::new(), logged: None }
+        let buffer_bytes = options.buffer_bytes.unwrap_or_else(|| share_of(NOBODY, memory_bytes()));
+        Admission { own_uid, uids, gids, files, buffer_bytes, connections: BTreeMap::new(), logged: None }
     }
 
-    /// Counts a new connection. It is not counted if it is refused.
+    /// Counts a new connection, of a user with so many buffers. It is not counted if it is refused.
     ///
     /// # Errors
-    /// `NotPermitted`: processes of this user may not be bound. `NoMemory`: the user has connections enough.
-    pub fn admit(&mut self, caller: &Caller) -> Result<(), Error> {
+    /// `NotPermitted`: processes of this user may not be bound. `NoMemory`: the user has connections and buffers enough.
+    pub fn admit(&mut self, caller: &Caller, buffers: usize) -> Result<(), Error> {
         if !self.may_join(caller) {
             return Err(Error::NotPermitted);
         }
-        let share = share_of(caller.uid, self.files);
+        let share = share_of(caller.uid, self.files as u64);
         let count = self.connections.entry(caller.uid).or_default();
-        if *count >= share {
+        if (*count + buffers) as u64 >= share {
             return Err(Error::NoMemory);
         }
         *count += 1;
         Ok(())
+    }
+
+    /// Checks that a user whose buffers take so much may have one more, of so many bytes.
+    ///
+    /// # Errors
+    /// `NoMemory`.
+    pub fn check_buffer(&mut self, caller: &Caller, used: Used, bytes: u64) -> Result<(), Error> {
+        let connections = self.connections.get(&caller.uid).copied().unwrap_or(0);
+        let has_file = ((connections + used.count) as u64) < share_of(caller.uid, self.files as u64);
+        if has_file && used.bytes + bytes <= share_of(caller.uid, self.buffer_bytes) {
+            return Ok(());
+        }
+        let Caller { pid, uid, .. } = *caller;
+        self.log(|| format!("process {pid}: user {uid} has buffers enough"));
+        Err(Error::NoMemory)
     }
 
     /// A connection that was admitted is closed.
@@ -89,23 +108,36 @@ impl Admission {
             // Who has gone away needs no answer.
             let _ = wire::send(socket.as_fd(), &reply.encode(), &[], SendFlags::DONTWAIT);
         }
+        let Caller { pid, uid, .. } = *caller;
+        self.log(|| match why {
+            Error::NoMemory => format!("process {pid}: user {uid} has connections enough"),
+            _ => format!("process {pid} of user {uid} may not join"),
+        });
+    }
+
+    fn log(&mut self, line: impl FnOnce() -> String) {
         if self.logged.is_none_or(|logged| logged.elapsed() >= LOG_PAUSE) {
             self.logged = Some(Instant::now());
-            let Caller { pid, uid, .. } = caller;
-            match why {
-                Error::NoMemory => eprintln!("m3ipcd: process {pid}: user {uid} has connections enough"),
-                _ => eprintln!("m3ipcd: process {pid} of user {uid} may not join"),
-            }
+            eprintln!("m3ipcd: {}", line());
         }
     }
 }
 
-/// Most connections of a user, of so many files that there are: others, and the boxes, need some too. Root has a larger share.
-fn share_of(uid: u32, files: usize) -> usize {
+/// A user who is not root.
+const NOBODY: u32 = 65534;
+
+/// What a user may have of what there is for all: others need some too, and of files the boxes. Root has a larger share.
+fn share_of(uid: u32, all: u64) -> u64 {
     match uid {
-        0 => files / 2,
-        _ => files / 8,
+        0 => all / 2,
+        _ => all / 8,
     }
+}
+
+/// Memory of this machine.
+fn memory_bytes() -> u64 {
+    let info = rustix::system::sysinfo();
+    (info.totalram as u64).saturating_mul(info.mem_unit.into())
 }
 
 #[cfg(test)]
@@ -119,21 +151,39 @@ mod tests {
         Caller { connection: 1, pid: 1, uid, gid: uid }
     }
 
+    fn options() -> Options {
+        let uids = vec![TEACHER, STUDENT];
+        Options { socket: "socket".into(), uids, gids: vec![], buffer_bytes: Some(8 << 20) }
+    }
+
+    #[test]
+    fn a_user_has_a_share_of_memory_and_files_for_buffers() {
+        let mut admission = Admission::new(&options(), 80);
+        let used = |count, bytes| Used { count, bytes };
+        assert_eq!(admission.check_buffer(&caller(STUDENT), used(9, 1 << 19), 1 << 19), Ok(()));
+        assert_eq!(admission.check_buffer(&caller(STUDENT), used(9, 1 << 19), (1 << 19) + 4096), Err(Error::NoMemory));
+        assert_eq!(admission.check_buffer(&caller(0), used(9, 1 << 20), 3 << 20), Ok(()));
+        assert_eq!(admission.check_buffer(&caller(STUDENT), used(10, 0), 4096), Err(Error::NoMemory));
+        assert_eq!(admission.admit(&caller(STUDENT), 9), Ok(()));
+        assert_eq!(admission.check_buffer(&caller(STUDENT), used(9, 0), 4096), Err(Error::NoMemory));
+        assert_eq!(admission.admit(&caller(STUDENT), 9), Err(Error::NoMemory));
+        assert_eq!(admission.admit(&caller(STUDENT), 8), Ok(()));
+    }
+
     #[test]
     fn a_user_who_has_connections_enough_takes_none_from_others() {
-        let options = Options { socket: "socket".into(), uids: vec![TEACHER, STUDENT], gids: vec![] };
-        let mut admission = Admission::new(&options, 80);
+        let mut admission = Admission::new(&options(), 80);
         for _ in 0..10 {
-            assert_eq!(admission.admit(&caller(STUDENT)), Ok(()));
+            assert_eq!(admission.admit(&caller(STUDENT), 0), Ok(()));
         }
-        assert_eq!(admission.admit(&caller(STUDENT)), Err(Error::NoMemory));
-        assert_eq!(admission.admit(&caller(TEACHER)), Ok(()));
-        assert_eq!(admission.admit(&caller(1002)), Err(Error::NotPermitted));
+        assert_eq!(admission.admit(&caller(STUDENT), 0), Err(Error::NoMemory));
+        assert_eq!(admission.admit(&caller(TEACHER), 0), Ok(()));
+        assert_eq!(admission.admit(&caller(1002), 0), Err(Error::NotPermitted));
         admission.closed(&caller(STUDENT));
-        assert_eq!(admission.admit(&caller(STUDENT)), Ok(()));
+        assert_eq!(admission.admit(&caller(STUDENT), 0), Ok(()));
         for _ in 0..40 {
-            assert_eq!(admission.admit(&caller(0)), Ok(()), "root's share is larger");
+            assert_eq!(admission.admit(&caller(0), 0), Ok(()), "root's share is larger");
         }
-        assert_eq!(admission.admit(&caller(0)), Err(Error::NoMemory));
+        assert_eq!(admission.admit(&caller(0), 0), Err(Error::NoMemory));
     }
 }

@@ -3,7 +3,7 @@
 use crate::admission::Caller;
 use crate::broker::{Answer, Broker, Turn};
 use crate::calls::{ended, int};
-use crate::container::Container;
+use crate::container::{Container, Fate};
 use m3core::process;
 use m3ipc::descriptor::misc;
 use m3ipc::endpoint::{Endpoint, Number};
@@ -12,9 +12,12 @@ use m3ipc::error::Error;
 /// In the value of [`internal::JOIN`]: the thread was bound itself.
 const IS_OWN: i64 = 1 << 16;
 impl Broker {
-    /// Tells where the caller is bound.
-    pub fn join(&self, caller: &Caller, thread: i64) -> Result<Turn, Error> {
+    /// Tells where the caller is bound. `program` tells the one that it is from others that its process has executed before.
+    pub fn join(&mut self, caller: &Caller, thread: i64, program: i64) -> Result<Turn, Error> {
         let (container, number) = self.place_of(caller.pid, int(thread)?).ok_or(Error::NotBound)?;
+        if let Some((_, leader)) = self.place_of(caller.pid, caller.pid) {
+            self.forget_program(container, leader, program.cast_unsigned());
+        }
         let container = &self.containers[&container];
         let bound = container.board().occupant(number).ok_or(Error::NotBound)?;
         let own = if bound.leader == number { 0 } else { IS_OWN };
@@ -199,7 +202,7 @@ impl Broker {
         if !is_admin && !is_own {
             return Err(Error::NotPermitted);
         }
-        container.unbind(number, &supervisor);
+        container.unbind(number, Fate::Lives, &supervisor);
         self.finish_waiters();
         ended(0)
     }

@@ -4,7 +4,7 @@
 
 use crate::Options;
 use crate::admission::{Admission, Caller};
-use crate::container::{Container, numbers};
+use crate::container::{Container, Fate, numbers};
 use crate::store::{self, Key, Packet};
 use m3core::wait::Limit;
 use m3core::wire::{self, Reply, Request};
@@ -115,7 +115,10 @@ pub struct Broker {
     waiters: Vec<Waiter>,
     /// Processes of which a thread seems to end, and until when to look.
     ending: Vec<(i32, Limit)>,
-    admission: Admission,
+    /// Who may ask, and have how much.
+    pub admission: Admission,
+    /// Number of the buffer that was allocated last.
+    pub last_buffer: u64,
     /// The node.
     pub node: Option<Node>,
     /// Its containers.
@@ -128,20 +131,9 @@ pub struct Broker {
 /// When it was not started by a supervisor, or cannot watch anything.
 pub fn work(options: &Options) -> Result<(), String> {
     let supervisor = memory::inherited(SUPERVISOR).ok_or("worker without a supervisor")?;
-    let mut broker = Broker::take_over(supervisor, options, raise_file_limit())
+    let mut broker = Broker::take_over(supervisor, options, crate::file_limit())
         .map_err(|error| format!("cannot take over: {error}"))?;
     broker.run().map_err(|error| format!("cannot wait for events: {error}"))
-}
-
-/// Boxes and connections are open files: as many as the administrator allows. Returns how many.
-fn raise_file_limit() -> usize {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        eprintln!("m3ipcd: limit of open files not raised: {error}");
-    }
-    getrlimit(Resource::Nofile).current.map_or(usize::MAX, |limit| limit as usize)
 }
 
 impl Broker {
@@ -155,6 +147,7 @@ impl Broker {
             waiters: Vec::new(),
             ending: Vec::new(),
             admission: Admission::new(options, files),
+            last_buffer: 0,
             node: None,
             containers: BTreeMap::new(),
             supervisor: Rc::new(supervisor.try_clone().map_err(|_| Errno::MFILE)?),
@@ -186,6 +179,12 @@ impl Broker {
             Key::Box(container, low, high) => {
                 if let (Some(container), Some(file)) = (self.containers.get_mut(&container), files.pop()) {
                     container.take_over_box(low, high, file);
+                }
+            }
+            Key::Buffer(container, leader, place) => {
+                let supervisor = self.supervisor();
+                if let (Some(container), Some(file)) = (self.containers.get_mut(&container), files.pop()) {
+                    container.take_over_buffer(leader, place, file, &supervisor);
                 }
             }
         }
@@ -260,7 +259,7 @@ impl Broker {
         let supervisor = self.supervisor();
         for (container, number) in self.bindings_of(pid) {
             if let Some(container) = self.containers.get_mut(&container) {
-                container.unbind(number, &supervisor);
+                container.unbind(number, Fate::Ended, &supervisor);
             }
         }
         self.finish_waiters();
@@ -338,7 +337,7 @@ impl Broker {
         let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else { return };
         let (uid, gid) = (peer.uid.as_raw(), peer.gid.as_raw());
         let caller = Caller { connection: self.next_token, pid: peer.pid.as_raw_nonzero().get(), uid, gid };
-        let admitted = self.admission.admit(&caller);
+        let admitted = self.admission.admit(&caller, self.used_by(uid).count);
         let watched = match admitted {
             Ok(()) => Watched::Connection(socket, caller),
             Err(why) if self.refused() < REFUSED_AT_ONCE => Watched::Refused(socket, caller, why),
@@ -371,7 +370,7 @@ impl Broker {
                 let Some(container) = self.containers.get_mut(&container) else { continue };
                 let Some(bound) = container.board().occupant(number) else { continue };
                 if bound.leader != number && !process::has_thread(bound.pid, bound.thread) {
-                    container.unbind(number, &supervisor);
+                    container.unbind(number, Fate::Lives, &supervisor);
                 }
             }
         }

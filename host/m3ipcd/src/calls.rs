@@ -2,7 +2,7 @@
 
 use crate::admission::Caller;
 use crate::broker::{Answer, Broker, Node, Turn, Waits};
-use crate::container::{Container, numbers};
+use crate::container::{Container, Fate, numbers};
 use crate::store::{self, Key};
 use m3core::board::Writer;
 use m3core::memory::{self, Block};
@@ -48,9 +48,12 @@ impl Broker {
     pub fn call(&mut self, caller: &Caller, request: &Request) -> Result<Turn, Error> {
         let [first, second, third, fourth, ..] = request.arguments;
         match request.call {
-            internal::JOIN => return self.join(caller, first),
+            internal::JOIN => return self.join(caller, first, second),
             internal::BOX => return self.box_of(caller, int(first)?, second, third),
             internal::CONTAINERS => return self.list(),
+            internal::ALLOCATE => return self.allocate(caller, request.arguments, request.is_repeated != 0),
+            internal::FREE => return self.free(caller, first),
+            internal::BUFFER => return self.buffer(caller, request.arguments),
             _ => {}
         }
         let call = Call::from_number(request.call).ok_or(Error::NotImplemented)?;
@@ -159,7 +162,11 @@ impl Broker {
         self.containers.get_mut(&int(number)?).ok_or(Error::ContainerNotRunning)
     }
 
-    fn own_container(&self, caller: &Caller) -> Result<i32, Error> {
+    /// Returns the container that the caller's process is bound in.
+    ///
+    /// # Errors
+    /// `NotBound`.
+    pub fn own_container(&self, caller: &Caller) -> Result<i32, Error> {
         self.bindings_of(caller.pid).first().map(|(container, _)| *container).ok_or(Error::NotBound)
     }
 
@@ -225,7 +232,7 @@ impl Broker {
         let container = self.container_mut(number.into())?;
         for slot in numbers() {
             let Some(bound) = container.board().occupant(slot) else { continue };
-            container.unbind(slot, &supervisor);
+            container.unbind(slot, Fate::Lives, &supervisor);
             if bound.pid != 0 && bound.pid != caller.pid && process::started(bound.pid) == Some(bound.started) {
                 end_process(bound.pid);
             }
@@ -298,8 +305,7 @@ impl Broker {
         };
         let (from, to) = (pid(endpoint(from)?)?, pid(endpoint(to)?)?);
         let length = u64::try_from(bytes).ok().filter(|length| *length <= MAX_COPY).ok_or(Error::Range)?;
-        let may = |pid: i32| pid == caller.pid || self.is_admin(caller) || process::owner(pid) == Some(caller.uid);
-        if !may(from) || !may(to) {
+        if !self.may_copy(caller, from) || !self.may_copy(caller, to) {
             return Err(Error::NotPermitted);
         }
         let block = |pid, address: i64| Block { pid, address: address.cast_unsigned() as usize };

@@ -1,22 +1,31 @@
-//! A container: its descriptor, board and desks, and the boxes of its pairs.
+//! A container: its descriptor, board and desks, the boxes of its pairs, and the buffers of its members.
 
 use crate::store::{self, Key};
-use m3core::board::{Board, Occupant, Writer};
+use m3core::board::{Board, Buffer, Occupant, Writer};
 use m3core::desk::{Desks, Doing, From, Takes};
 use m3core::memory::{Access, Mapping};
 use m3core::{pair, process, wait};
 use m3ipc::descriptor::{ContainerInfo, ProcessInfo, misc, rts};
 use m3ipc::endpoint::{DISTANCE, Endpoint, Number, next_generation};
 use m3ipc::error::Error;
-use m3ipc::limits::SLOTS;
+use m3ipc::limits::{BUFFERS, SLOTS};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FallocateFlags, Mode, OFlags};
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Two slots, the lower one first.
 type Ends = (Number, Number);
+
+/// What becomes of a process that is unbound.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It goes on, with the memory of its buffers.
+    Lives,
+    /// It has ended.
+    Ended,
+}
 
 /// A container.
 pub struct Container {
@@ -26,6 +35,8 @@ pub struct Container {
     desks: Mapping<Desks>,
     desks_file: OwnedFd,
     boxes: BTreeMap<Ends, OwnedFd>,
+    /// Memory of buffers, by group leader and place.
+    buffers: BTreeMap<(Number, usize), OwnedFd>,
 }
 
 /// All slots.
@@ -45,7 +56,7 @@ impl Container {
         let files = [board_file.as_fd(), desks_file.as_fd()];
         let kept = store::keep(supervisor, Key::Container(info.number), info.as_bytes(), &files);
         kept.map_err(|_| Error::NoMemory)?;
-        Ok(Container { info, board, board_file, desks, desks_file, boxes: BTreeMap::new() })
+        Ok(Container { info, board, board_file, desks, desks_file, boxes: BTreeMap::new(), buffers: BTreeMap::new() })
     }
 
     /// Takes over a predecessor's container.
@@ -54,7 +65,7 @@ impl Container {
         let [board_file, desks_file]: [OwnedFd; 2] = files.try_into().ok()?;
         let board = Mapping::map(&board_file, Access::Write).ok()?;
         let desks = Mapping::map(&desks_file, Access::Write).ok()?;
-        Some(Container { info, board, board_file, desks, desks_file, boxes: BTreeMap::new() })
+        Some(Container { info, board, board_file, desks, desks_file, boxes: BTreeMap::new(), buffers: BTreeMap::new() })
     }
 
     /// Takes over a predecessor's box.
@@ -62,6 +73,72 @@ impl Container {
         if let (Ok(low), Ok(high)) = (Number::new(low), Number::new(high)) {
             self.boxes.insert((low, high), file);
         }
+    }
+
+    /// Takes over a predecessor's buffer, unless that one was about to free it, or had not yet told anybody of it.
+    pub fn take_over_buffer(&mut self, leader: i32, place: i32, file: OwnedFd, supervisor: &OwnedFd) {
+        let place = usize::try_from(place).ok().filter(|place| *place < BUFFERS);
+        let (Ok(leader), Some(place)) = (Number::new(leader), place) else { return };
+        let is_bound = self.board.occupant(leader).is_some();
+        if is_bound && self.board.buffer_id(leader, place) != 0 {
+            self.buffers.insert((leader, place), file);
+        } else {
+            Writer(&self.board).set_buffer(leader, place, None);
+            empty(&file);
+            let _ = store::drop(supervisor, self.buffer_key(leader, place));
+        }
+    }
+
+    /// Returns the places of all buffers.
+    pub fn buffers(&self) -> impl Iterator<Item = (Number, usize)> {
+        self.buffers.keys().copied()
+    }
+
+    /// Returns the memory of a buffer.
+    ///
+    /// # Errors
+    /// `NoMemory`.
+    pub fn buffer_file(&self, leader: Number, place: usize) -> Result<OwnedFd, Error> {
+        self.buffers.get(&(leader, place)).and_then(|file| file.try_clone().ok()).ok_or(Error::NoMemory)
+    }
+
+    /// Deposits a buffer, and writes it on the board.
+    ///
+    /// # Errors
+    /// `NoMemory`.
+    pub fn add_buffer(
+        &mut self,
+        leader: Number,
+        place: usize,
+        buffer: Buffer,
+        file: OwnedFd,
+        supervisor: &OwnedFd,
+    ) -> Result<(), Error> {
+        let key = self.buffer_key(leader, place);
+        store::keep(supervisor, key, &[], &[file.as_fd()]).map_err(|_| Error::NoMemory)?;
+        self.buffers.insert((leader, place), file);
+        Writer(&self.board).set_buffer(leader, place, Some(buffer));
+        Ok(())
+    }
+
+    /// Forgets the buffers of a group leader that are `meant`; their memory too, unless their process lives with it.
+    pub fn free_buffers(&mut self, leader: Number, fate: Fate, meant: impl Fn(&Buffer) -> bool, supervisor: &OwnedFd) {
+        for place in 0..BUFFERS {
+            if self.board.buffer(leader, place).is_some_and(|buffer| meant(&buffer)) {
+                Writer(&self.board).set_buffer(leader, place, None);
+                if let Some(file) = self.buffers.remove(&(leader, place)) {
+                    if fate == Fate::Ended {
+                        empty(&file);
+                    }
+                    // A supervisor that has ended takes the worker with it.
+                    let _ = store::drop(supervisor, self.buffer_key(leader, place));
+                }
+            }
+        }
+    }
+
+    fn buffer_key(&self, leader: Number, place: usize) -> Key {
+        Key::Buffer(self.info.number, leader.get(), place as i32)
     }
 
     /// Returns its descriptor.
@@ -175,7 +252,7 @@ impl Container {
     }
 
     /// Ends the binding of a process, with those of its threads if it leads a group. Whoever waits looks again.
-    pub fn unbind(&mut self, number: Number, supervisor: &OwnedFd) {
+    pub fn unbind(&mut self, number: Number, fate: Fate, supervisor: &OwnedFd) {
         let is_thread = |other: &Number| {
             *other != number && self.board.occupant(*other).is_some_and(|thread| thread.leader == number)
         };
@@ -194,6 +271,7 @@ impl Container {
             }
         }
         self.ring_all();
+        self.free_buffers(number, fate, |_| true, supervisor);
     }
 
     /// Wakes everybody, to look at the board again.
@@ -318,4 +396,11 @@ impl Container {
             ..free
         }
     }
+}
+
+/// Frees the memory of a buffer: others may have it mapped for a while yet.
+fn empty(file: &OwnedFd) {
+    let bytes = rustix::fs::fstat(file).map_or(0, |stat| stat.st_size.cast_unsigned());
+    // It cannot fail for memory; if it did, the last of those others would free it.
+    let _ = rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, bytes);
 }

@@ -17,6 +17,8 @@ pub enum Key {
     Container(i32),
     /// A box of two slots of a container.
     Box(i32, i32, i32),
+    /// A buffer: its container, its group leader's slot, and its place there.
+    Buffer(i32, i32, i32),
 }
 
 /// What one of the two says to the other.
@@ -40,6 +42,7 @@ impl Key {
             Key::Node => [1, 0, 0, 0],
             Key::Container(container) => [2, container.into(), 0, 0],
             Key::Box(container, low, high) => [3, container.into(), low.into(), high.into()],
+            Key::Buffer(container, leader, place) => [4, container.into(), leader.into(), place.into()],
         }
     }
 
@@ -50,6 +53,7 @@ impl Key {
             1 => Some(Key::Node),
             2 => Some(Key::Container(word(1)?)),
             3 => Some(Key::Box(word(1)?, word(2)?, word(3)?)),
+            4 => Some(Key::Buffer(word(1)?, word(2)?, word(3)?)),
             _ => None,
         }
     }

@@ -27,6 +27,7 @@ extern "C" {
 #define NR_SYS_PROCS 64
 #define NR_PROXIES 32
 #define MAXPROCNAME 16
+#define MAXBUFFERS 16
 #define MAXCOPYLEN 0x400000
 #define M3IPC_VERSION 1
 #define TIMEOUT_FOREVER (-1)
@@ -742,6 +743,10 @@ int mnx_get2rmt(void *header, void *payload);
 int mnx_get2rmt_T(void *header, void *payload, long ms);
 /* Delivers what came from another node. For receiver proxies. */
 int mnx_put2lcl(void *header, void *payload);
+/* Allocates a buffer of at most MAXCOPYLEN bytes, which are zeros, and at most MAXBUFFERS of them; its address is that of a page, and what adjoins it is not mapped. mnx_vcopy is fastest from one buffer to another. A child does not have its parent's. */
+int mnx_alloc(void **buffer, long bytes);
+/* Frees a buffer. Nothing else may unmap it or change its protection. */
+int mnx_free(void *buffer);
 
 /* The calls by number, and the device of Linux's module: ioctl(file, M3IPC_IOCTL(number), address). For libraries; programs use the functions above. */
 #define M3IPC_CALL_DRVS_INIT 1

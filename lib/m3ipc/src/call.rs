@@ -154,6 +154,18 @@ pub const WITHOUT_LIMIT: &[&str] = &[
     "int mnx_get2rmt(void *header, void *payload)",
 ];
 
+/// Prototypes of what the library does by itself, on every back end, with what they do.
+pub const OF_THE_LIBRARY: &[(&str, &[&str])] = &[
+    (
+        "int mnx_alloc(void **buffer, long bytes)",
+        &[
+            "Allocates a buffer of at most MAXCOPYLEN bytes, which are zeros, and at most MAXBUFFERS of them; its address is that of a page, and what adjoins it is not",
+            "mapped. mnx_vcopy is fastest from one buffer to another. A child does not have its parent's.",
+        ],
+    ),
+    ("int mnx_free(void *buffer)", &["Frees a buffer. Nothing else may unmap it or change its protection."]),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;

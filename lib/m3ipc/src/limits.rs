@@ -24,6 +24,9 @@ pub const SYSTEM_PROCESSES: usize = 64;
 /// The most bytes that a call copies from one process to another.
 pub const MAX_COPY: u64 = 4 << 20;
 
+/// Buffers of a process, each of [`MAX_COPY`] bytes at most.
+pub const BUFFERS: usize = 16;
+
 /// Bytes of the name of a node, container or process, with the zero at its end.
 pub const NAME_BYTES: usize = 16;
 

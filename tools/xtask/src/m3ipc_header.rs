@@ -1,6 +1,6 @@
 //! The C header of M3-IPC, lib/m3ipc/include/m3ipc.h, made from the tables of `lib/m3ipc`: every back end is used through it.
 
-use m3ipc::call::{C_PREFIX, PROTOTYPES, WITHOUT_LIMIT};
+use m3ipc::call::{C_PREFIX, OF_THE_LIBRARY, PROTOTYPES, WITHOUT_LIMIT};
 use m3ipc::descriptor::{CONTAINER_OPEN, CONTAINER_RUNNING, Flag, STRUCTURES, Structure, misc, node, rts};
 use m3ipc::device::{IOCTL, PATH as DEVICE};
 use m3ipc::endpoint::{DISTANCE, Endpoint, LAST_GENERATION};
@@ -116,6 +116,7 @@ impl Header {
         for (name, value) in numbers {
             self.define(name, value);
         }
+        self.define("MAXBUFFERS", limits::BUFFERS);
         self.define("MAXCOPYLEN", format_args!("0x{:x}", limits::MAX_COPY));
         self.define("M3IPC_VERSION", limits::VERSION);
         self.define("TIMEOUT_FOREVER", format_args!("({})", limits::FOREVER));
@@ -256,6 +257,10 @@ impl Header {
                 self.line(format_args!("{unlimited};"));
             }
             self.line(format_args!("{};", prototype.c));
+        }
+        for (c, doc) in OF_THE_LIBRARY {
+            self.comment("", doc);
+            self.line(format_args!("{c};"));
         }
     }
 }
