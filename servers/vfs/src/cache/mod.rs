@@ -5,7 +5,7 @@
 //!
 //! Invariant: what is found is what the file system would reply. It holds for the reason for which attributes are known
 //! (`files::known`): a file changes through vfs alone. Nothing is found while a request that may change the file is in progress, nor until the
-//! file system was asked once more, which sets the time of last access then, as it does when it is asked after an hour; and what such a request has changed is forgotten before it ends.
+//! file system was asked once more (past the cache, which a file that changes often only costs a copy), which sets the time of last access then, as it does when it is asked after an hour; and what such a request has changed is forgotten before it ends.
 //! Neighbours: `objects::regular` (which reads), `mappings` and `files::nodes` (which change files).
 
 mod slots;
@@ -98,6 +98,24 @@ impl PageCache {
         moved
     }
 
+    /// Whether it is worth keeping what is read of a file now. One that has just been changed may be changed again.
+    pub fn wants(&self, node: &NodeRef) -> bool {
+        !node.known_stat().is_changed()
+    }
+
+    /// A file was read past the cache, as the file system has replied: `accessed` as of `fs::Read`. `version`: before it was asked, if the
+    /// file was not changing.
+    pub fn was_read(&self, node: &NodeRef, version: Option<u64>, source: Endpoint, accessed: bool) -> bool {
+        let known = node.known_stat();
+        match version {
+            Some(version) => known.was_read_since(version, self.hour.get(), source, accessed),
+            None => {
+                known.was_read(source, accessed);
+                false
+            }
+        }
+    }
+
     /// Asks the file system for the page at `position` and what follows it of `bytes` bytes, or more when the file is read from page to page.
     /// False: it is not known afterwards.
     pub async fn fill(&self, node: &NodeRef, position: u64, bytes: u64) -> bool {
@@ -108,7 +126,7 @@ impl PageCache {
     }
 
     async fn ask(&self, pages: &Pages, node: &NodeRef, position: u64, bytes: u64) -> Result<bool, Errno> {
-        let Some(version) = node.known_stat().unchanging() else { return Ok(false) };
+        let version = node.known_stat().unchanging();
         let content = self.content(node);
         let page = u32::try_from(position / PAGE_BYTES).map_err(|_| Errno::EFBIG)?;
         let first = Key { content, page };
@@ -130,7 +148,7 @@ impl PageCache {
         };
         drop(grant);
         let accessed = fs::Read::results(&reply)?;
-        let is_known = node.known_stat().was_read_since(version, self.hour.get(), reply.source, accessed);
+        let is_known = self.was_read(node, version, reply.source, accessed);
         if is_known && node.content() == Some(content) {
             core::mem::forget(filling);
             self.slots.borrow_mut().keep(slots, first, reply.words[0].min(bytes));

@@ -11,6 +11,17 @@ use abi::Endpoint;
 use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
 
+/// What the file system has heard of reads of a file, which set its time of last access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    /// Nothing since the file is in use.
+    Nothing,
+    /// Nothing since the file has changed.
+    NothingSince,
+    /// A read in this hour of the page cache: another one in it would change nothing.
+    Read(u64),
+}
+
 /// The `struct stat` of a file, if it is known.
 #[derive(Debug)]
 pub struct KnownStat {
@@ -21,14 +32,13 @@ pub struct KnownStat {
     changes: Cell<u32>,
     /// Counts the changes that have ended, and the reads that were changes.
     version: Cell<u64>,
-    /// The hour (of the page cache) in which the file system was last read from since the file changed; 0: not since then.
-    read_in: Cell<u64>,
+    heard: Cell<Heard>,
 }
 
 impl Default for KnownStat {
     fn default() -> KnownStat {
         let (source, changes, version) = (Cell::new(Endpoint::NONE), Cell::new(0), Cell::new(0));
-        KnownStat { stat: RefCell::new(None), source, changes, version, read_in: Cell::new(0) }
+        KnownStat { stat: RefCell::new(None), source, changes, version, heard: Cell::new(Heard::Nothing) }
     }
 }
 
@@ -66,14 +76,19 @@ impl KnownStat {
     /// Whether the file system need not hear of another read in this hour: it would change nothing.
     #[inline]
     pub fn is_read_in(&self, hour: u64) -> bool {
-        self.read_in.get() == hour
+        self.heard.get() == Heard::Read(hour)
     }
 
-    /// As [`KnownStat::was_read`], in this hour, which is not 0. Returns whether the file has been the same since this version.
+    /// Whether the file has changed, and was not read since.
+    pub fn is_changed(&self) -> bool {
+        self.heard.get() == Heard::NothingSince
+    }
+
+    /// As [`KnownStat::was_read`], in this hour. Returns whether the file has been the same since this version.
     pub fn was_read_since(&self, version: u64, hour: u64, source: Endpoint, accessed: bool) -> bool {
         let is_same = self.unchanging() == Some(version);
         self.was_read(source, accessed);
-        self.read_in.set(if is_same { hour } else { 0 });
+        self.heard.set(if is_same { Heard::Read(hour) } else { Heard::NothingSince });
         is_same
     }
 
@@ -98,7 +113,7 @@ impl<const N: usize> Change<N> {
             let known = inode.known_stat();
             known.changes.set(known.changes.get() + 1);
             known.forget();
-            known.read_in.set(0);
+            known.heard.set(Heard::NothingSince);
             inode.file_system().shared().note_change();
             Some(inode)
         }))

@@ -210,7 +210,7 @@ async fn read_by_cache(base: &Base, node: &NodeRef, position: u64, buffer: &User
     let piece = buffer.piece();
     let read = || base.cache().read(node, position, buffer.owner, piece);
     match read() {
-        0 if base.cache().fill(node, position, piece.bytes).await => read(),
+        0 if base.cache().wants(node) && base.cache().fill(node, position, piece.bytes).await => read(),
         moved => moved,
     }
 }
@@ -227,8 +227,9 @@ async fn read_directly(
     let address = buffer.piece().address;
     let grant = MagicGrant::new(buffer.owner, address, bytes, service.endpoint(), grant::Access::Write)?;
     let request = fs::Read { node: node.number(), grant: grant.id(), position, bytes };
+    let version = node.known_stat().unchanging();
     let reply = base.peers().ask(service, request.message()).await?;
-    node.known_stat().was_read(reply.source, fs::Read::results(&reply)?);
+    base.cache().was_read(node, version, reply.source, fs::Read::results(&reply)?);
     Ok(reply.words[0].min(bytes))
 }
 
