@@ -62,7 +62,8 @@ pub fn member() -> Result<Arc<Member>, Error> {
 }
 
 /// Runs `work` as the calling thread's member, which it finds without a locked instruction.
-fn as_member<T>(work: impl Fn(&Member) -> Result<T, Error>) -> Result<T, Error> {
+#[inline(always)]
+fn as_member<T>(mut work: impl FnMut(&Member) -> Result<T, Error>) -> Result<T, Error> {
     THREAD.with(|thread| {
         if let Ok(thread) = thread.try_borrow()
             && let Some(member) = thread.current()
@@ -224,26 +225,26 @@ pub fn send(to: i32, message: &Message, ms: i64) -> Result<(), Error> {
 ///
 /// # Errors
 /// As [`Member::receive`].
-pub fn receive(from: i32, ms: i64) -> Result<Message, Error> {
+pub fn receive(from: i32, message: &mut Message, ms: i64) -> Result<(), Error> {
     if skink::is_here() {
-        return skink::receive(from, ms);
+        return skink::receive(from, ms).map(|received| *message = received);
     }
     if module::is_here() {
-        return module::receive(Call::Receive, from, ms);
+        return module::receive(Call::Receive, from, ms).map(|received| *message = received);
     }
-    as_member(|member| member.receive(Endpoint::from_raw(from), Limit::from_ms(ms)))
+    as_member(|member| member.receive(Endpoint::from_raw(from), Limit::from_ms(ms), message))
 }
 
-/// `sendrec`.
+/// `sendrec`. The answer comes in the place of the message.
 ///
 /// # Errors
 /// As [`Member::send_receive`].
-pub fn send_receive(to: i32, message: &Message, ms: i64) -> Result<Message, Error> {
+pub fn send_receive(to: i32, message: &mut Message, ms: i64) -> Result<(), Error> {
     if skink::is_here() {
-        return skink::send_receive(to, message, ms);
+        return skink::send_receive(to, message, ms).map(|received| *message = received);
     }
     if module::is_here() {
-        return module::send_receive(to, message, ms);
+        return module::send_receive(to, message, ms).map(|received| *message = received);
     }
     as_member(|member| member.send_receive(Endpoint::from_raw(to), message, Limit::from_ms(ms)))
 }
@@ -252,14 +253,15 @@ pub fn send_receive(to: i32, message: &Message, ms: i64) -> Result<Message, Erro
 ///
 /// # Errors
 /// As [`Member::receive_request`].
-pub fn receive_request(ms: i64) -> Result<Message, Error> {
+pub fn receive_request(message: &mut Message, ms: i64) -> Result<(), Error> {
     if skink::is_here() {
-        return skink::receive_request(ms);
+        return skink::receive_request(ms).map(|received| *message = received);
     }
     if module::is_here() {
-        return module::receive(Call::ReceiveRequest, Endpoint::ANY.raw(), ms);
+        let received = module::receive(Call::ReceiveRequest, Endpoint::ANY.raw(), ms);
+        return received.map(|received| *message = received);
     }
-    as_member(|member| member.receive_request(Limit::from_ms(ms)))
+    as_member(|member| member.receive_request(Limit::from_ms(ms), message))
 }
 
 /// `reply`.

@@ -146,6 +146,12 @@ impl Board {
         &self.slot(slot).is_restricted
     }
 
+    /// Whether a slot's occupant has other rights than a new process.
+    #[inline(always)]
+    pub(crate) fn is_restricted(&self, slot: Number) -> bool {
+        self.slot(slot).is_restricted.load(Acquire) != 0
+    }
+
     /// Returns the word of the number of a buffer, to watch it.
     pub(crate) fn buffer_word(&self, leader: Number, place: usize) -> &AtomicU64 {
         &self.buffers[leader.index()][place].id
@@ -251,6 +257,12 @@ impl Board {
         load(&self.slot(number).boxes)
     }
 
+    /// Returns the bit that the broker turns when it posts a notification of one process for another.
+    #[inline(always)]
+    pub fn posted_bit(&self, to: Number, source: Number) -> bool {
+        self.slot(to).posted[source.index() / 64].load(SeqCst) & 1 << (source.index() % 64) != 0
+    }
+
     /// Returns the bits that the broker turns when it posts a notification.
     pub fn posted(&self, number: Number) -> SlotSet {
         load(&self.slot(number).posted)
@@ -276,6 +288,7 @@ impl Board {
         (id != 0 && entry.id.load(Acquire) == id).then_some(buffer)
     }
 
+    #[inline(always)]
     fn slot(&self, number: Number) -> &Slot {
         &self.slots[number.index()]
     }

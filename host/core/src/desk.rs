@@ -47,6 +47,7 @@ pub struct Desk {
 
 impl Desks {
     /// Returns the desk of a slot.
+    #[inline(always)]
     pub fn desk(&self, number: Number) -> &Desk {
         &self.desks[number.index()]
     }
@@ -124,15 +125,18 @@ pub enum Doing {
 pub struct Word(u64);
 
 const ANYBODY: u64 = 0xffff;
+const RUNNING: u64 = 0;
+const GOT_MESSAGE: u64 = 7;
 const KIND_BITS: u32 = 8;
 const PEER_BITS: u32 = 16;
 
 impl Word {
     /// Returns the word for this.
+    #[inline(always)]
     pub fn new(doing: Doing, call: u64) -> Word {
         let peer = |number: Number| number.index() as u64;
         let (kind, peer) = match doing {
-            Doing::Running => (0, 0),
+            Doing::Running => (RUNNING, 0),
             Doing::Looking => (1, 0),
             Doing::LookingAgain => (2, 0),
             Doing::Receiving(From::Any, Takes::All) => (3, ANYBODY),
@@ -141,7 +145,7 @@ impl Word {
             Doing::Receiving(From::One(one), Takes::Messages) => (4, peer(one)),
             Doing::Sending(to) => (5, peer(to)),
             Doing::SendingForAnswer(to) => (6, peer(to)),
-            Doing::GotMessage(from) => (7, peer(from)),
+            Doing::GotMessage(from) => (GOT_MESSAGE, peer(from)),
             Doing::GotNote(from) => (8, peer(from)),
             Doing::WokenUp => (9, 0),
             Doing::AwaitingAnswer(from) => (10, peer(from)),
@@ -161,13 +165,19 @@ impl Word {
             4 => from.map(|from| Doing::Receiving(from, Takes::Messages)),
             5 => number.map(Doing::Sending),
             6 => number.map(Doing::SendingForAnswer),
-            7 => number.map(Doing::GotMessage),
+            GOT_MESSAGE => number.map(Doing::GotMessage),
             8 => number.map(Doing::GotNote),
             9 => Some(Doing::WokenUp),
             10 => number.map(Doing::AwaitingAnswer),
             _ => Some(Doing::Running),
         };
         doing.unwrap_or(Doing::Running)
+    }
+
+    /// Whether it is what a process leaves on its desk that does not wait.
+    #[inline(always)]
+    pub(crate) fn is_quiet(self) -> bool {
+        matches!(self.0 & ((1 << KIND_BITS) - 1), RUNNING | GOT_MESSAGE)
     }
 
     /// Returns the word as it lies on the desk.

@@ -18,6 +18,7 @@ use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
 use m3ipc::message::Message;
 use m3ipc::rights::Trap;
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -57,23 +58,24 @@ impl Member {
         result
     }
 
-    /// `sendrec`. Returns the answer.
+    /// `sendrec`. The answer comes in the place of the message.
     ///
     /// # Errors
     /// As `Rendezvous::send_receive`, and `TimedOut`, `Interrupted`, `NotBound`.
-    pub fn send_receive(&self, to: Endpoint, message: &Message, limit: Limit) -> Result<Message, Error> {
+    pub fn send_receive(&self, to: Endpoint, message: &mut Message, limit: Limit) -> Result<(), Error> {
         let mut peers = self.begin()?;
         let died = |error| if error == Error::DestinationDied { Error::PeerDied } else { error };
         let (target, link) = self.reach(&mut peers, to, Trap::SendReceive).map_err(died)?;
         let offered = link.offer(message, Asks::Answer);
         self.count_sent();
         self.desk().set_status(Word::new(Doing::SendingForAnswer(target.number), offered.number().into()));
-        let result = self.wait_for_answer(link, target, offered, limit);
+        let result = self.wait_for_answer(link, target, offered, limit, message);
         self.finish(&mut peers);
         peers.last = Some(target.number);
-        let mut answer = result?;
-        answer.source = self.board.last_endpoint(target.number).raw();
-        Ok(answer)
+        if result.is_ok() {
+            message.source = self.board.last_endpoint(target.number).raw();
+        }
+        result
     }
 
     /// `reply`.
@@ -148,15 +150,32 @@ impl Member {
     }
 
     /// Checks that this call may be made towards a process. Returns it and the box in common.
+    #[inline]
     fn reach<'a>(&self, peers: &'a mut Peers, to: Endpoint, trap: Trap) -> Result<(Target, &'a mut Ends), Error> {
+        let (number, incarnation) = match peers.checked(self, to) {
+            Some(known) => known,
+            None => self.reach_anew(peers, to, trap)?,
+        };
+        let link = peers.last_link_mut(number).ok_or(Error::DestinationDied)?;
+        Ok((Target { number, incarnation }, link))
+    }
+
+    /// Checks everything, and maps the box if it is not mapped yet.
+    #[cold]
+    fn reach_anew(&self, peers: &mut Peers, to: Endpoint, trap: Trap) -> Result<(Number, u32), Error> {
         let (number, incarnation) = self.check_destination(to, trap)?;
         let link = peers.get(self, number, incarnation)?;
-        let target = Target { number, incarnation };
-        self.wait_for_attachment(link, target);
-        Ok((target, link))
+        if !link.is_attached() {
+            self.wait_for_attachment(link, Target { number, incarnation });
+        }
+        if link.is_attached() {
+            peers.keep_checked(self, to, number, incarnation);
+        }
+        Ok((number, incarnation))
     }
 
     /// Whether the receiver is certain to take what was offered, because it waits for it. A sleeping one is woken.
+    #[inline(always)]
     fn is_certain(&self, link: &mut Ends, to: Number, offered: Offered) -> bool {
         link.is_awaited(offered) || self.claim(link, to)
     }
@@ -189,7 +208,14 @@ impl Member {
     }
 
     /// Waits until a request was taken and answered.
-    fn wait_for_answer(&self, link: &mut Ends, to: Target, request: Offered, limit: Limit) -> Result<Message, Error> {
+    fn wait_for_answer(
+        &self,
+        link: &mut Ends,
+        to: Target,
+        request: Offered,
+        limit: Limit,
+        message: &mut Message,
+    ) -> Result<(), Error> {
         let limit = match (self.is_certain(link, to.number, request), limit) {
             (false, Limit::NoWait) if link.withdraw(request) => {
                 return Err(Error::Again);
@@ -202,22 +228,33 @@ impl Member {
             }
         };
         let is_over = || self.is_gone(to) || !self.is_bound();
-        look_again(self.desk(), self.desks.desk(to.number), || link.answer(request).is_some(), is_over);
-        if let Some(answer) = self.take_answer(link, to, request) {
-            return Ok(answer);
+        let answer = Cell::new(None);
+        let has_come = || {
+            answer.set(link.answer(request));
+            answer.get().is_some()
+        };
+        look_again(self.desk(), self.desks.desk(to.number), has_come, is_over);
+        if let Some(found) = answer.get()
+            && link.take_answer(request, found, true, message)
+        {
+            self.tell_sender(to.number, found.number());
+            return Ok(());
         }
         link.retract_request(request);
-        if let Some(answer) = self.take_answer(link, to, request) {
-            return Ok(answer);
+        if self.take_answer(link, to, request, message) {
+            return Ok(());
         }
-        self.sleep_until_answer(link, to, request, limit)
+        self.sleep_until_answer(link, to, request, limit, message)
     }
 
-    fn take_answer(&self, link: &mut Ends, from: Target, request: Offered) -> Option<Message> {
-        let found = link.answer(request)?;
-        let answer = link.take_answer(request, found)?;
-        self.tell_sender(from.number, found.number());
-        Some(answer)
+    /// Takes the answer to a request that was retracted, if it has come.
+    fn take_answer(&self, link: &mut Ends, from: Target, request: Offered, message: &mut Message) -> bool {
+        let Some(found) = link.answer(request) else { return false };
+        let is_taken = link.take_answer(request, found, false, message);
+        if is_taken {
+            self.tell_sender(from.number, found.number());
+        }
+        is_taken
     }
 
     fn sleep_until_answer(
@@ -226,7 +263,8 @@ impl Member {
         to: Target,
         request: Offered,
         limit: Limit,
-    ) -> Result<Message, Error> {
+        message: &mut Message,
+    ) -> Result<(), Error> {
         let desk = self.desk();
         let sending = Word::new(Doing::SendingForAnswer(to.number), request.number().into());
         let awaiting = sending.with(Doing::AwaitingAnswer(to.number));
@@ -243,8 +281,8 @@ impl Member {
                 let is_told = word != sending && word != awaiting;
                 is_told || link.answer(request).is_some() || self.is_gone(to) || !self.is_bound()
             });
-            if let Some(answer) = self.take_answer(link, to, request) {
-                return Ok(answer);
+            if self.take_answer(link, to, request, message) {
+                return Ok(());
             }
             let word = desk.word();
             if ![sending, awaiting].contains(&word) {
@@ -254,15 +292,23 @@ impl Member {
             let has_ended = outcome != Outcome::Done || self.is_gone(to) || !self.is_bound();
             let running = sending.with(Doing::Running);
             if has_ended && (desk.replace(sending, running) || desk.replace(awaiting, running)) {
-                return self.give_up(link, to, request, self.why_ended(outcome, Error::PeerDied));
+                let error = self.why_ended(outcome, Error::PeerDied);
+                return self.give_up(link, to, request, error, message);
             }
         }
     }
 
     /// Ends a wait for an answer, unless it has just come.
-    fn give_up(&self, link: &mut Ends, to: Target, request: Offered, error: Error) -> Result<Message, Error> {
-        if let Some(answer) = self.take_answer(link, to, request) {
-            return Ok(answer);
+    fn give_up(
+        &self,
+        link: &mut Ends,
+        to: Target,
+        request: Offered,
+        error: Error,
+        message: &mut Message,
+    ) -> Result<(), Error> {
+        if self.take_answer(link, to, request, message) {
+            return Ok(());
         }
         if link.is_taken(request) {
             link.settle(request);
@@ -299,6 +345,7 @@ impl Member {
     }
 
     /// Ends the wait of a process that sleeps and would take a message of this one. Returns whether it did.
+    #[inline(never)]
     fn claim(&self, link: &mut Ends, to: Number) -> bool {
         let desk = self.desks.desk(to);
         loop {
@@ -335,10 +382,8 @@ impl Member {
     }
 
     /// Waits a moment for a process that waits to map the box it was just given: then it can be told at once.
+    #[cold]
     fn wait_for_attachment(&self, link: &mut Ends, to: Target) {
-        if link.is_attached() {
-            return;
-        }
         let desk = self.desks.desk(to.number);
         let waits = || matches!(desk.status().doing(), Doing::Receiving(from, _) if self.is_meant(from));
         let end = now_ns() + ATTACH_NS;
@@ -350,14 +395,15 @@ impl Member {
 
     fn count_sent(&self) {
         let sent = &self.desk().sent;
-        sent.store(sent.load(Relaxed) + 1, Relaxed);
+        sent.store(sent.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
     /// Announces that a call has ended, unless the desk says so.
+    #[inline(always)]
     pub(crate) fn finish(&self, peers: &mut Peers) {
         let desk = self.desk();
         desk.set_status(Word::new(Doing::Running, 0));
-        if !matches!(desk.word().doing(), Doing::Running | Doing::GotMessage(_)) {
+        if !desk.word().is_quiet() {
             desk.set(peers.next_call(Doing::Running));
         }
     }

@@ -39,7 +39,9 @@ pub struct Member {
 /// What a member keeps from one call to the next.
 pub struct Peers {
     /// Boxes by the other's slot.
-    boxes: Vec<Option<Peer>>,
+    boxes: std::boxed::Box<[Option<Peer>; SLOTS]>,
+    /// Peers by the last bits of the name that they were called by last.
+    checked: [Checked; CHECKED],
     /// The slots that have one, in ascending order.
     known: Vec<Number>,
     /// The slots that had one on the board when this process looked last.
@@ -49,6 +51,18 @@ pub struct Peers {
     /// Whom it has last heard of.
     pub last: Option<Number>,
 }
+
+/// A process to which calls may go and from which they may come: all that could forbid them was looked at, and was as for new processes.
+#[derive(Clone, Copy)]
+struct Checked {
+    /// Its endpoint.
+    name: i32,
+    number: Number,
+    incarnation: u32,
+}
+
+/// How many are kept.
+const CHECKED: usize = 16;
 
 struct Peer {
     incarnation: u32,
@@ -72,8 +86,10 @@ impl Member {
         let desks = Mapping::map(desks, Access::Write).map_err(|_| Error::NoMemory)?;
         let occupant = board.occupant(number).ok_or(Error::NotBound)?;
         let count = crate::wait::now_ns();
-        let boxes = (0..SLOTS).map(|_| None).collect();
-        let peers = Exclusive::new(Peers { boxes, known: Vec::new(), seen: SlotSet::NONE, count, last: None });
+        let boxes = std::boxed::Box::new([const { None }; SLOTS]);
+        // No endpoint has this name.
+        let checked = [Checked { name: i32::MIN, number, incarnation: 0 }; CHECKED];
+        let peers = Exclusive::new(Peers { boxes, checked, known: Vec::new(), seen: SlotSet::NONE, count, last: None });
         let (endpoint, incarnation) = (occupant.endpoint, occupant.incarnation);
         let (calls, mates) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
         Ok(Member { number, endpoint, incarnation, board, desks, peers, calls, mates })
@@ -84,14 +100,12 @@ impl Member {
         self.board.incarnation(self.number) == self.incarnation
     }
 
-    /// Begins a call: no other thread may make one for the same slot meanwhile.
+    /// Begins a call of a member that is bound: no other thread may make one for the same slot meanwhile.
     ///
     /// # Errors
-    /// `NotBound`; `Busy`: another thread does, or this one, which a signal has interrupted.
+    /// `Busy`: another thread does, or this one, which a signal has interrupted.
+    #[inline(always)]
     pub fn begin(&self) -> Result<InUse<'_, Peers>, Error> {
-        if !self.is_bound() {
-            return Err(Error::NotBound);
-        }
         let peers = self.peers.try_use().ok_or(Error::Busy)?;
         self.calls.store(self.calls.load(Relaxed).wrapping_add(1), Relaxed);
         Ok(peers)
@@ -177,6 +191,24 @@ impl Member {
 }
 
 impl Peers {
+    /// Returns slot and incarnation of a process that calls may go to and come from, if that was found out before and nothing has changed since.
+    #[inline(always)]
+    pub(crate) fn checked(&self, member: &Member, name: Endpoint) -> Option<(Number, u32)> {
+        let known = &self.checked[name.raw() as usize % CHECKED];
+        let board = &member.board;
+        // Whose incarnation is still that one has its box mapped.
+        let is_same = known.name == name.raw() && board.incarnation(known.number) == known.incarnation;
+        let is_free = !board.is_restricted(member.number) && !board.is_restricted(known.number);
+        (is_same && is_free).then_some((known.number, known.incarnation))
+    }
+
+    /// Keeps that a call may go to a process.
+    pub(crate) fn keep_checked(&mut self, member: &Member, name: Endpoint, number: Number, incarnation: u32) {
+        if !member.board.is_restricted(member.number) && !member.board.is_restricted(number) {
+            self.checked[name.raw() as usize % CHECKED] = Checked { name: name.raw(), number, incarnation };
+        }
+    }
+
     /// Returns the word of a desk for a new call.
     pub fn next_call(&mut self, doing: Doing) -> Word {
         self.count += 1;
@@ -194,6 +226,7 @@ impl Peers {
     }
 
     /// The same, to take something.
+    #[inline(always)]
     pub(crate) fn last_link_mut(&mut self, number: Number) -> Option<&mut Ends> {
         self.boxes[number.index()].as_mut().map(|peer| &mut peer.link)
     }
@@ -202,6 +235,7 @@ impl Peers {
     ///
     /// # Errors
     /// The broker's; `DestinationDied`.
+    #[inline]
     pub(crate) fn get(&mut self, member: &Member, number: Number, incarnation: u32) -> Result<&mut Ends, Error> {
         if self.mapped(number, incarnation).is_none() {
             self.fetch(member, number)?;

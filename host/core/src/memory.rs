@@ -7,11 +7,12 @@ use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::{self, Errno};
 use rustix::mm::{MapFlags, ProtFlags};
+use rustix::thread::{MembarrierCommand, membarrier};
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 /// A type that may lie in memory which other processes write.
 ///
@@ -115,50 +116,119 @@ pub fn sealed_bytes(fd: impl AsFd) -> io::Result<u64> {
     if seals.contains(SealFlags::SHRINK) { u64::try_from(size).map_err(|_| Errno::INVAL) } else { Err(Errno::INVAL) }
 }
 
-/// What one thread at a time may use; others are refused, and never wait. Half as dear as a `Mutex`, whose release is a locked instruction too.
+/// What one thread at a time may use; others are refused, and never wait.
+///
+/// The thread that uses it first does so by plain stores, until another one comes. That one says so, has the kernel put a barrier between any two
+/// instructions of the first one (`membarrier(2)`), and both use a locked instruction from then on (docs/adr/0110-promises-and-biased-locks.md).
 pub struct Exclusive<T> {
+    /// The thread that uses it by plain stores, [`NOBODY`] before the first one, [`ENDING`], or [`ANYBODY`].
+    favourite: AtomicUsize,
+    /// Set by the favourite while it uses it.
+    is_used_by_favourite: AtomicBool,
+    /// Set by others.
     is_used: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `value` is reached by whoever has set `is_used` alone.
+const NOBODY: usize = 0;
+const ENDING: usize = usize::MAX - 1;
+const ANYBODY: usize = usize::MAX;
+
+// SAFETY: `value` is reached by whoever has set one of the two flags and found the other one not set.
 unsafe impl<T: Send> Sync for Exclusive<T> {}
 
 impl<T> Exclusive<T> {
     /// Makes one that nobody uses.
     pub fn new(value: T) -> Exclusive<T> {
-        Exclusive { is_used: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        let favourite = AtomicUsize::new(NOBODY);
+        let (is_used_by_favourite, is_used) = (AtomicBool::new(false), AtomicBool::new(false));
+        Exclusive { favourite, is_used_by_favourite, is_used, value: UnsafeCell::new(value) }
     }
 
     /// Uses it until the result is dropped; `None`: somebody does.
+    #[inline(always)]
     pub fn try_use(&self) -> Option<InUse<'_, T>> {
-        let is_free = self.is_used.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        is_free.then_some(InUse(self))
+        if self.favourite.load(Ordering::Relaxed) == own_thread() { self.use_as_favourite() } else { self.use_as_any() }
+    }
+
+    #[inline(always)]
+    fn use_as_favourite(&self) -> Option<InUse<'_, T>> {
+        if self.is_used_by_favourite.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.is_used_by_favourite.store(true, Ordering::Relaxed);
+        // The other half of this fence is the kernel's barrier.
+        compiler_fence(Ordering::SeqCst);
+        if self.favourite.load(Ordering::Relaxed) == own_thread() {
+            return Some(InUse { of: self, flag: &self.is_used_by_favourite });
+        }
+        self.is_used_by_favourite.store(false, Ordering::Release);
+        self.use_as_any()
+    }
+
+    #[cold]
+    fn use_as_any(&self) -> Option<InUse<'_, T>> {
+        match self.favourite.load(Ordering::SeqCst) {
+            ANYBODY => {}
+            NOBODY => {
+                let next = if has_barriers() { own_thread() } else { ANYBODY };
+                // Whoever comes at the same time finds it taken, and ends that.
+                let _ = self.favourite.compare_exchange(NOBODY, next, Ordering::SeqCst, Ordering::SeqCst);
+                return self.try_use();
+            }
+            _ => {
+                self.favourite.store(ENDING, Ordering::SeqCst);
+                // It was registered for, so it cannot fail. The favourite has either set its flag or will find that it is none.
+                let _ = membarrier(MembarrierCommand::PrivateExpedited);
+                // Whoever comes before this has the kernel put one more.
+                self.favourite.store(ANYBODY, Ordering::SeqCst);
+            }
+        }
+        let is_free = self.is_used.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+        let used = is_free.then_some(InUse { of: self, flag: &self.is_used })?;
+        (!self.is_used_by_favourite.load(Ordering::SeqCst)).then_some(used)
     }
 }
 
+/// Returns a number of the calling thread that no other one has at the same time.
+#[inline(always)]
+fn own_thread() -> usize {
+    thread_local! {
+        static PLACE: u8 = const { 0 };
+    }
+    PLACE.with(|place| &raw const *place as usize)
+}
+
+/// Whether the kernel puts barriers into this process's threads. A child has registered with its parent.
+fn has_barriers() -> bool {
+    membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
+}
+
 /// An [`Exclusive`] in use.
-pub struct InUse<'a, T>(&'a Exclusive<T>);
+pub struct InUse<'a, T> {
+    of: &'a Exclusive<T>,
+    flag: &'a AtomicBool,
+}
 
 impl<T> Deref for InUse<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
         // SAFETY: this is the only `InUse` of the value, until it is dropped.
-        unsafe { &*self.0.value.get() }
+        unsafe { &*self.of.value.get() }
     }
 }
 
 impl<T> DerefMut for InUse<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above.
-        unsafe { &mut *self.0.value.get() }
+        unsafe { &mut *self.of.value.get() }
     }
 }
 
 impl<T> Drop for InUse<'_, T> {
     fn drop(&mut self) {
-        self.0.is_used.store(false, Ordering::Release);
+        self.flag.store(false, Ordering::Release);
     }
 }
 
@@ -310,4 +380,34 @@ pub fn inherited(number: i32) -> Option<OwnedFd> {
     };
     debug_assert_eq!(fd.as_raw_fd(), number);
     Some(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn one_thread_at_a_time_uses_it_also_while_the_favourite_loses_it() {
+        for _ in 0..200 {
+            let counter = Exclusive::new(0u64);
+            let counted = AtomicU64::new(0);
+            let work = || {
+                for _ in 0..2000 {
+                    if let Some(mut used) = counter.try_use() {
+                        assert!(counter.try_use().is_none(), "it is in use");
+                        *used += 1;
+                        counted.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            };
+            // The first one is the favourite; the other one comes at any time.
+            std::thread::scope(|scope| {
+                scope.spawn(work);
+                scope.spawn(work);
+            });
+            let used = counter.try_use().expect("nobody uses it");
+            assert_eq!(*used, counted.load(Ordering::Relaxed));
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! A box: messages and notifications between two processes, which map it both and nobody else does.
+//! A box: messages and notifications between two processes, which map it both and nobody else does. This file is long because both ends of it are
+//! one protocol.
 //!
 //! A box has two sides. Each is written by one of the two and read by the other, so that a message crosses from one processor to another once
 //! and nobody waits for a lock. What a process must be sure of it keeps in its own [`Link`]: the other one may write anything into the box.
@@ -12,6 +13,9 @@
 //! what it takes, the sender that it takes its message back. Of two that do so at the same time at least one sees the other. A sender that
 //! takes its message back and sees it taken leaves it; a receiver that sees it being taken back waits for the sender's decision, or decides
 //! itself. `host/core/tests/loom.rs` tries all orders of these.
+//!
+//! **Promises.** Who has announced a wait and found nothing then may take the very next thing without a fence: its sender had looked after the announcement
+//! ([`Link::promised`], docs/adr/0110-promises-and-biased-locks.md).
 
 use crate::sync::{AtomicU32, AtomicU64, LEAVING_LOOKS, pause, store_and_fence};
 use m3ipc::message::Message;
@@ -95,6 +99,12 @@ const LEAVING: u32 = 4;
 /// Returns whether `one` was counted before `other`: numbers wrap.
 fn is_before(one: u32, other: u32) -> bool {
     (other.wrapping_sub(one) << STAMP_BITS).cast_signed() > 0
+}
+
+/// Returns the number that is counted after another one.
+fn following(number: u32) -> u32 {
+    let next = (number + 1) & (u32::MAX >> STAMP_BITS);
+    next + u32::from(next == 0)
 }
 
 /// The bit of an announced wait beside the number.
@@ -214,19 +224,21 @@ impl<B: Deref<Target = Box>> Link<B> {
         &self.shared.sides[1 - self.own]
     }
 
+    #[inline]
     fn next_number(&mut self) -> u32 {
-        self.count = (self.count + 1) & (u32::MAX >> STAMP_BITS);
-        self.count += u32::from(self.count == 0);
+        self.count = following(self.count);
         self.count
     }
 
     /// Whether the other one has mapped the box.
+    #[inline]
     pub fn is_attached(&mut self) -> bool {
         self.is_attached |= self.other().shown.attached.load(SeqCst) != 0;
         self.is_attached
     }
 
     /// Puts a message into the box. Whatever the other one has announced before is seen by who looks now.
+    #[inline]
     pub fn offer(&mut self, message: &Message, asks: Asks) -> Offered {
         let number = self.next_number();
         let answers = if self.unanswered != 0 { ANSWER } else { 0 };
@@ -243,6 +255,7 @@ impl<B: Deref<Target = Box>> Link<B> {
     }
 
     /// Whether the other one waits for this message, and so will take it: it has announced that, or awaits this answer.
+    #[inline]
     pub fn is_awaited(&self, offered: Offered) -> bool {
         let shown = &self.other().shown;
         let awaits_answer = offered.stamp & ANSWER != 0 && shown.given_up.load(SeqCst) != self.unanswered;
@@ -260,6 +273,7 @@ impl<B: Deref<Target = Box>> Link<B> {
     }
 
     /// Notes that a message was taken, or is certain to be.
+    #[inline]
     pub fn settle(&mut self, offered: Offered) {
         self.place = 1 - offered.place;
         self.put = offered.number();
@@ -293,6 +307,7 @@ impl<B: Deref<Target = Box>> Link<B> {
     }
 
     /// Announces that a message or notification from the other one is waited for. Nothing of it lay there before.
+    #[inline]
     pub fn announce(&self) {
         store_and_fence(&self.mine().shown.wait, RECEIVES | self.seen);
     }
@@ -314,6 +329,7 @@ impl<B: Deref<Target = Box>> Link<B> {
     }
 
     /// Returns the message that was offered first.
+    #[inline]
     pub fn first(&self) -> Option<Found> {
         let [one, other] = [0, 1].map(|place| self.found(place));
         match (one, other) {
@@ -322,6 +338,7 @@ impl<B: Deref<Target = Box>> Link<B> {
         }
     }
 
+    #[inline]
     fn found(&self, place: usize) -> Option<Found> {
         let stamp = self.other().messages[place].stamp.load(Acquire);
         (stamp >> STAMP_BITS != 0 && stamp & LEAVING == 0 && stamp != self.taken[place])
@@ -329,12 +346,14 @@ impl<B: Deref<Target = Box>> Link<B> {
     }
 
     /// Returns the answer to a request.
+    #[inline]
     pub fn answer(&self, request: Offered) -> Option<Found> {
         let found = self.first().filter(|found| found.stamp & ANSWER != 0)?;
         (!self.is_doubtful || self.is_taken(request)).then_some(found)
     }
 
     /// Returns the first notification.
+    #[inline]
     pub fn first_note(&self) -> Option<Found> {
         let found = |place: usize| {
             let number = self.other().notes()[place].number.load(Acquire);
@@ -354,8 +373,8 @@ impl<B: Deref<Target = Box>> Link<B> {
         }
     }
 
-    /// Takes a message, as if nobody had sent it; `None`: it was taken back meanwhile.
-    pub fn take(&mut self, found: Found) -> Option<Message> {
+    /// Takes a message, as if nobody had sent it. Returns whether it is taken: it may have been taken back meanwhile.
+    pub fn take(&mut self, found: Found, message: &mut Message) -> bool {
         let place = &self.other().messages[found.place];
         let kind = place.kind.load(Relaxed).cast_signed();
         let words = std::array::from_fn(|at| place.words[at].load(Relaxed));
@@ -364,28 +383,61 @@ impl<B: Deref<Target = Box>> Link<B> {
         loop {
             match place.stamp.load(Acquire) {
                 stamp if stamp == found.stamp => break,
-                leaving if leaving != found.stamp | LEAVING => return None,
+                leaving if leaving != found.stamp | LEAVING => return false,
                 leaving if looks > LEAVING_LOOKS => {
                     if place.stamp.compare_exchange(leaving, 0, AcqRel, Acquire).is_ok() {
-                        return None;
+                        return false;
                     }
                 }
                 _ => pause(),
             }
             looks += 1;
         }
+        *message = Message { source: 0, kind, words };
+        self.has_taken(found);
+        true
+    }
+
+    /// Takes a message that its sender does not take back, because it has seen that this one waits.
+    #[inline]
+    pub fn take_promised(&mut self, found: Found, message: &mut Message) {
+        let place = &self.other().messages[found.place];
+        message.source = 0;
+        message.kind = place.kind.load(Relaxed).cast_signed();
+        for (word, own) in message.words.iter_mut().zip(&place.words) {
+            *word = own.load(Relaxed);
+        }
+        self.mine().aside.taken[found.place].store(found.stamp, Release);
+        self.has_taken(found);
+    }
+
+    #[inline]
+    fn has_taken(&mut self, found: Found) {
         self.taken[found.place] = found.stamp;
         self.saw(found.number());
         self.unanswered = if found.stamp & REQUEST != 0 { found.number() } else { 0 };
-        Some(Message { source: 0, kind, words })
     }
 
-    /// The same for the answer to one's request.
-    pub fn take_answer(&mut self, request: Offered, found: Found) -> Option<Message> {
-        let message = self.take(found)?;
+    /// Returns the message that is promised to one that has announced that it waits, and has found nothing since: it is the very next thing that the other
+    /// one has put, so that one had looked after the announcement. What comes later may have seen too old an announcement.
+    #[inline]
+    pub fn promised(&self) -> Option<Found> {
+        let next = following(self.seen);
+        let is_next = |found: &Found| found.number() == next && found.stamp & LEAVING == 0;
+        let at = |place: usize| Found { place, stamp: self.other().messages[place].stamp.load(Acquire) };
+        Some(at(0)).filter(is_next).or_else(|| Some(at(1)).filter(is_next))
+    }
+
+    /// Takes the answer to one's request. `is_awaited`: it was never said that it is not. Returns whether it is taken.
+    pub fn take_answer(&mut self, request: Offered, found: Found, is_awaited: bool, message: &mut Message) -> bool {
+        if is_awaited && !self.is_doubtful {
+            self.take_promised(found, message);
+        } else if !self.take(found, message) {
+            return false;
+        }
         self.settle(request);
         self.is_doubtful = false;
-        Some(message)
+        true
     }
 
     fn saw(&mut self, number: u32) {
@@ -395,6 +447,7 @@ impl<B: Deref<Target = Box>> Link<B> {
     }
 
     /// Whether the other one waits for the next thing that is put, whatever it is.
+    #[inline]
     pub fn waits(&self) -> bool {
         self.other().shown.wait.load(SeqCst) == RECEIVES | self.put
     }

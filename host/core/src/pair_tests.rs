@@ -1,8 +1,9 @@
 //! What two ends of a box do, one after the other. What they do at the same time is in `host/core/tests/loom.rs`.
 
 use crate::memory::Mapping;
-use crate::pair::{Asks, Box, Link};
+use crate::pair::{Asks, Box, Found, Link, Offered};
 use m3ipc::message::Message;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -23,7 +24,17 @@ fn ends() -> (Ends, Ends) {
 }
 
 fn receive(link: &mut Ends) -> Option<Message> {
-    link.first().and_then(|found| link.take(found))
+    link.first().and_then(|found| take(link, found))
+}
+
+fn take<B: Deref<Target = Box>>(link: &mut Link<B>, found: Found) -> Option<Message> {
+    let mut message = message(99);
+    link.take(found, &mut message).then_some(message)
+}
+
+fn take_answer(link: &mut Ends, request: Offered, found: Found) -> Option<Message> {
+    let mut message = message(99);
+    link.take_answer(request, found, false, &mut message).then_some(message)
 }
 
 #[test]
@@ -49,7 +60,7 @@ fn a_message_is_taken_once_and_its_sender_learns_it() {
     let offered = sender.offer(&message(1), Asks::No);
     assert!(!sender.is_taken(offered) && !sender.is_awaited(offered));
     let found = receiver.first().expect("it lies there");
-    assert_eq!(receiver.take(found), Some(received_as(1)));
+    assert_eq!(take(&mut receiver, found), Some(received_as(1)));
     assert!(receiver.first().is_none());
     assert!(sender.is_taken(offered) && !sender.withdraw(offered));
 }
@@ -60,7 +71,7 @@ fn what_was_taken_back_is_not_received() {
     let offered = sender.offer(&message(1), Asks::No);
     let found = receiver.first().expect("it lies there");
     assert!(sender.withdraw(offered));
-    assert_eq!(receiver.take(found), None);
+    assert_eq!(take(&mut receiver, found), None);
     sender.offer(&message(2), Asks::No);
     assert_eq!(receive(&mut receiver), Some(received_as(2)));
 }
@@ -107,7 +118,7 @@ fn an_answer_is_awaited_until_the_request_is_given_up() {
         let answer = server.offer(&message(2), Asks::No);
         assert_eq!(server.is_awaited(answer), !is_given_up);
         let found = client.answer(request).expect("the answer lies there");
-        assert_eq!(client.take_answer(request, found), Some(received_as(2)));
+        assert_eq!(take_answer(&mut client, request, found), Some(received_as(2)));
         server.settle(answer);
         assert!(!server.owes_answer(request.number()));
     }
@@ -216,7 +227,7 @@ fn scribbles_yield_messages_or_nothing() {
         let request = link.offer(&message(1), if state & 1 == 0 { Asks::Answer } else { Asks::No });
         link.is_awaited(request);
         if let Some(found) = link.first() {
-            link.take(found);
+            take(&mut link, found);
         }
         if let Some(found) = link.first_note() {
             link.take_note(found);

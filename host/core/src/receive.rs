@@ -7,6 +7,7 @@ use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
 use m3ipc::message::Message;
 use m3ipc::rights::Trap;
+use std::cell::Cell;
 
 /// What a call receives.
 #[derive(Clone, Copy)]
@@ -22,36 +23,29 @@ impl Member {
     ///
     /// # Errors
     /// As `Rendezvous::receive`, and `TimedOut`, `Interrupted`, `WokenUp`, `NotBound`.
-    pub fn receive(&self, from: Endpoint, limit: Limit) -> Result<Message, Error> {
-        self.receive_what(from, Takes::All, limit)
+    #[inline]
+    pub fn receive(&self, from: Endpoint, limit: Limit, message: &mut Message) -> Result<(), Error> {
+        self.receive_what(from, Takes::All, limit, message)
     }
 
     /// `rcvrqst`.
     ///
     /// # Errors
     /// As [`Member::receive`].
-    pub fn receive_request(&self, limit: Limit) -> Result<Message, Error> {
-        self.receive_what(Endpoint::ANY, Takes::Messages, limit)
+    pub fn receive_request(&self, limit: Limit, message: &mut Message) -> Result<(), Error> {
+        self.receive_what(Endpoint::ANY, Takes::Messages, limit, message)
     }
 
-    fn receive_what(&self, from: Endpoint, takes: Takes, limit: Limit) -> Result<Message, Error> {
+    fn receive_what(&self, from: Endpoint, takes: Takes, limit: Limit, message: &mut Message) -> Result<(), Error> {
         let mut peers = self.begin()?;
-        if !self.board.may_call(self.number, Trap::Receive) {
-            return Err(Error::CallDenied);
-        }
-        let source = match from {
-            Endpoint::ANY => None,
-            one => Some(self.board.locate(one).map_err(source_died)?),
+        let source = match peers.checked(self, from) {
+            Some(known) => Some(known),
+            None => self.check_source(from)?,
         };
-        let from = match source {
-            None => From::Any,
-            Some((one, _)) if one == self.number => return Err(Error::BadPeer),
-            Some((one, _)) if !self.board.may_receive(one, self.number) => return Err(Error::CallDenied),
-            Some((one, _)) => From::One(one),
-        };
+        let from = source.map_or(From::Any, |(one, _)| From::One(one));
         let wanted = Wanted { from, takes, source };
-        if let Some(message) = self.take_at_once(&mut peers, wanted) {
-            return Ok(message);
+        if self.take_at_once(&mut peers, wanted, message) {
+            return Ok(());
         }
         if self.is_source_gone(wanted) {
             return Err(Error::SourceDied);
@@ -60,21 +54,37 @@ impl Member {
             return Err(Error::Again);
         }
         self.desk().set_status(peers.next_call(Doing::Receiving(from, takes)));
-        let result = match self.expect(&mut peers, wanted) {
-            Some(message) => Ok(message),
-            None => self.wait_to_receive(&mut peers, wanted, limit),
+        let result = match self.expect(&mut peers, wanted, message) {
+            true => Ok(()),
+            false => self.wait_to_receive(&mut peers, wanted, limit, message),
         };
         self.finish(&mut peers);
         result
     }
 
-    fn take_at_once(&self, peers: &mut Peers, wanted: Wanted) -> Option<Message> {
+    /// Checks that one may receive from this process. Returns it and its incarnation, or `None` for anybody.
+    fn check_source(&self, from: Endpoint) -> Result<Option<(Number, u32)>, Error> {
+        if !self.board.may_call(self.number, Trap::Receive) {
+            return Err(Error::CallDenied);
+        }
+        if from == Endpoint::ANY {
+            return Ok(None);
+        }
+        let (one, incarnation) = self.board.locate(from).map_err(source_died)?;
+        match one {
+            own if own == self.number => Err(Error::BadPeer),
+            one if !self.board.may_receive(one, self.number) => Err(Error::CallDenied),
+            one => Ok(Some((one, incarnation))),
+        }
+    }
+
+    fn take_at_once(&self, peers: &mut Peers, wanted: Wanted, message: &mut Message) -> bool {
         if let (Some((one, incarnation)), Takes::All) = (wanted.source, wanted.takes)
             && peers.mapped(one, incarnation).is_some()
             && !self.is_posted(one)
         {
             // What one process has put in this order is notifications first: it does not notify while it sends.
-            return self.take_in_order(peers, one);
+            return self.take_in_order(peers, one, message);
         }
         let is_known = match wanted.source {
             Some((one, incarnation)) => {
@@ -85,52 +95,73 @@ impl Member {
         if !is_known {
             peers.refresh(self);
         }
-        self.take_next(peers, wanted.from, wanted.takes)
+        self.take_next(peers, wanted.from, wanted.takes, message)
     }
 
     /// Looks again for some microseconds for what is expected to come soon, before anybody but the sender is told that this process waits.
-    fn expect(&self, peers: &mut Peers, wanted: Wanted) -> Option<Message> {
+    fn expect(&self, peers: &mut Peers, wanted: Wanted, message: &mut Message) -> bool {
         match (wanted.source, wanted.takes) {
             (Some((one, incarnation)), Takes::All) if peers.mapped(one, incarnation).is_some() => {
-                self.expect_one(peers, one, wanted)
+                self.expect_one(peers, one, wanted, message)
             }
             (None, _) => {
-                let last = self.desks.desk(peers.last?);
+                let Some(last) = peers.last.map(|last| self.desks.desk(last)) else { return false };
                 let has_come = || self.next(peers, wanted.from, wanted.takes).is_some();
                 look_again(self.desk(), last, has_come, || !peers.is_current(self) || !self.is_bound());
-                self.take_next(peers, wanted.from, wanted.takes)
+                self.take_next(peers, wanted.from, wanted.takes, message)
             }
-            _ => None,
+            _ => false,
         }
     }
 
     /// Waits for one process's message or notification. From the announcement on that one takes it for certain that its message ends the wait.
-    fn expect_one(&self, peers: &mut Peers, one: Number, wanted: Wanted) -> Option<Message> {
-        let link = peers.last_link(one)?;
+    fn expect_one(&self, peers: &mut Peers, one: Number, wanted: Wanted, message: &mut Message) -> bool {
+        let Some(link) = peers.last_link_mut(one) else { return false };
         link.announce();
-        let has_come = || link.first().is_some() || link.first_note().is_some();
-        let is_over = || self.is_posted(one) || self.is_source_gone(wanted) || !self.is_bound();
-        look_again(self.desk(), self.desks.desk(one), has_come, is_over);
-        if let Some(message) = self.take_in_order(peers, one) {
-            return Some(message);
+        let promised = Cell::new(None);
+        let lies_there = || link.first().is_some() || link.first_note().is_some();
+        // What lies there already may be a message whose sender had looked before.
+        if !lies_there() {
+            let has_come = || {
+                promised.set(link.promised());
+                promised.get().is_some() || lies_there()
+            };
+            let is_over = || self.is_posted(one) || self.is_source_gone(wanted) || !self.is_bound();
+            look_again(self.desk(), self.desks.desk(one), has_come, is_over);
         }
-        peers.last_link(one)?.retract();
+        if let Some(found) = promised.get() {
+            link.take_promised(found, message);
+            self.has_taken(peers, one, found, message);
+            return true;
+        }
+        if self.take_in_order(peers, one, message) {
+            return true;
+        }
+        if let Some(link) = peers.last_link(one) {
+            link.retract();
+        }
         // What was promised meanwhile is taken, whatever else has happened.
-        self.take_in_order(peers, one)
+        self.take_in_order(peers, one, message)
     }
 
     /// Takes what a process has put first: for one that waits notifications do not come before messages, but whatever came first.
-    fn take_in_order(&self, peers: &mut Peers, one: Number) -> Option<Message> {
-        let link = peers.last_link(one)?;
+    fn take_in_order(&self, peers: &mut Peers, one: Number, message: &mut Message) -> bool {
+        let Some(link) = peers.last_link(one) else { return false };
         match (link.first_note(), link.first()) {
-            (Some(note), Some(message)) if message.is_before(note) => self.take_message(peers, one, message),
-            (None, Some(message)) => self.take_message(peers, one, message),
-            (Some(_), _) => self.take_note(peers, one),
-            (None, None) => None,
+            (Some(note), Some(found)) if found.is_before(note) => self.take_message(peers, one, found, message),
+            (None, Some(found)) => self.take_message(peers, one, found, message),
+            (Some(_), _) => self.take_note(peers, one, message),
+            (None, None) => false,
         }
     }
 
-    fn wait_to_receive(&self, peers: &mut Peers, wanted: Wanted, limit: Limit) -> Result<Message, Error> {
+    fn wait_to_receive(
+        &self,
+        peers: &mut Peers,
+        wanted: Wanted,
+        limit: Limit,
+        message: &mut Message,
+    ) -> Result<(), Error> {
         let desk = self.desk();
         loop {
             let looking = peers.next_call(Doing::Looking);
@@ -138,8 +169,8 @@ impl Member {
             if !peers.is_current(self) {
                 peers.refresh(self);
             }
-            if let Some(message) = self.take_next(peers, wanted.from, wanted.takes) {
-                return Ok(message);
+            if self.take_next(peers, wanted.from, wanted.takes, message) {
+                return Ok(());
             }
             if self.is_source_gone(wanted) {
                 return Err(Error::SourceDied);
@@ -157,15 +188,15 @@ impl Member {
                 return Err(self.why_ended(outcome, Error::SourceDied));
             }
             desk.replace(waiting, waiting.with(Doing::Looking));
-            let claimed = match desk.word().doing() {
+            let is_taken = match desk.word().doing() {
                 Doing::WokenUp => return Err(Error::WokenUp),
-                Doing::GotMessage(sender) => self.take_claimed(peers, sender),
-                Doing::GotNote(source) => self.take_note(peers, source).or_else(|| self.take_posted(source)),
+                Doing::GotMessage(sender) => self.take_claimed(peers, sender, message),
+                Doing::GotNote(source) => self.take_note(peers, source, message) || self.take_posted(source, message),
                 // Something lies in a box, or a scribble: look again.
-                _ => None,
+                _ => false,
             };
-            if let Some(message) = claimed {
-                return Ok(message);
+            if is_taken {
+                return Ok(());
             }
         }
     }

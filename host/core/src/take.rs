@@ -1,7 +1,7 @@
 //! What a receiver finds in its boxes and on the board, and which of it comes first.
 
 use crate::desk::{Doing, From, Takes};
-use crate::member::{Member, Peers};
+use crate::member::{Ends, Member, Peers};
 use crate::pair::Found;
 use crate::wait::{now_ns, ring};
 use m3ipc::endpoint::{Endpoint, Number};
@@ -20,18 +20,19 @@ pub(crate) enum Next {
 }
 
 impl Member {
-    /// Takes what comes first, if something is there.
-    pub(crate) fn take_next(&self, peers: &mut Peers, from: From, takes: Takes) -> Option<Message> {
-        loop {
-            let taken = match self.next(peers, from, takes)? {
-                Next::Note(source) => self.take_note(peers, source),
-                Next::Posted(source) => self.take_posted(source),
-                Next::Message(sender, found) => self.take_message(peers, sender, found),
+    /// Takes what comes first, if something is there. Returns whether it has.
+    pub(crate) fn take_next(&self, peers: &mut Peers, from: From, takes: Takes, message: &mut Message) -> bool {
+        while let Some(next) = self.next(peers, from, takes) {
+            let is_taken = match next {
+                Next::Note(source) => self.take_note(peers, source, message),
+                Next::Posted(source) => self.take_posted(source, message),
+                Next::Message(sender, found) => self.take_message(peers, sender, found, message),
             };
-            if taken.is_some() {
-                return taken;
+            if is_taken {
+                return true;
             }
         }
+        false
     }
 
     pub(crate) fn next(&self, peers: &Peers, from: From, takes: Takes) -> Option<Next> {
@@ -61,9 +62,10 @@ impl Member {
     }
 
     /// Whether the broker has posted a notification in the name of this process.
+    #[inline(always)]
     pub(crate) fn is_posted(&self, source: Number) -> bool {
         let seen = self.desk().seen[source.index() / 64].load(Relaxed) & 1 << (source.index() % 64) != 0;
-        self.board.posted(self.number).contains(source) != seen
+        self.board.posted_bit(self.number, source) != seen
     }
 
     fn first_posted(&self, is_wanted: impl Fn(Number) -> bool) -> Option<Number> {
@@ -78,41 +80,53 @@ impl Member {
         None
     }
 
-    pub(crate) fn take_posted(&self, source: Number) -> Option<Message> {
+    pub(crate) fn take_posted(&self, source: Number, message: &mut Message) -> bool {
         let (posted, seen) = (self.board.posted(self.number), &self.desk().seen[source.index() / 64]);
         let bit = 1 << (source.index() % 64);
         let is_seen = seen.load(Relaxed) & bit != 0;
         if posted.contains(source) == is_seen {
-            return None;
+            return false;
         }
         seen.fetch_xor(bit, SeqCst);
         let name = self.board.occupant(source).map_or(Endpoint::new(source, 0), |occupant| occupant.endpoint);
-        Some(Message::notification(name, source.index(), 0, now_ns()))
+        *message = Message::notification(name, source.index(), 0, now_ns());
+        true
     }
 
-    pub(crate) fn take_note(&self, peers: &mut Peers, source: Number) -> Option<Message> {
-        let link = peers.last_link_mut(source)?;
-        let (value, time_ns) = link.first_note().map(|found| link.take_note(found))?;
+    pub(crate) fn take_note(&self, peers: &mut Peers, source: Number, message: &mut Message) -> bool {
+        let Some(link) = peers.last_link_mut(source) else { return false };
+        let Some(found) = link.first_note() else { return false };
+        let (value, time_ns) = link.take_note(found);
         peers.last = Some(source);
-        Some(Message::notification(self.board.last_endpoint(source), source.index(), value, time_ns))
+        *message = Message::notification(self.board.last_endpoint(source), source.index(), value, time_ns);
+        true
     }
 
-    pub(crate) fn take_claimed(&self, peers: &mut Peers, sender: Number) -> Option<Message> {
-        let found = peers.last_link(sender)?.first()?;
-        self.take_message(peers, sender, found)
+    pub(crate) fn take_claimed(&self, peers: &mut Peers, sender: Number, message: &mut Message) -> bool {
+        let found = peers.last_link(sender).and_then(Ends::first);
+        found.is_some_and(|found| self.take_message(peers, sender, found, message))
     }
 
-    /// Takes a message, and wakes its sender if that one waits.
-    pub(crate) fn take_message(&self, peers: &mut Peers, sender: Number, found: Found) -> Option<Message> {
-        let mut message = peers.last_link_mut(sender)?.take(found)?;
+    /// Takes a message, and wakes its sender if that one waits. Returns whether it is taken.
+    pub(crate) fn take_message(&self, peers: &mut Peers, sender: Number, found: Found, message: &mut Message) -> bool {
+        let is_taken = peers.last_link_mut(sender).is_some_and(|link| link.take(found, message));
+        if is_taken {
+            self.has_taken(peers, sender, found, message);
+        }
+        is_taken
+    }
+
+    /// Names the sender of a message that was taken, and wakes it if it waits.
+    #[inline]
+    pub(crate) fn has_taken(&self, peers: &mut Peers, sender: Number, found: Found, message: &mut Message) {
         // Who sent it is known by the box it was in.
         message.source = self.board.last_endpoint(sender).raw();
         peers.last = Some(sender);
         self.tell_sender(sender, found.number());
-        Some(message)
     }
 
     /// Says on the desk of a sender that waits that its message was taken: nobody must find it still sending.
+    #[inline]
     pub(crate) fn tell_sender(&self, sender: Number, number: u32) {
         let desk = self.desks.desk(sender);
         let mut word = desk.word();

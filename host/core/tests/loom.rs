@@ -41,7 +41,28 @@ fn message(kind: i32) -> Message {
 }
 
 fn receive(link: &mut Ends) -> Option<Message> {
-    link.first().and_then(|found| link.take(found))
+    link.first().and_then(|found| take(link, found))
+}
+
+fn take(link: &mut Ends, found: pair::Found) -> Option<Message> {
+    let mut message = Message::default();
+    link.take(found, &mut message).then_some(message)
+}
+
+/// What a receiver does that looks again before it gives up: what comes then is promised.
+fn wait_longer(link: &mut Ends) -> Option<Message> {
+    link.announce();
+    if let Some(found) = link.first() {
+        if let Some(message) = take(link, found) {
+            return Some(message);
+        }
+    } else if let Some(found) = link.promised() {
+        let mut message = Message::default();
+        link.take_promised(found, &mut message);
+        return Some(message);
+    }
+    link.retract();
+    receive(link)
 }
 
 /// What a receiver does that looks once and gives up.
@@ -75,6 +96,52 @@ fn what_counts_as_sent_is_received_once_though_both_give_up() {
         let (received, mut receiver) = other.join().expect("the receiver does not panic");
         assert_eq!(received, is_sent.then(|| message(1)));
         assert_eq!(receive(&mut receiver), None);
+    });
+}
+
+#[test]
+fn what_is_promised_is_not_taken_back() {
+    model(|mut sender, mut receiver| {
+        let other = thread::spawn(move || (wait_longer(&mut receiver), receiver));
+        let is_sent = send_once(&mut sender, 1);
+        let (received, mut receiver) = other.join().expect("the receiver does not panic");
+        assert_eq!(received, is_sent.then(|| message(1)));
+        assert_eq!(receive(&mut receiver), None);
+    });
+}
+
+#[test]
+fn the_second_of_two_is_promised_to_nobody() {
+    model(|mut sender, mut receiver| {
+        let other = thread::spawn(move || (wait_longer(&mut receiver), receiver));
+        let sent = [1, 2].map(|kind| send_once(&mut sender, kind));
+        let (received, mut receiver) = other.join().expect("the receiver does not panic");
+        let expected = sent.iter().position(|sent| *sent).map(|at| message(at as i32 + 1));
+        assert!(sent != [true, true], "nobody has received the second one");
+        assert_eq!(received, expected);
+        assert_eq!(receive(&mut receiver), None);
+    });
+}
+
+#[test]
+fn a_message_behind_a_notification_is_not_promised() {
+    model(|mut sender, mut receiver| {
+        let other = thread::spawn(move || {
+            receiver.announce();
+            let is_empty = receiver.first_note().is_none() && receiver.first().is_none();
+            let mut message = Message::default();
+            let found = receiver.promised().filter(|_| is_empty);
+            if let Some(found) = found {
+                receiver.take_promised(found, &mut message);
+            }
+            receiver.retract();
+            (found.is_some(), receiver)
+        });
+        assert!(sender.note(0, 7, false));
+        let is_sent = send_once(&mut sender, 1);
+        let (is_received, mut receiver) = other.join().expect("the receiver does not panic");
+        assert!(!is_received, "it came behind the notification");
+        assert_eq!(receive(&mut receiver).is_some(), is_sent);
     });
 }
 
@@ -130,11 +197,15 @@ fn a_request_and_its_answer_arrive_or_fail_on_both_sides() {
             (is_answered, server)
         });
         let request = client.offer(&message(1), Asks::Answer);
-        let take = |client: &mut Ends| client.answer(request).and_then(|found| client.take_answer(request, found));
-        let mut answer = take(&mut client);
+        let take = |client: &mut Ends, is_awaited| {
+            let mut message = Message::default();
+            let found = client.answer(request)?;
+            client.take_answer(request, found, is_awaited, &mut message).then_some(message)
+        };
+        let mut answer = take(&mut client, true);
         if answer.is_none() {
             client.retract_request(request);
-            answer = take(&mut client);
+            answer = take(&mut client, false);
         }
         let withdrawn = answer.is_none() && !client.is_taken(request) && client.withdraw(request);
         let (is_answered, _) = other.join().expect("the server does not panic");

@@ -78,37 +78,16 @@ unsafe fn read_name(text: *const c_char) -> Result<Name, Error> {
     Err(Error::Range)
 }
 
-/// Runs `work` with the message, and puts what it returns in its place.
+/// Runs `work` with the message.
 ///
 /// # Safety
 /// `message` is null or points to a message.
-unsafe fn with_message<T: IntoMessage>(
-    message: *mut Message,
-    work: impl FnOnce(&Message) -> Result<T, Error>,
-) -> c_int {
+#[inline(always)]
+unsafe fn with_message(message: *mut Message, work: impl FnOnce(&mut Message) -> Result<(), Error>) -> c_int {
     // SAFETY: as the caller promises.
-    let Some(place) = (unsafe { message.as_mut() }) else { return Error::Fault.to_result() };
-    match work(place) {
-        Ok(received) => {
-            received.store(place);
-            0
-        }
-        Err(error) => error.to_result(),
-    }
-}
-
-/// What a call leaves in the caller's message.
-trait IntoMessage {
-    fn store(self, place: &mut Message);
-}
-
-impl IntoMessage for () {
-    fn store(self, _: &mut Message) {}
-}
-
-impl IntoMessage for Message {
-    fn store(self, place: &mut Message) {
-        *place = self;
+    match unsafe { message.as_mut() } {
+        Some(message) => done(work(message)),
+        None => Error::Fault.to_result(),
     }
 }
 
@@ -263,7 +242,7 @@ pub unsafe extern "C" fn mnx_send(to: c_int, message: *mut Message) -> c_int {
 #[inline(never)]
 pub unsafe extern "C" fn mnx_receive_T(from: c_int, message: *mut Message, ms: c_long) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { with_message(message, |_| backend::receive(from, ms)) }
+    unsafe { with_message(message, |message| backend::receive(from, message, ms)) }
 }
 
 #[unsafe(no_mangle)]
@@ -302,7 +281,7 @@ pub unsafe extern "C" fn mnx_sendrec(peer: c_int, message: *mut Message) -> c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mnx_rcvrqst_T(message: *mut Message, ms: c_long) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { with_message(message, |_| backend::receive_request(ms)) }
+    unsafe { with_message(message, |message| backend::receive_request(message, ms)) }
 }
 
 #[unsafe(no_mangle)]

@@ -15,9 +15,17 @@ pub const DISTANCE: i32 = TASKS as i32 + 0x8ace + 1;
 /// The last generation before a slot begins with 1 again.
 pub const LAST_GENERATION: u32 = ((i32::MAX - PROCESSES as i32) / DISTANCE) as u32;
 
-/// The number of a slot: from -35, for the tasks, to 220.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Number(i16);
+/// The number of a slot: from -35, for the tasks, to 220. It is kept as the index in a table of all slots, which thus needs no check.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Number(u8);
+
+const _: () = assert!(SLOTS == u8::MAX as usize + 1);
+
+impl core::fmt::Debug for Number {
+    fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+        write!(f, "Number({})", self.get())
+    }
+}
 
 impl Number {
     /// Returns the slot with this number.
@@ -26,7 +34,7 @@ impl Number {
     /// `Range`: there is none.
     pub fn new(number: i32) -> Result<Number, Error> {
         let is_slot = (-(TASKS as i32)..PROCESSES as i32).contains(&number);
-        if is_slot { Ok(Number(number as i16)) } else { Err(Error::Range) }
+        if is_slot { Ok(Number((number + TASKS as i32) as u8)) } else { Err(Error::Range) }
     }
 
     /// Returns the slot at this index.
@@ -35,22 +43,23 @@ impl Number {
     /// When there is none.
     pub fn at(index: usize) -> Number {
         assert!(index < SLOTS, "a container has no slot at index {index}");
-        Number(index as i16 - TASKS as i16)
+        Number(index as u8)
     }
 
     /// Returns the index in a table of all slots.
+    #[inline(always)]
     pub fn index(self) -> usize {
-        (self.0 + TASKS as i16) as usize
+        self.0.into()
     }
 
     /// Returns the number as programs know it.
     pub fn get(self) -> i32 {
-        self.0.into()
+        i32::from(self.0) - TASKS as i32
     }
 
     /// Whether it is a slot of a task or system process.
     pub fn is_system(self) -> bool {
-        self.0 < SYSTEM_PROCESSES as i16
+        self.index() < TASKS + SYSTEM_PROCESSES
     }
 }
 
