@@ -1,13 +1,22 @@
-/* A server that adds one, or a client that asks it, to be started in whatever world the test makes.
+/* A server that adds one, or a client that asks it, to be started in whatever world the test makes; and a container for processes of one user.
  *
- * usage: talk CONTAINER server | talk CONTAINER client NUMBER [last]. `last` ends the server.
+ * usage: talk CONTAINER start UID | talk CONTAINER server | talk CONTAINER client NUMBER [last | SECONDS]. `last` ends the server; for so many seconds it is asked again and again.
  */
 #include <m3ipc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { SERVER = 1, LAST = 99 };
+
+static int start(int container, unsigned uid)
+{
+    VM_usr_t vm = {.vm_vmid = container, .vm_name = "talk", .vm_uids = {uid}};
+    mnx_drvs_init(0, NULL);
+    printf("vm_init -> %d\n", mnx_vm_init(&vm));
+    return 0;
+}
 
 static int serve(void)
 {
@@ -29,15 +38,33 @@ static int ask(int type)
     return got != 0;
 }
 
+static int ask_for(int seconds)
+{
+    time_t end = time(NULL) + seconds;
+    long answers = 0, failed = 0;
+    while (time(NULL) < end) {
+        message m = {.m_type = 7};
+        failed += mnx_sendrec(SERVER, &m) != 0 || m.m_type != 8;
+        answers++;
+    }
+    printf("%s answers, %ld failed\n", answers > 1000 ? "many" : "few", failed);
+    return failed != 0;
+}
+
 int main(int count, char **words)
 {
     if (count < 3)
         return 2;
+    if (strcmp(words[2], "start") == 0)
+        return start(atoi(words[1]), strtoul(words[3], NULL, 10));
     int is_server = strcmp(words[2], "server") == 0;
     int bound = mnx_bind(atoi(words[1]), is_server ? SERVER : atoi(words[3]));
     if (bound < 0) {
         printf("bind -> %d\n", bound);
         return 1;
     }
-    return is_server ? serve() : ask(count > 4 ? LAST : 7);
+    if (is_server)
+        return serve();
+    int seconds = count > 4 ? atoi(words[4]) : 0;
+    return seconds > 0 ? ask_for(seconds) : ask(count > 4 ? LAST : 7);
 }

@@ -202,6 +202,40 @@ PYTHON
     "$m3" end
 )
 
+# Supervisor and worker are killed both: members with a box talk on, others are told that there is no broker, and a new one begins with nothing.
+(
+    export M3IPC_SOCKET="$PWD/lost"
+    "$made/m3ipcd" 2>lost.log &
+    broker=$!
+    trap 'kill $broker $server 2>/dev/null || true' EXIT
+    while ! [ -S lost ]; do sleep 0.01; done
+    "$m3" init 0
+    ./talk 0 server &
+    server=$!
+    while ! "$m3" ps 0 | grep -q ' 1 .*talk'; do sleep 0.01; done
+    ./talk 0 client 2 3 >talked &
+    client=$!
+    while ! "$m3" ps 0 | grep -q ' 2 .*talk'; do sleep 0.01; done
+    [ "$(./talk 0 client 3)" = 'sendrec -> 0, type 8' ]
+    sleep 0.2
+    # shellcheck disable=SC2046
+    kill -9 $broker $(cat /proc/$broker/task/$broker/children)
+    while "$m3" ps 0 2>error; do sleep 0.01; done
+    grep -q EMOLDRVSINIT error
+    wait "$client"
+    grep -qx 'many answers, 0 failed' talked
+    kill "$server"
+    "$made/m3ipcd" 2>lost.log &
+    broker=$!
+    while ! "$m3" init 0 2>error; do sleep 0.01; done
+    ./talk 0 server &
+    server=$!
+    while ! "$m3" ps 0 | grep -q ' 1 .*talk'; do sleep 0.01; done
+    [ "$(./talk 0 client 2 last)" = 'sendrec -> 0, type 100' ]
+    wait "$server"
+    "$m3" end
+)
+
 # A member writes at random into all that it shares.
 ./scribbler 3
 "$m3" end
