@@ -13,7 +13,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 const STEP: usize = 32;
 /// Blocks begin at multiples of this.
 const ALIGN: usize = 16;
-const CLASSES: usize = 32;
+const CLASSES: usize = 48;
 
 /// Returns the class of a block; `None`: not small.
 #[inline(always)]

@@ -4,14 +4,14 @@ use super::{
     Changes::First,
     Entry,
     call::{Call, Side},
-    change, task,
+    change, done, task,
 };
 use crate::{
     base::{Base, Flow},
     files::watches::flag,
     memory as user,
-    objects::{O_CLOEXEC, O_CREAT, O_PATH, O_TMPFILE, O_TRUNC, O_WRONLY},
-    open::{How, open_file},
+    objects::{O_CLOEXEC, O_CREAT, O_PATH, O_TMPFILE, O_TRUNC, O_WRONLY, OpenFile},
+    open::{How, open_file, open_now},
     paths::walk::restriction::{BENEATH, IN_ROOT},
     processes::Process,
 };
@@ -23,12 +23,10 @@ use core::ops::Range;
 const OPEN_HOW_BYTES: u64 = 24;
 
 pub(super) const CALLS: &[Entry] = &[
-    change(nr::OPEN, First, |c| task(open(c.base(), c.process(), c.here(0)?, how(c.flags(1), c.flags(2))))),
-    change(nr::OPENAT, First, |c| task(open(c.base(), c.process(), c.at(0)?, how(c.flags(2), c.flags(3))))),
+    change(nr::OPEN, First, |c| begin(c, c.here(0)?, how(c.flags(1), c.flags(2)))),
+    change(nr::OPENAT, First, |c| begin(c, c.at(0)?, how(c.flags(2), c.flags(3)))),
     change(nr::OPENAT2, First, openat2),
-    change(nr::CREAT, First, |c| {
-        task(open(c.base(), c.process(), c.here(0)?, how(O_CREAT | O_TRUNC | O_WRONLY, c.flags(1))))
-    }),
+    change(nr::CREAT, First, |c| begin(c, c.here(0)?, how(O_CREAT | O_TRUNC | O_WRONLY, c.flags(1)))),
 ];
 
 fn how(flags: u32, mode: u32) -> How {
@@ -56,7 +54,7 @@ fn openat2(call: &Call) -> Result<Flow, Errno> {
     if resolve & RESOLVE_CACHED != 0 {
         return Err(Errno::EAGAIN);
     }
-    task(open(call.base(), call.process(), call.at(0)?, How { flags: flags as u32, mode: mode as u32, resolve }))
+    begin(call, call.at(0)?, How { flags: flags as u32, mode: mode as u32, resolve })
 }
 
 /// Checks that the end of a structure is zero. `E2BIG`: it is not, or longer than a page.
@@ -76,10 +74,24 @@ fn check_zero(who: Endpoint, address: u64, range: Range<u64>) -> Result<(), Errn
     Ok(())
 }
 
-/// open, openat, creat: returns the descriptor.
-async fn open(base: &'static Base, process: Rc<Process>, (directory, path): Side, how: How) -> Result<u64, Errno> {
+/// open, openat, creat. Most files that programs open are known: then there is nothing to wait for.
+#[inline]
+fn begin(call: &Call, (directory, path): Side, how: How) -> Result<Flow, Errno> {
+    let (base, process) = (call.base(), call.process);
     process.files().check_room(process.caller.descriptor_limit())?;
+    match open_now(base, process, directory, path, how)? {
+        Ok(file) => done(opened(base, process, file, how)),
+        Err(path) => task(open(base, call.process(), (directory, path), how)),
+    }
+}
+
+async fn open(base: &'static Base, process: Rc<Process>, (directory, path): Side, how: How) -> Result<u64, Errno> {
     let file = open_file(base, &process, directory, path, how).await?;
+    opened(base, &process, file, how)
+}
+
+/// Returns the descriptor of a file that was opened.
+fn opened(base: &Base, process: &Process, file: Rc<OpenFile>, how: How) -> Result<u64, Errno> {
     if let (true, Some(node)) = (how.flags & O_PATH == 0, file.node()) {
         base.files().watches().happened(node, &file.path(), flag::OPEN);
     }

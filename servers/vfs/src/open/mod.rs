@@ -128,6 +128,42 @@ pub async fn open_known(
     open_checked(base, process, node, flags, path, false).await
 }
 
+/// Opens the file at a path if nobody has to be asked or waited for: a regular file that is known, and is not to be created or truncated.
+/// `Err(path)`: [`open_file`] has to. Errors as of open(2).
+pub fn open_now(
+    base: &'static Base,
+    process: &Process,
+    directory: i32,
+    path: Vec<u8>,
+    How { flags, resolve, .. }: How,
+) -> Result<Result<Rc<OpenFile>, Vec<u8>>, Errno> {
+    const SPECIAL: u32 = O_PATH | O_CREAT | O_TRUNC | O_TMPFILE | O_NOFOLLOW;
+    if flags & SPECIAL != 0 || resolve != 0 {
+        return Ok(Err(path));
+    }
+    match walk::resolve_known(base.files(), process, directory, path, Last::Follow)? {
+        (Some(Found { node: Some(node), pipe: None, canonical, .. }), _) if is_free(&node) => {
+            may_open(process, &node, flags)?;
+            let file = make_regular(node, flags)?;
+            File::new(base.closing(), process.caller.user(), file, status_of(flags), canonical).map(Ok)
+        }
+        (_, path) => Ok(Err(path)),
+    }
+}
+
+/// Whether a file can be opened without waiting for anybody.
+fn is_free(node: &NodeRef) -> bool {
+    node.is_regular() && !node.leases().has_any()
+}
+
+/// The object of a regular file. `ETXTBSY`: it is to be written, and is executed.
+fn make_regular(node: NodeRef, flags: u32) -> Result<Regular, Errno> {
+    if wanted_rights(flags) & WRITE != 0 {
+        node.check_idle()?;
+    }
+    Ok(Regular::new(node, flags))
+}
+
 /// The last part of opening: permissions are checked, or the file has just been created.
 async fn open_checked(
     base: &'static Base,
@@ -140,11 +176,8 @@ async fn open_checked(
     if !node.is_regular() {
         return open_node(base, process, node, flags, path).await;
     }
-    if wanted_rights(flags) & WRITE != 0 {
-        node.check_idle()?;
-    }
     // Counted as open first: else another program could get a lease while this call waits.
-    let file = Regular::new(node, flags);
+    let file = make_regular(node, flags)?;
     if file.node.leases().has_any() {
         let wait = if flags & O_NONBLOCK == 0 { Wait::Yes } else { Wait::No };
         base.break_leases(&process.caller, &file.node, file.access(), wait).await?;

@@ -94,6 +94,20 @@ enum Followed {
     Object(Rc<OpenFile>),
 }
 
+/// Where a resolution stops.
+enum Stop {
+    /// At its end: where we are, in this directory.
+    End { parent: Option<NodeRef>, name: Name, slash: bool },
+    /// At its last component, which does not exist.
+    Missing(Component),
+    /// At a component that the file system has to be asked for.
+    Ask(Component),
+    /// At `..`.
+    Up(Component),
+    /// At a link to be followed.
+    Follow(NodeRef, Component),
+}
+
 /// A resolution in progress.
 struct Walk<'a> {
     files: &'a Files,
@@ -158,6 +172,22 @@ pub fn resolve_as(
     walk(files, process, credentials, descriptor, text, last, 0)
 }
 
+/// [`resolve`] of what exists, if nobody has to be asked. Gives the text back, too.
+pub fn resolve_known(
+    files: &Files,
+    process: &Process,
+    descriptor: i32,
+    text: Vec<u8>,
+    last: Last,
+) -> Result<(Option<Found>, Vec<u8>), Errno> {
+    let mut walk = Walk::new(files, process, process.caller.credentials(), descriptor, text, 0)?;
+    let found = match walk.go(last)? {
+        Stop::End { parent, name, slash } => Some(walk.finish(parent, name, slash)),
+        _ => None,
+    };
+    Ok((found, walk.text))
+}
+
 async fn walk(
     files: &Files,
     process: &Process,
@@ -167,15 +197,7 @@ async fn walk(
     last: Last,
     restrictions: u64,
 ) -> Result<Found, Errno> {
-    let directories = process.directories()?;
-    let (own_root, start) = limits(process, &directories, descriptor, &text, restrictions)?;
-    let mut canonical = with_capacity(start.path.len() + text.len() + 1)?;
-    canonical.try_extend_from_slice(&start.path)?;
-    let node = start.node;
-    let (at, links) = (0, 0);
-    let mut walk =
-        Walk { files, process, directories, own_root, restrictions, credentials, node, canonical, text, at, links };
-    walk.run(last).await
+    Walk::new(files, process, credentials, descriptor, text, restrictions)?.run(last).await
 }
 
 /// The root of a resolution, if it is not the process's, and where it starts.
@@ -201,56 +223,92 @@ fn limits(
     Ok((None, start))
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    #[inline(always)]
+    fn new(
+        files: &'a Files,
+        process: &'a Process,
+        credentials: Rc<Credentials>,
+        descriptor: i32,
+        text: Vec<u8>,
+        restrictions: u64,
+    ) -> Result<Walk<'a>, Errno> {
+        let directories = process.directories()?;
+        let (own_root, start) = limits(process, &directories, descriptor, &text, restrictions)?;
+        let mut canonical = with_capacity(start.path.len() + text.len() + 1)?;
+        canonical.try_extend_from_slice(&start.path)?;
+        let node = start.node;
+        let (at, links) = (0, 0);
+        Ok(Walk { files, process, directories, own_root, restrictions, credentials, node, canonical, text, at, links })
+    }
+
     async fn run(&mut self, last: Last) -> Result<Found, Errno> {
+        let mut stop = self.go(last)?;
+        loop {
+            let passed = match stop {
+                Stop::End { parent, name, slash } => return Ok(self.finish(parent, name, slash)),
+                Stop::Missing(part) => return self.missing(&part),
+                Stop::Ask(part) => {
+                    let child = self.files.ask_for(&self.node, &self.text[part.name.clone()]).await?;
+                    self.pass(child, part, last)?
+                }
+                Stop::Up(part) => {
+                    self.up().await?;
+                    part.last.then_some(Stop::End { parent: None, name: Name::DotDot, slash: part.slash })
+                }
+                Stop::Follow(link, part) => match self.follow(&link).await? {
+                    Followed::Path => None,
+                    Followed::Node(node, path) => self.enter_at(node, path, &part)?,
+                    Followed::Object(file) => return Ok(Found { pipe: Some(file), ..self.missing(&part)? }),
+                },
+            };
+            stop = match passed {
+                Some(stop) => stop,
+                None => self.go(last)?,
+            };
+        }
+    }
+
+    /// Goes on as far as it goes without asking anybody.
+    #[inline(always)]
+    fn go(&mut self, last: Last) -> Result<Stop, Errno> {
         while let Some(part) = path::component(&self.text, self.at)? {
             self.check_search()?;
             self.at = part.name.end;
-            let name = match &self.text[part.name.clone()] {
-                b"." => Name::Dot,
-                b".." => {
-                    self.up().await?;
-                    Name::DotDot
-                }
-                _ => Name::Component,
-            };
-            if name != Name::Component {
-                if part.last {
-                    return Ok(self.finish(None, name, part.slash));
-                }
-                continue;
-            }
             let name = &self.text[part.name.clone()];
-            let child = match self.files.known(&self.node, name) {
-                Some(known) => known,
-                None => self.files.ask_for(&self.node, name).await?,
-            };
-            let Some(child) = child else {
-                return if part.last { self.missing(&part) } else { Err(Errno::ENOENT) };
-            };
-            if child.is_link() && (!part.last || last == Last::Follow || part.slash) {
-                let found = match self.follow(&child).await? {
-                    Followed::Path => None,
-                    Followed::Node(node, path) => self.enter_at(node, path, &part)?,
-                    Followed::Object(file) => Some(Found { pipe: Some(file), ..self.missing(&part)? }),
-                };
-                match found {
-                    Some(found) => return Ok(found),
-                    None => continue,
-                }
+            match name {
+                b"." if part.last => return Ok(Stop::End { parent: None, name: Name::Dot, slash: part.slash }),
+                b"." => continue,
+                b".." => return Ok(Stop::Up(part)),
+                _ => {}
             }
-            path::push(&mut self.canonical, &self.text[part.name])?;
-            let entered = self.enter(child)?;
-            let parent = core::mem::replace(&mut self.node, entered);
-            if !part.last {
-                continue;
+            let Some(child) = self.files.known(&self.node, name) else { return Ok(Stop::Ask(part)) };
+            if let Some(stop) = self.pass(child, part, last)? {
+                return Ok(stop);
             }
-            if part.slash && !self.node.is_directory() {
-                return Err(Errno::ENOTDIR);
-            }
-            return Ok(self.finish(Some(parent), Name::Component, part.slash));
         }
-        Ok(self.finish(None, Name::Root, false))
+        Ok(Stop::End { parent: None, name: Name::Root, slash: false })
+    }
+
+    /// Goes on to what a component was found to be. Returns where that stops; `None`: there are more components.
+    #[inline(always)]
+    fn pass(&mut self, child: Option<NodeRef>, part: Component, last: Last) -> Result<Option<Stop>, Errno> {
+        let Some(child) = child else {
+            return if part.last { Ok(Some(Stop::Missing(part))) } else { Err(Errno::ENOENT) };
+        };
+        if child.is_link() && (!part.last || last == Last::Follow || part.slash) {
+            return Ok(Some(Stop::Follow(child, part)));
+        }
+        path::push(&mut self.canonical, &self.text[part.name])?;
+        let entered = self.enter(child)?;
+        let parent = core::mem::replace(&mut self.node, entered);
+        if !part.last {
+            return Ok(None);
+        }
+        if part.slash && !self.node.is_directory() {
+            return Err(Errno::ENOTDIR);
+        }
+        Ok(Some(Stop::End { parent: Some(parent), name: Name::Component, slash: part.slash }))
     }
 
     /// Whether names may be looked up where we are.
@@ -302,14 +360,14 @@ impl Walk<'_> {
         Ok(into_mount(node))
     }
 
-    /// Goes on with a file that a link stands for. Returns what is found if it is the last component.
-    fn enter_at(&mut self, node: NodeRef, path: Vec<u8>, part: &Component) -> Result<Option<Found>, Errno> {
+    /// Goes on with a file that a link stands for. Returns where that stops; `None`: there are more components.
+    fn enter_at(&mut self, node: NodeRef, path: Vec<u8>, part: &Component) -> Result<Option<Stop>, Errno> {
         if part.slash && !node.is_directory() {
             return Err(Errno::ENOTDIR);
         }
         self.canonical = path;
         let parent = core::mem::replace(&mut self.node, node);
-        Ok(part.last.then(|| self.finish(Some(parent), Name::Component, part.slash)))
+        Ok(part.last.then_some(Stop::End { parent: Some(parent), name: Name::Component, slash: part.slash }))
     }
 
     /// Goes on with the target of a link in the place of everything before it; or gives the file that it stands for.
