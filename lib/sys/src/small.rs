@@ -97,9 +97,9 @@ mod tests {
     #[test]
     fn sizes_share_a_class_up_to_its_end() {
         let class = |bytes, align| class_of(Layout::from_size_align(bytes, align).unwrap());
-        assert_eq!([class(1, 1), class(32, 8), class(33, 8), class(1024, 16)], [Some(0), Some(0), Some(1), Some(31)]);
-        assert_eq!([class(1025, 8), class(64, 32), class(0, 1)], [None; 3]);
-        assert_eq!(layout_of(31), Layout::from_size_align(1024, 16).unwrap());
+        assert_eq!([class(1, 1), class(32, 8), class(33, 8), class(1536, 16)], [Some(0), Some(0), Some(1), Some(47)]);
+        assert_eq!([class(1537, 8), class(64, 32), class(0, 1)], [None; 3]);
+        assert_eq!(layout_of(47), Layout::from_size_align(1536, 16).unwrap());
     }
 
     #[test]
