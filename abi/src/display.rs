@@ -1,7 +1,7 @@
 //! The protocol between a driver of a screen and the service that draws text on it (console).
 //!
 //! The console draws into the pixels itself: it maps what the driver offers (`vm::MapOffered`) and asks where in it the screen is.
-//! Programs use the same driver by `chardev` (/dev/fb0), as Linux's fbdev.
+//! Programs use the same driver by `chardev` (/dev/fb0), as Linux's fbdev, and procfs asks both for /sys/class/graphics.
 
 protocol! {
     /// Screens.
@@ -14,7 +14,24 @@ protocol! {
     /// console: what it has drawn in this rectangle is to be seen. A device that shows memory as it is needs no flush (`NEEDS_FLUSH` in the
     /// format is 0). `at`: x (low half) and y (high half); `size`: as in `Attach`.
     Flush = 2 { at: u64, size: u64 }
+    /// procfs: what /sys tells. Word 0 of the reply: bits of a pixel (low byte), and by how many quarters the picture is turned, clockwise (next
+    /// byte). `size` and `whole`: the visible and the virtual picture, as in `Attach`; `place`: x and y of the first visible pixel; the
+    /// device's name, 16 bytes. console replies with by how much its text is turned alone.
+    Describe = 3 { } -> { size: u64, whole: u64, place: u64, name_low: u64, name_high: u64 }
+    /// procfs: changes one thing of the picture (`CHANGE_*`). console knows `CHANGE_ROTATION` of its text. `EINVAL`: it cannot be done.
+    Change = 4 { what: u64, value: u64 }
 }
+
+/// `Change`: by how many quarters the picture is turned.
+pub const CHANGE_ROTATION: u64 = 0;
+/// `Change`: whether it is switched off.
+pub const CHANGE_BLANK: u64 = 1;
+/// `Change`: its first visible pixel, x (low half) and y (high half).
+pub const CHANGE_PLACE: u64 = 2;
+/// `Change`: the size of the virtual picture, as in `Attach`.
+pub const CHANGE_WHOLE: u64 = 3;
+/// `Change`: bits of a pixel.
+pub const CHANGE_DEPTH: u64 = 4;
 
 /// `Attach`: 32 bits a pixel, 0x00RRGGBB.
 pub const FORMAT_XRGB8888: u64 = 32;

@@ -38,6 +38,10 @@ pub enum Setting {
     MachineName(u64),
     /// A number of pm (`pm::SETTING_*`).
     Number(u64),
+    /// A thing of the screen (`display::CHANGE_*`).
+    Screen(u64),
+    /// By how much text is turned on the screen.
+    TextRotation,
 }
 
 /// A line of a table.

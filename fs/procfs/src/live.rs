@@ -1,12 +1,12 @@
 //! Figures of the running system. Requests are repeated if a server crashes. A figure that is not available at the moment (of a
 //! process that has just ended) counts as empty or 0: a file of /proc is a snapshot.
 
-use crate::source::{FileUsage, Memory, OpenFile, ProcessMemory, ProcessText, Source};
+use crate::source::{FileUsage, Memory, OpenFile, ProcessMemory, ProcessText, Screen, Source};
 use crate::text::{Lossy, Text};
 use abi::info::{self, KernelInfo};
 use abi::pm::{IpcRecord, ProcessRecord};
 use abi::vm::MapRecord;
-use abi::{Endpoint, Errno, GrantId, Message, Name, container, m3ipc, pm, vfs, vm};
+use abi::{Endpoint, Errno, GrantId, Message, Name, container, display, m3ipc, pm, vfs, vm};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use fs::file_system::Caller;
@@ -30,6 +30,42 @@ const DRVS_BYTES: usize = 32 * 1024;
 pub struct Live {
     /// The container.
     pub container: u8,
+    /// The driver of the screen.
+    pub screen: Optional,
+    /// The service that draws text on it.
+    pub console: Optional,
+}
+
+/// A service that not every machine has. Its slot is remembered: a call to it waits while the service is restarted, and ds would not tell it then.
+#[derive(Clone, Copy)]
+pub struct Optional {
+    name: &'static str,
+    slot: Option<usize>,
+}
+
+impl Optional {
+    /// The service of this name.
+    pub const fn new(name: &'static str) -> Optional {
+        Optional { name, slot: None }
+    }
+
+    /// Asks it. `ENODEV`: it is not up, and will not be.
+    fn ask(&mut self, message: &Message) -> Result<Message, Errno> {
+        let slot = match self.slot {
+            Some(slot) => slot,
+            None => {
+                let name = Name::new(self.name).ok_or(Errno::ENODEV)?;
+                server::names::lookup(name).map_err(|_| Errno::ENODEV)?.slot()
+            }
+        };
+        self.slot = Some(slot);
+        let reply = ipc::call_repeating(Endpoint::current(slot), message).map_err(|error| match error {
+            Errno::EDEADSRCDST => Errno::ENODEV,
+            other => other,
+        })?;
+        reply.result()?;
+        Ok(reply)
+    }
 }
 
 impl Live {
@@ -227,6 +263,28 @@ impl Source for Live {
         let reply = ipc::call_repeating(Endpoint::PM, &pm::Loads {}.message());
         let (one, five, fifteen) = reply.and_then(|reply| pm::Loads::results(&reply)).unwrap_or_default();
         [one, five, fifteen]
+    }
+
+    fn screen(&mut self) -> Result<Screen, Errno> {
+        let reply = self.screen.ask(&display::Describe {}.message())?;
+        let (size, whole, place, name_low, name_high) = display::Describe::results(&reply)?;
+        let pair = |word: u64| (word as u32, (word >> 32) as u32);
+        let form = reply.words[0] as u32;
+        let name = (u128::from(name_low) | u128::from(name_high) << 64).to_le_bytes();
+        let (size, whole, place) = (pair(size), pair(whole), pair(place));
+        Ok(Screen { depth: form & 0xff, rotation: form >> 8 & 0xff, size, whole, place, name })
+    }
+
+    fn change_screen(&mut self, what: u64, value: u64) -> Result<(), Errno> {
+        self.screen.ask(&display::Change { what, value }.message()).map(drop)
+    }
+
+    fn text_rotation(&mut self) -> Result<u64, Errno> {
+        self.console.ask(&display::Describe {}.message()).map(|reply| reply.words[0] >> 8 & 0xff)
+    }
+
+    fn turn_text(&mut self, quarters: u64) -> Result<(), Errno> {
+        self.console.ask(&display::Change { what: display::CHANGE_ROTATION, value: quarters }.message()).map(drop)
     }
 
     fn identity(&mut self) -> (u128, u128) {

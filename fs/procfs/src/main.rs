@@ -4,7 +4,7 @@
 //! restart is not noticed.
 //!
 //! * `tree`: directories, files and links as a file system;
-//! * `top`, `settings` (/proc/sys), `system` (/sys): one line for each file that belongs to no process; `fixed`: what such a line says;
+//! * `top`, `settings` (/proc/sys), `system` and `graphics` (/sys): one line for each file that belongs to no process; `fixed`: what such a line says;
 //! * `drvs`: /proc/drvs;
 //! * `process_files`: one line for each file of a process;
 //! * `system_text`, `process_text`: what the files contain;
@@ -17,6 +17,7 @@ extern crate alloc;
 
 mod drvs;
 mod fixed;
+mod graphics;
 mod live;
 mod process_files;
 mod process_text;
@@ -38,7 +39,7 @@ use abi::{
 use fixed::Entries;
 use fs::preserve::VolumeMemory;
 use fs::server::{MountRequest, Server};
-use live::Live;
+use live::{Live, Optional};
 use tree::Tree;
 
 sys::program!(main);
@@ -49,15 +50,19 @@ const TREES: usize = CONTAINERS + 1;
 /// What /proc has besides processes.
 const PROC: Entries = Entries::new(&[top::TOP, settings::SETTINGS]);
 
-fn main(_: sys::Start) {
+fn main(start: sys::Start) {
+    let screen = Optional::new(start.argument("screen").unwrap_or("framebuffer"));
+    let console = Optional::new("console");
     // Every mount of a tree shows the same processes, and the same system.
     let mount = |_: &MountRequest, _: Option<VolumeMemory>| Err::<Tree<Live>, _>(Errno::ENODEV);
     let trees: [_; TREES] = core::array::from_fn(|tree| match tree as u64 {
-        TREE_SYS => Tree::of_system(Live { container: 0 }, Entries::new(&[system::SYSTEM])),
-        TREE_PROC => Tree::of_processes(Live { container: 0 }, PROC, 0),
+        TREE_SYS => {
+            Tree::of_system(Live { container: 0, screen, console }, Entries::new(&[system::SYSTEM, graphics::GRAPHICS]))
+        }
+        TREE_PROC => Tree::of_processes(Live { container: 0, screen, console }, PROC, 0),
         tree => {
             let container = (tree - TREE_SYS) as u8;
-            Tree::of_processes(Live { container }, PROC, container)
+            Tree::of_processes(Live { container, screen, console }, PROC, container)
         }
     });
     server::run(&mut Server::mounted(trees, mount));

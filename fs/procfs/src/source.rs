@@ -86,6 +86,23 @@ pub struct FileUsage {
     pub user_interests: u64,
 }
 
+/// What the screen shows (`display::Describe`). Pairs are width and height, or column and line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Screen {
+    /// Bits of a pixel.
+    pub depth: u32,
+    /// By how many quarters it is turned.
+    pub rotation: u32,
+    /// The visible picture.
+    pub size: (u32, u32),
+    /// The virtual picture.
+    pub whole: (u32, u32),
+    /// The first visible pixel.
+    pub place: (u32, u32),
+    /// The device's name, ended by zeros.
+    pub name: [u8; 16],
+}
+
 /// The figures. What does not exist (any more) is `None` or empty; a server without memory for the answer is an error, `ENOMEM`, so
 /// that nobody takes it for absence.
 pub trait Source {
@@ -152,6 +169,14 @@ pub trait Source {
     fn m3ipc_text(&mut self, what: u64, container: u64) -> Result<Vec<u8>, Errno>;
     /// Returns the containers of M3-IPC that run, a bit each. `ENOMEM`.
     fn m3ipc_containers(&mut self) -> Result<u32, Errno>;
+    /// Returns what the screen shows. `ENODEV`: there is none.
+    fn screen(&mut self) -> Result<Screen, Errno>;
+    /// Changes one thing of the screen (`display::CHANGE_*`). `ENODEV`, `EINVAL`.
+    fn change_screen(&mut self, what: u64, value: u64) -> Result<(), Errno>;
+    /// Returns by how many quarters text is turned on the screen. `ENODEV`.
+    fn text_rotation(&mut self) -> Result<u64, Errno>;
+    /// Turns text on the screen. `ENODEV`, `EINVAL`.
+    fn turn_text(&mut self, quarters: u64) -> Result<(), Errno>;
     /// Returns the random number of this boot, and a new one.
     fn identity(&mut self) -> (u128, u128);
 }

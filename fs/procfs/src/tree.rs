@@ -5,10 +5,12 @@
 
 use crate::drvs;
 use crate::fixed::{self, Entries, Entry, Setting};
+use crate::graphics;
 use crate::process_files::{ENTRIES, Kind, NAMESPACES, Of, namespace_inode};
 use crate::process_text;
 use crate::source::{OpenFile, ProcessText, Source};
 use crate::text::{Text, number};
+use abi::display::CHANGE_ROTATION;
 use abi::{Endpoint, container, fs::process_folder, pm::ProcessRecord, vfs};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt::Write;
@@ -211,6 +213,11 @@ impl<S: Source> Tree<S> {
                 let value = source.setting(what);
                 Text::of(|text| writeln!(text, "{value}"))
             }
+            fixed::Kind::Setting(Setting::Screen(what)) => graphics::content(source, what),
+            fixed::Kind::Setting(Setting::TextRotation) => {
+                let quarters = source.text_rotation()?;
+                Text::of(|text| writeln!(text, "{quarters}"))
+            }
             fixed::Kind::Setting(Setting::MachineName(which)) => {
                 let name = source.machine_name(which)?;
                 Text::of(|text| text.write_bytes(&name).and_then(|()| text.write_str("\n")))
@@ -227,6 +234,8 @@ impl<S: Source> Tree<S> {
                 let digits = core::str::from_utf8(line).map_err(|_| Errno::EINVAL)?.trim();
                 self.source.set_setting(what, digits.parse().map_err(|_| Errno::EINVAL)?)
             }
+            Setting::Screen(what) => self.source.change_screen(what, graphics::value(what, line)?),
+            Setting::TextRotation => self.source.turn_text(graphics::value(CHANGE_ROTATION, line)?),
         }
     }
 

@@ -1,7 +1,7 @@
 //! /proc over invented figures: two processes, one of them a service. The file is long because each kind of file has its test.
 
 use super::*;
-use crate::source::{FileUsage, Memory, ProcessMemory};
+use crate::source::{FileUsage, Memory, ProcessMemory, Screen};
 use abi::Endpoint;
 use abi::info::KernelInfo;
 use abi::pm::{IPC_SEGMENTS, IpcRecord};
@@ -10,6 +10,7 @@ use core::fmt;
 use fs::file_system::S_IFMT;
 
 const TOP_NODE: NodeId = 1;
+const SYS: Entries = Entries::new(&[crate::system::SYSTEM, crate::graphics::GRAPHICS]);
 
 struct Figures {
     /// Questions that are answered yet; then there is no memory.
@@ -227,6 +228,19 @@ impl Source for Figures {
     fn loads(&mut self) -> [u64; 3] {
         [2048, 1024, 3 * 2048 + 20]
     }
+    fn screen(&mut self) -> Result<Screen, Errno> {
+        let (size, whole, place) = ((1280, 800), (1280, 1600), (0, 800));
+        self.answer(Screen { depth: 32, rotation: 0, size, whole, place, name: *b"bochs\0\0\0\0\0\0\0\0\0\0\0" })
+    }
+    fn change_screen(&mut self, what: u64, value: u64) -> Result<(), Errno> {
+        if (what, value) == (CHANGE_ROTATION, 1) { Ok(()) } else { Err(Errno::EINVAL) }
+    }
+    fn text_rotation(&mut self) -> Result<u64, Errno> {
+        self.answer(3)
+    }
+    fn turn_text(&mut self, quarters: u64) -> Result<(), Errno> {
+        if quarters < 4 { Ok(()) } else { Err(Errno::EINVAL) }
+    }
     fn identity(&mut self) -> (u128, u128) {
         (u128::MAX, 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef)
     }
@@ -371,7 +385,7 @@ fn every_listed_file_can_be_read_or_followed() {
 
 #[test]
 fn the_system_is_a_tree_of_its_own_without_processes() {
-    let mut system = Tree::of_system(Figures::new(), Entries::new(&[crate::system::SYSTEM]));
+    let mut system = Tree::of_system(Figures::new(), SYS);
     assert_eq!(read_in(&mut system, "devices/system/cpu/online").unwrap(), b"0\n");
     assert_eq!(walk_in(&mut system, "7"), Err(Errno::ENOENT));
     assert_eq!(system.statistics().kind, 0x6265_6572);
@@ -382,8 +396,31 @@ fn the_system_is_a_tree_of_its_own_without_processes() {
 }
 
 #[test]
+fn the_screen_is_told_and_changed_line_by_line() {
+    let mut system = Tree::of_system(Figures::new(), SYS);
+    let told = [
+        ("fb0/bits_per_pixel", "32\n"),
+        ("fb0/blank", ""),
+        ("fb0/modes", "U:1280x800p-0\n"),
+        ("fb0/name", "bochs\n"),
+        ("fb0/pan", "0,800\n"),
+        ("fb0/stride", "5120\n"),
+        ("fb0/virtual_size", "1280,1600\n"),
+        ("fbcon/rotate", "3\n"),
+    ];
+    for (file, text) in told {
+        assert_eq!(read_in(&mut system, &format!("class/graphics/{file}")).unwrap(), text.as_bytes(), "{file}");
+    }
+    let mut write = |file: &str, text: &[u8]| write(&mut system, &format!("class/graphics/{file}"), text);
+    assert_eq!(write("fb0/rotate", b"1\n"), Ok(2));
+    assert_eq!(write("fb0/rotate", b"4\n"), Err(Errno::EINVAL));
+    assert_eq!(write("fb0/stride", b"1\n"), Err(Errno::EACCES));
+    assert_eq!((write("fbcon/rotate_all", b"2"), write("fbcon/rotate", b"x")), (Ok(1), Err(Errno::EINVAL)));
+}
+
+#[test]
 fn every_file_is_in_a_folder_of_its_table() {
-    for entries in [crate::PROC, Entries::new(&[crate::system::SYSTEM])] {
+    for entries in [crate::PROC, SYS] {
         for number in 0..entries.len() {
             let entry = entries.get(number).unwrap();
             let folder = entries.get(entries.parent(entry)).unwrap();

@@ -39,11 +39,10 @@ pub struct Display {
     due: WaitList,
 }
 
-/// How text is drawn, by the arguments of the system file: `font=8x16`, `rotate=0`.
-#[derive(Clone, Copy)]
+/// How text is drawn, by the arguments of the system file: `font=8x16`, `rotate=0`; the second can be changed by /sys.
 pub struct Style {
     font: &'static [u8],
-    rotation: Rotation,
+    rotation: Cell<Rotation>,
 }
 
 impl Style {
@@ -54,7 +53,7 @@ impl Style {
     pub fn of(start: &sys::Start) -> Style {
         let font = font::of_size(start.argument("font").unwrap_or("8x16")).expect("font=8x16, 12x24 or 16x32");
         let rotation = Rotation::quarters(start.argument("rotate").unwrap_or("0")).expect("rotate=0 to 3");
-        Style { font, rotation }
+        Style { font, rotation: Cell::new(rotation) }
     }
 }
 
@@ -64,6 +63,17 @@ struct Attached {
     number: u64,
     pixels: Pixels,
     renderer: Renderer,
+}
+
+/// What the driver has told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Nothing new.
+    None,
+    /// Another part of the memory is visible, of the same size and form.
+    Moved,
+    /// Another picture: terminals may have another size.
+    Picture,
 }
 
 impl Display {
@@ -108,21 +118,25 @@ impl Display {
         }
     }
 
-    /// Asks the driver for the present picture. Returns whether it is another one than before.
-    pub async fn attach(&self) -> Result<bool, Errno> {
+    /// Asks the driver for the present picture.
+    pub async fn attach(&self) -> Result<News, Errno> {
         let reply = self.driver.request(Attach {}.message(), Repeat::Yes).await?;
         reply.result()?;
         let number = reply.words[0];
         let mut attached = self.attached.borrow_mut();
         if attached.as_ref().is_some_and(|attached| attached.number == number) {
-            return Ok(false);
+            return Ok(News::None);
         }
         // Nothing is drawn in the form of the picture before.
-        *attached = None;
+        let before = attached.take();
         let pixels = Pixels::new(self.region(reply.source)?, &reply)?;
-        let renderer = Renderer::new(Font::new(self.style.font)?, &pixels, self.style.rotation)?;
+        if let Some(before) = before.filter(|before| before.pixels.has_form_of(&pixels)) {
+            *attached = Some(Attached { number, pixels, ..before });
+            return Ok(News::Moved);
+        }
+        let renderer = Renderer::new(Font::new(self.style.font)?, &pixels, self.rotation())?;
         *attached = Some(Attached { number, pixels, renderer });
-        Ok(true)
+        Ok(News::Picture)
     }
 
     /// The driver's memory, which is mapped once.
@@ -133,6 +147,18 @@ impl Display {
             None => Rc::new(Region::offered(driver)?),
         };
         Ok(region.insert(mapped).clone())
+    }
+
+    /// By how much text is turned.
+    pub fn rotation(&self) -> Rotation {
+        self.style.rotation.get()
+    }
+
+    /// Has text turned from now on. The driver is asked again, because terminals may have another size.
+    pub fn turn(&self, rotation: Rotation) {
+        self.style.rotation.set(rotation);
+        *self.attached.borrow_mut() = None;
+        self.look_again();
     }
 
     /// Has the driver asked again.
@@ -193,6 +219,12 @@ impl Pixels {
         }
         let last = (0, format.encode(0, &cell::VGA_MEMORY));
         Ok(Pixels { region, width, height, stride, start, format, needs_flush, damage: (0..0, 0..0), last })
+    }
+
+    /// Whether both are the same but for the place in memory.
+    fn has_form_of(&self, other: &Pixels) -> bool {
+        let form = |pixels: &Pixels| (pixels.width, pixels.height, pixels.stride, pixels.format, pixels.needs_flush);
+        form(self) == form(other)
     }
 
     /// The flush that shows what was drawn since the last one.

@@ -32,13 +32,23 @@ pub enum Rotation {
 impl Rotation {
     /// By number of quarters, as Linux's `fbcon=rotate:` counts them. `None`: there is no such.
     pub fn quarters(number: &str) -> Option<Rotation> {
+        number.parse().ok().and_then(Rotation::with_number)
+    }
+
+    /// As [`Rotation::quarters`].
+    pub const fn with_number(number: u64) -> Option<Rotation> {
         match number {
-            "0" => Some(Rotation::None),
-            "1" => Some(Rotation::Quarter),
-            "2" => Some(Rotation::Half),
-            "3" => Some(Rotation::ThreeQuarters),
+            0 => Some(Rotation::None),
+            1 => Some(Rotation::Quarter),
+            2 => Some(Rotation::Half),
+            3 => Some(Rotation::ThreeQuarters),
             _ => None,
         }
+    }
+
+    /// The number of quarters.
+    pub const fn number(self) -> u64 {
+        self as u64
     }
 }
 

@@ -41,12 +41,12 @@ mod world;
 
 use abi::console::TERMINALS;
 use abi::kernel::Notify;
-use abi::{Endpoint, Errno, Message, Name, chardev};
+use abi::{Endpoint, Message, Name, chardev};
 use alloc::rc::Rc;
 use display::{Display, Style};
 use recover::records::Found;
 use recover::snapshot::{Size, Snapshots};
-use server::{Callers, Handlers, Peer, Runtime, Step};
+use server::{Handlers, Peer, Runtime, Step};
 use service::Console;
 use state::{LARGE_PARTS, PARTS};
 use sys::keep::Keep;
@@ -89,6 +89,7 @@ fn main(start: sys::Start) {
     });
     let display = Display::new(screen, Style::of(&start));
     let console = Rc::new(Console::new(runtime.clone(), input, display, snapshots, histories));
+    console.turn_as_before();
     tasks::start(&console);
     runtime.serve(Serving(console))
 }
@@ -101,7 +102,7 @@ impl Handlers for Serving {
     fn request(&self, message: &Message) -> Step<Message> {
         match chardev::Request::decode(message) {
             Some(request) => self.0.with(|state, world| state.request(world, message, request)),
-            None => self.0.with(|_, world| world.answer(message, Err(Errno::ENOSYS))),
+            None => self.0.screen_request(message),
         }
         Step::Later
     }

@@ -1,14 +1,16 @@
 //! The service: the terminals, what is preserved of them, and what they need from outside.
 
 use crate::display::Display;
+use crate::draw::Rotation;
 use crate::state::State;
 use crate::world::World;
 use abi::console::TERMINALS;
+use abi::display::{self, CHANGE_ROTATION, Change};
 use abi::input::{MINOR_KEYS, SET_LEDS};
-use abi::{GrantId, chardev, info};
+use abi::{Errno, GrantId, Message, chardev, info};
 use core::cell::RefCell;
 use recover::snapshot::Snapshots;
-use server::{OnRuntime, Peer, Runtime};
+use server::{Callers, OnRuntime, Peer, Runtime};
 use sys::keep::Keep;
 
 /// The service.
@@ -51,6 +53,30 @@ impl Console {
     /// Draws what differs from what is on the screen.
     pub fn draw(&self) {
         self.display.draw(&mut self.state.borrow_mut());
+    }
+
+    /// Turns text as a predecessor has had it.
+    pub fn turn_as_before(&self) {
+        if let Some(rotation) = self.state.borrow().rotation() {
+            self.display.turn(rotation);
+        }
+    }
+
+    /// What procfs asks for /sys/class/graphics/fbcon.
+    pub fn screen_request(&self, message: &Message) {
+        let result = match display::Request::decode(message) {
+            Some(display::Request::Describe(_)) => Ok(self.display.rotation().number() << 8),
+            Some(display::Request::Change(Change { what: CHANGE_ROTATION, value })) => {
+                Rotation::with_number(value).ok_or(Errno::EINVAL).map(|rotation| {
+                    self.state.borrow_mut().turn(rotation);
+                    self.display.turn(rotation);
+                    0
+                })
+            }
+            Some(display::Request::Change(_)) => Err(Errno::EINVAL),
+            _ => Err(Errno::ENOSYS),
+        };
+        self.with(|_, world| world.answer(message, result));
     }
 
     /// Does something with the state, and has drawn what it changes on the screen.

@@ -2,6 +2,7 @@
 //! file is long because whatever happens to one of them may change what is shown, and what waits.
 
 use crate::compose::Compose;
+use crate::draw::Rotation;
 use crate::grid::Size;
 use crate::keyboard::{Effect, Keyboard, Modes};
 use crate::keymap::Keymap;
@@ -40,6 +41,8 @@ const POLLIN: u64 = 1;
 /// Bits of a number of the snapshot.
 const HAS_LOG: u64 = 1;
 const IS_LOCKED: u64 = 2;
+/// By how much text was turned by /sys, and one: two bytes on.
+const ROTATION_SHIFT: u32 = 16;
 /// Bytes of the kernel's log.
 const LOG_BYTES: usize = 16 << 10;
 
@@ -104,6 +107,8 @@ pub struct State {
     signals: Signals,
     /// No other terminal is shown (`VT_LOCKSWITCH`).
     pub is_locked: bool,
+    /// By how much text is turned, if not as the system file says.
+    rotation: Option<Rotation>,
     /// What is to be seen has changed.
     redraw: bool,
     /// The screen has what was drawn last: nobody else has drawn there.
@@ -159,9 +164,20 @@ impl State {
             keymap_changed: false,
             signals,
             is_locked: flags & IS_LOCKED != 0,
+            rotation: (flags >> ROTATION_SHIFT).checked_sub(1).and_then(Rotation::with_number),
             redraw: false,
             is_known: false,
         }
+    }
+
+    /// By how much text is turned, if not as the system file says.
+    pub fn rotation(&self) -> Option<Rotation> {
+        self.rotation
+    }
+
+    /// Has text turned from now on.
+    pub fn turn(&mut self, rotation: Rotation) {
+        (self.rotation, self.keyboard_changed) = (Some(rotation), true);
     }
 
     /// Saves what has changed.
@@ -388,7 +404,9 @@ impl State {
                 writer.number(self.position);
                 writer.number(self.shown as u64 | (self.back as u64) << 32);
                 let flag = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
-                writer.number(flag(self.has_log, HAS_LOG) | flag(self.is_locked, IS_LOCKED));
+                let rotation = self.rotation.map_or(0, |rotation| rotation.number() + 1);
+                let flags = flag(self.has_log, HAS_LOG) | flag(self.is_locked, IS_LOCKED);
+                writer.number(flags | rotation << ROTATION_SHIFT);
                 self.signals.save(writer);
                 self.keyboard.save(writer);
                 self.pictures.save(writer);

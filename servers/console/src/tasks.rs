@@ -1,6 +1,6 @@
 //! The tasks: one reads keys from input by position, each once and in order; one follows the screen's driver; one draws.
 
-use crate::display::PICTURE_NS;
+use crate::display::{News, PICTURE_NS};
 use crate::service::Console;
 use abi::input::{EVENT_BYTES, Event, MINOR_KEYS};
 use abi::{Endpoint, Errno, chardev};
@@ -27,8 +27,9 @@ async fn follow(console: Rc<Console>) {
     loop {
         display.wait_for_news().await;
         match display.attach().await {
-            Ok(false) => {}
-            Ok(true) => {
+            Ok(News::None) => {}
+            Ok(News::Moved) => console.with(|state, _| state.draw_all()),
+            Ok(News::Picture) => {
                 let size = display.size().expect("it is attached");
                 let mut fits = false;
                 console.with(|state, world| fits = state.attached(world, size));

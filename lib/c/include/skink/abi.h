@@ -972,6 +972,21 @@ _Static_assert(offsetof(struct skink_core_head, info) == 88, "skink_core_head.in
 
 /* The protocol between a driver of a screen and the service that draws text on it (console). */
 
+/* Change: by how many quarters the picture is turned. */
+#define SKINK_DISPLAY_CHANGE_ROTATION 0ull
+
+/* Change: whether it is switched off. */
+#define SKINK_DISPLAY_CHANGE_BLANK 1ull
+
+/* Change: its first visible pixel, x (low half) and y (high half). */
+#define SKINK_DISPLAY_CHANGE_PLACE 2ull
+
+/* Change: the size of the virtual picture, as in Attach. */
+#define SKINK_DISPLAY_CHANGE_WHOLE 3ull
+
+/* Change: bits of a pixel. */
+#define SKINK_DISPLAY_CHANGE_DEPTH 4ull
+
 /* Attach: 32 bits a pixel, 0x00RRGGBB. */
 #define SKINK_DISPLAY_FORMAT_XRGB8888 32ull
 
@@ -1007,6 +1022,25 @@ struct skink_display_attach_reply {
 struct skink_display_flush {
     uint64_t at;
     uint64_t size;
+};
+
+/* procfs: what /sys tells. Word 0 of the reply: bits of a pixel (low byte), and by how many quarters the picture is turned, clockwise (next
+ * byte). size and whole: the visible and the virtual picture, as in Attach; place: x and y of the first visible pixel; the device's name,
+ * 16 bytes. console replies with by how much its text is turned alone. */
+#define SKINK_DISPLAY_DESCRIBE 0xb0003u
+struct skink_display_describe_reply {
+    uint64_t size;
+    uint64_t whole;
+    uint64_t place;
+    uint64_t name_low;
+    uint64_t name_high;
+};
+
+/* procfs: changes one thing of the picture (CHANGE_*). console knows CHANGE_ROTATION of its text. EINVAL: it cannot be done. */
+#define SKINK_DISPLAY_CHANGE 0xb0004u
+struct skink_display_change {
+    uint64_t what;
+    uint64_t value;
 };
 
 /* The protocol of ds, the data store: names of services, and small state that restarted services get back. */

@@ -1,7 +1,7 @@
 //! The display kit: a screen as memory, for programs as Linux's fbdev (/dev/fb0), for the service that draws text by `abi::display`. A driver has
 //! only its device ([`Device`]) and the memory that it shows.
 //!
-//! * `screen`: layouts, checked against the device's memory, and the trait of devices; `server`: the requests; `state`: what is preserved;
+//! * `screen`: layouts, checked against the device's memory, and the trait of devices; `pixels`: that memory; `server`: the requests; `state`: what is preserved;
 //!   `fbdev`: Linux's structures; `rotation`: pictures that are turned;
 //! * `format`: pixel formats; `edid`: what a display says of itself. Both are pure.
 //!
@@ -10,6 +10,7 @@
 pub mod edid;
 mod fbdev;
 pub mod format;
+mod pixels;
 mod rotation;
 mod screen;
 mod server;
@@ -17,7 +18,8 @@ mod state;
 
 pub use edid::Edid;
 pub use format::Format;
+pub use pixels::Pixels;
 pub use rotation::Rotation;
 pub use screen::{Area, Colour, Device, Layout};
-pub use server::{Framebuffer, Pixels};
+pub use server::Framebuffer;
 pub use state::{STATE_BYTES, State};

@@ -4,11 +4,12 @@
 //! not what is to change.
 
 use super::fbdev::{self, ColourMap, Var, ioctl};
+use super::pixels::Pixels;
 use super::screen::{Area, COLOURS, Colour, Device, Layout};
 use super::state::State;
+use crate::Client;
 use crate::chardev::{Answers, CharDriver, Further, Held};
 use crate::display::{Edid, Format, Rotation};
-use crate::{Client, Region};
 use abi::chardev::{Control, Map, OPENED_POSITIONS, Open, Read, ReadAt, Write, WriteAt};
 use abi::{Endpoint, Errno, GrantId, Message, display, layout::PAGE_BYTES, vm};
 use alloc::vec::Vec;
@@ -28,55 +29,6 @@ const FLUSH_NS: u64 = 2 * PICTURE_NS;
 const LINGER_NS: u64 = 5_000_000_000;
 /// How much longer than the last flush of all the pause after it is at least: turning a picture is work.
 const REST: u64 = 4;
-/// Bytes copied at a time.
-const BUFFER_BYTES: usize = 4096;
-const BLACK: [u8; BUFFER_BYTES] = [0; BUFFER_BYTES];
-
-/// The device's memory.
-pub struct Pixels {
-    region: Region,
-    caching: u64,
-}
-
-impl Pixels {
-    /// Memory that is reached like this (`layout::map`).
-    pub fn new(region: Region, caching: u64) -> Pixels {
-        Pixels { region, caching }
-    }
-
-    fn bytes(&self) -> u64 {
-        self.region.len() as u64
-    }
-
-    /// Copies a part to a client. The kernel copies from memory only, so it goes through a buffer.
-    fn put(&self, client: &Client, start: u64, bytes: u64) -> Result<(), Errno> {
-        let mut buffer = [0; BUFFER_BYTES];
-        for at in (0..bytes).step_by(BUFFER_BYTES) {
-            let piece = &mut buffer[..BUFFER_BYTES.min((bytes - at) as usize)];
-            self.region.copy_out((start + at) as usize, piece);
-            client.put(at, piece)?;
-        }
-        Ok(())
-    }
-
-    /// Copies a part from a client.
-    fn fetch(&self, client: &Client, start: u64, bytes: u64) -> Result<(), Errno> {
-        let mut buffer = [0; BUFFER_BYTES];
-        for at in (0..bytes).step_by(BUFFER_BYTES) {
-            let piece = &mut buffer[..BUFFER_BYTES.min((bytes - at) as usize)];
-            client.fetch(at, piece)?;
-            self.region.copy_in((start + at) as usize, piece);
-        }
-        Ok(())
-    }
-
-    fn clear(&self, bytes: u64) {
-        let end = bytes.min(self.bytes()) as usize;
-        for at in (0..end).step_by(BUFFER_BYTES) {
-            self.region.copy_in(at, &BLACK[..BUFFER_BYTES.min(end - at)]);
-        }
-    }
-}
 
 /// The screen.
 pub struct Framebuffer<D> {
@@ -86,6 +38,8 @@ pub struct Framebuffer<D> {
     /// What is shown; as in `state`.
     layout: Layout,
     state: State,
+    /// Whom this incarnation has offered the memory.
+    offered: Endpoint,
     /// Those who wait for the next picture.
     waiting: Vec<Held>,
     /// Until then programs may map the memory of a device that needs flushes.
@@ -106,9 +60,9 @@ impl<D: Device> Framebuffer<D> {
             Some(layout) => layout,
             None => first_layout(edid.as_ref(), device.preferred_size(), pixels.bytes())?,
         };
-        let waiting = Vec::new();
+        let (offered, waiting) = (Endpoint::NONE, Vec::new());
         let mut screen =
-            Framebuffer { device, pixels, edid, layout, state, waiting, mapped_until_ns: 0, rested_at_ns: 0 };
+            Framebuffer { device, pixels, edid, layout, state, offered, waiting, mapped_until_ns: 0, rested_at_ns: 0 };
         if known.is_none() {
             screen.pixels.clear(layout.bytes());
             screen.state.set_colours(0, &usual_colours());
@@ -305,18 +259,59 @@ impl<D: Device> Framebuffer<D> {
     }
 
     fn attach(&mut self, message: &Message) -> Result<Message, Errno> {
-        let (physical, bytes) = (self.pixels.region.physical(0), self.pixels.bytes());
-        let slot = message.source.slot() as u64;
-        let offer = vm::OfferMemory { slot, physical, bytes, caching: self.pixels.caching };
-        ipc::call(Endpoint::VM, &offer.message())?.result()?;
+        // vm looks at each page of an offer, which takes longer than all else here.
+        if self.offered != message.source {
+            let (physical, bytes) = (self.pixels.region.physical(0), self.pixels.bytes());
+            let slot = message.source.slot() as u64;
+            let offer = vm::OfferMemory { slot, physical, bytes, caching: self.pixels.caching };
+            ipc::call(Endpoint::VM, &offer.message())?.result()?;
+            self.offered = message.source;
+        }
         self.state.set_watcher(message.source);
         let Layout { width, height, format, .. } = self.layout;
-        let size = u64::from(width) | u64::from(height) << 32;
+        let size = pair(width, height);
         let (stride, start) = (self.layout.stride(), self.layout.start());
         let flush = if self.needs_flush() { display::NEEDS_FLUSH } else { 0 };
         let format = u64::from(format.depth()) | flush;
         Ok(display::Attach::reply(message, self.state.number(), size, stride, start, format))
     }
+
+    fn describe(&self, message: &Message) -> Message {
+        let Layout { width, height, virtual_width, virtual_height, x, y, format, rotation } = self.layout;
+        let mut name = [0; 16];
+        name.iter_mut().zip(self.device.name().bytes()).for_each(|(slot, byte)| *slot = byte);
+        let name = u128::from_le_bytes(name);
+        let (size, whole) = (pair(width, height), pair(virtual_width, virtual_height));
+        let form = u64::from(format.depth() | rotation.number() << 8);
+        display::Describe::reply(message, form, size, whole, pair(x, y), name as u64, (name >> 64) as u64)
+    }
+
+    /// What a program may change by `FBIOPUT_VSCREENINFO`, one thing alone.
+    fn change_one(&mut self, what: u64, value: u64) -> Result<(), Errno> {
+        let (first, second) = (value as u32, (value >> 32) as u32);
+        let visible = Layout { x: 0, y: 0, virtual_width: 0, virtual_height: 0, ..self.layout };
+        let wanted = match what {
+            display::CHANGE_BLANK => return self.blank(value),
+            display::CHANGE_ROTATION => {
+                let number = u32::try_from(value).map_err(|_| Errno::EINVAL)?;
+                let rotation = Rotation::with_number(number).ok_or(Errno::EINVAL)?;
+                // A turned picture is all visible.
+                if rotation == self.layout.rotation { self.layout } else { Layout { rotation, ..visible } }
+            }
+            display::CHANGE_PLACE => self.layout.panned(first, second)?,
+            display::CHANGE_WHOLE => Layout { virtual_width: first, virtual_height: second, ..self.layout },
+            display::CHANGE_DEPTH => Layout { format: Format::with_depth(first).ok_or(Errno::EINVAL)?, ..self.layout },
+            _ => return Err(Errno::EINVAL),
+        };
+        let layout = self.checked(wanted)?;
+        self.change(layout);
+        Ok(())
+    }
+}
+
+/// A pair of numbers: the first in the low half.
+fn pair(first: u32, second: u32) -> u64 {
+    u64::from(first) | u64::from(second) << 32
 }
 
 /// What a display likes best; `EINVAL`: there is no memory for it, nor for anything smaller.
@@ -432,6 +427,11 @@ impl<D: Device> CharDriver for Framebuffer<D> {
                     [flush.at, flush.at >> 32, flush.size, flush.size >> 32].map(|word| word as u32);
                 self.flush(self.layout.clipped(x, y, width, height));
                 answers.give(held, Ok(0));
+            }
+            Some(display::Request::Describe(_)) => answers.give_message(&held, self.describe(message)),
+            Some(display::Request::Change(change)) => {
+                let result = self.change_one(change.what, change.value);
+                answers.give(held, result.map(|()| 0));
             }
             None => answers.give(held, Err(Errno::ENOSYS)),
         }
