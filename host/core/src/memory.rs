@@ -199,7 +199,7 @@ fn own_thread() -> usize {
     PLACE.with(|place| &raw const *place as usize)
 }
 
-/// Whether the kernel puts barriers into this process's threads. A child has registered with its parent.
+/// Has the kernel put barriers into this process's threads when it is asked to. Returns whether it does.
 fn has_barriers() -> bool {
     membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
 }
