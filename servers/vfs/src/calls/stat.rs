@@ -13,6 +13,7 @@ use crate::{
     base::Flow,
     files::{Files, stat::Stat},
     memory as user,
+    paths::walk::{self, Last},
     processes::{AT_FDCWD, Process},
 };
 use abi::{Errno, linux::nr};
@@ -24,15 +25,15 @@ const AT_STAT_IGNORED: u32 = 0x800 | 0x6000;
 const NOFOLLOW: u32 = AT_SYMLINK_NOFOLLOW;
 
 pub(super) const CALLS: &[Entry] = &[
-    call(nr::STAT, |c| task(stat_target(c.files(), c.process(), c.target_here(0, 0)?, c.words[1]))),
-    call(nr::LSTAT, |c| task(stat_target(c.files(), c.process(), c.target_here(0, NOFOLLOW)?, c.words[1]))),
+    call(nr::STAT, |c| stat_path(c, c.target_here(0, 0)?, c.words[1])),
+    call(nr::LSTAT, |c| stat_path(c, c.target_here(0, NOFOLLOW)?, c.words[1])),
     call(nr::FSTAT, |c| stat_descriptor(c, c.words[1])),
     call(nr::NEWFSTATAT, |c| {
         allow(c.flags(3), NOFOLLOW | AT_EMPTY_PATH | AT_STAT_IGNORED)?;
         if names_descriptor(c)? {
             return stat_descriptor(c, c.words[2]);
         }
-        task(stat_target(c.files(), c.process(), c.target_at(0, c.flags(3))?, c.words[2]))
+        stat_path(c, c.target_at(0, c.flags(3))?, c.words[2])
     }),
     call(nr::STATX, |c| {
         const AT_STATX_SYNC_TYPE: u32 = 0x6000;
@@ -90,6 +91,23 @@ fn stat_descriptor(call: &Call, address: u64) -> Result<Flow, Errno> {
     match stored {
         Some(stored) => done(stored.map(|()| 0)),
         None => task(stat_target(call.files(), call.process(), call.target_descriptor()?, address)),
+    }
+}
+
+/// stat of a path: at once, if the file and what is told of it are known.
+fn stat_path(call: &Call, target: Target, address: u64) -> Result<Flow, Errno> {
+    let (process, Target { directory, path, flags }) = (call.process, target);
+    if path.is_empty() || process.caller.credentials().contained.is_some() {
+        return task(stat_target(call.files(), call.process(), Target { directory, path, flags }, address));
+    }
+    let last = if flags & NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
+    let (found, path) = walk::resolve_known(call.files(), process, directory, path, last)?;
+    let node = found.as_ref().and_then(|found| found.node.as_ref());
+    let stored =
+        node.and_then(|node| node.known_stat().with(|stat| user::store(process.caller.endpoint, address, &stat.0)));
+    match stored {
+        Some(stored) => done(stored.map(|()| 0)),
+        None => task(stat_target(call.files(), call.process(), Target { directory, path, flags }, address)),
     }
 }
 

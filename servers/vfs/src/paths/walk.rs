@@ -102,7 +102,7 @@ enum Stop {
     Missing(Component),
     /// At a component that the file system has to be asked for.
     Ask(Component),
-    /// At `..`.
+    /// At `..`, for which the file system has to be asked.
     Up(Component),
     /// At a link to be followed.
     Follow(NodeRef, Component),
@@ -172,7 +172,7 @@ pub fn resolve_as(
     walk(files, process, credentials, descriptor, text, last, 0)
 }
 
-/// [`resolve`] of what exists, if nobody has to be asked. Gives the text back, too.
+/// [`resolve`] of what exists, if nobody has to be asked. Gives the text back, too. `ENOENT`: it is known not to exist.
 pub fn resolve_known(
     files: &Files,
     process: &Process,
@@ -183,6 +183,7 @@ pub fn resolve_known(
     let mut walk = Walk::new(files, process, process.caller.credentials(), descriptor, text, 0)?;
     let found = match walk.go(last)? {
         Stop::End { parent, name, slash } => Some(walk.finish(parent, name, slash)),
+        Stop::Missing(_) => return Err(Errno::ENOENT),
         _ => None,
     };
     Ok((found, walk.text))
@@ -253,7 +254,8 @@ impl<'a> Walk<'a> {
                     self.pass(child, part, last)?
                 }
                 Stop::Up(part) => {
-                    self.up().await?;
+                    let parent = self.files.ask_for(&self.node, b"..").await?;
+                    self.enter_parent(parent)?;
                     part.last.then_some(Stop::End { parent: None, name: Name::DotDot, slash: part.slash })
                 }
                 Stop::Follow(link, part) => match self.follow(&link).await? {
@@ -275,13 +277,21 @@ impl<'a> Walk<'a> {
         while let Some(part) = path::component(&self.text, self.at)? {
             self.check_search()?;
             self.at = part.name.end;
-            let name = &self.text[part.name.clone()];
-            match name {
+            match &self.text[part.name.clone()] {
                 b"." if part.last => return Ok(Stop::End { parent: None, name: Name::Dot, slash: part.slash }),
                 b"." => continue,
-                b".." => return Ok(Stop::Up(part)),
+                b".." => {
+                    if !self.up()? {
+                        return Ok(Stop::Up(part));
+                    }
+                    if part.last {
+                        return Ok(Stop::End { parent: None, name: Name::DotDot, slash: part.slash });
+                    }
+                    continue;
+                }
                 _ => {}
             }
+            let name = &self.text[part.name.clone()];
             let Some(child) = self.files.known(&self.node, name) else { return Ok(Stop::Ask(part)) };
             if let Some(stop) = self.pass(child, part, last)? {
                 return Ok(stop);
@@ -319,11 +329,12 @@ impl<'a> Walk<'a> {
         check(&self.credentials, self.node.attributes(), EXECUTE)
     }
 
-    /// To the parent directory, out of a mount if need be, but not above the root.
-    async fn up(&mut self) -> Result<(), Errno> {
+    /// To the parent directory, out of a mount if need be, but not above the root. Returns whether that is done, or the file system has to be
+    /// asked for it.
+    fn up(&mut self) -> Result<bool, Errno> {
         loop {
             if self.is_root() {
-                return if self.forbids(restriction::BENEATH) { Err(Errno::EXDEV) } else { Ok(()) };
+                return if self.forbids(restriction::BENEATH) { Err(Errno::EXDEV) } else { Ok(true) };
             }
             if !self.node.mount().is_root(&self.node) {
                 break;
@@ -331,11 +342,17 @@ impl<'a> Walk<'a> {
             match self.node.mount().covers() {
                 Some(_) if self.forbids(restriction::NO_XDEV) => return Err(Errno::EXDEV),
                 Some(covered) => self.node = covered,
-                None => return Ok(()),
+                None => return Ok(true),
             }
         }
-        let parent = self.files.lookup(&self.node, b"..").await?.ok_or(Errno::ENOENT)?;
-        self.node = self.enter(parent)?;
+        let Some(parent) = self.files.known(&self.node, b"..") else { return Ok(false) };
+        self.enter_parent(parent)?;
+        Ok(true)
+    }
+
+    /// Goes on with what `..` was found to be.
+    fn enter_parent(&mut self, parent: Option<NodeRef>) -> Result<(), Errno> {
+        self.node = self.enter(parent.ok_or(Errno::ENOENT)?)?;
         path::pop(&mut self.canonical);
         Ok(())
     }
