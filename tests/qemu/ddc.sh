@@ -1,3 +1,4 @@
+#: system ati
 #: package i2c-tools,read-edid,edid-decode,coreutils
 #: device ati-vga,model=rv100
 #: device i2c-ddc,bus=i2c,address=0x58

@@ -184,9 +184,10 @@ impl<T> Exclusive<T> {
                 self.favourite.store(ANYBODY, Ordering::SeqCst);
             }
         }
-        let is_free = self.is_used.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).is_ok();
-        let used = is_free.then_some(InUse { of: self, flag: &self.is_used })?;
-        (!self.is_used_by_favourite.load(Ordering::SeqCst)).then_some(used)
+        self.is_used.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).ok()?;
+        // Only now: dropping it gives back what nobody else has then.
+        let used = InUse { of: self, flag: &self.is_used };
+        if self.is_used_by_favourite.load(Ordering::SeqCst) { None } else { Some(used) }
     }
 }
 
