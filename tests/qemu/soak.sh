@@ -59,4 +59,5 @@ dmesg | grep -q 'vm is killed as injected and starts again' || echo "vm has not 
 service list | awk -v rounds=$rounds 'NR > 1 { deaths += $3 } END { print deaths, "deaths in", rounds, "rounds" }' >&2
 echo "$before kB free before, $after after" >&2
 [ $rounds -gt 1 ] && echo "the work goes on"
-[ $((before - after)) -lt 4096 ] || echo "$((before - after)) kB are missing"
+# What lists the pages of a cache of 240 MiB, and maps them, takes 3 MiB.
+[ $((before - after)) -lt 8192 ] || echo "$((before - after)) kB are missing"
