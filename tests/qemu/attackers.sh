@@ -9,9 +9,9 @@ again=20
 [ -z "${SKINK_DEEP:-}" ] || { seconds=3600; again=600; }
 users='1000 1001 1002'
 services() { service list | while read -r name state restarts rest; do echo $name $state $restarts; done; }
-# Services return memory when they are asked whether they live.
+# Services return memory when they are asked whether they live. What is cached is given back when it is needed.
 areas() { sed 's/^ *[0-9-]* *//; s/ .*//; /key/d' /proc/sysvipc/shm; }
-free_pages() { for area in $(areas); do ipcrm -m $area; done; rm -rf /dev/shm/attack.* /tmp/attack.*; sync; sleep 3; sed -n 's/^MemFree: *\([0-9]*\) .*/\1/p' /proc/meminfo; }
+free_pages() { for area in $(areas); do ipcrm -m $area; done; rm -rf /dev/shm/attack.* /tmp/attack.*; sync; sleep 3; awk '/^(MemFree|Cached):/ { kb += $2 } END { print kb }' /proc/meminfo; }
 # attack SECONDS [ATTACK]: all users at once, in the background.
 attack() {
     processes=
