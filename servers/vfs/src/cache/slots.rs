@@ -45,6 +45,8 @@ struct Slot {
     is_present: bool,
 }
 
+/// Slots that the hand looks at for one request: in a small cache twice round, to unmark all and then to find one.
+const LOOKS: usize = 1024;
 /// The end of a list of slots.
 const NONE: u32 = u32::MAX;
 
@@ -99,7 +101,8 @@ impl Slots {
         self.place(key).is_some()
     }
 
-    /// Takes some slots that are neighbours, at most `most`, to be filled. Empty: all are being filled.
+    /// Takes some slots that are neighbours, at most `most`, to be filled. Empty: all are being filled, or the hand has met only slots that were
+    /// asked for; it goes on from there the next time.
     pub fn take(&mut self, most: usize) -> Range<usize> {
         let new = most.min(self.limit - self.slots.len());
         let first = self.slots.len();
@@ -107,8 +110,7 @@ impl Slots {
         if self.grows && new > 0 && self.slots.try_resize(first + new, slot).is_ok() {
             return first..first + new;
         }
-        // Once round to unmark all, and once more to find one.
-        for _ in 0..2 * self.slots.len() {
+        for _ in 0..LOOKS.min(2 * self.slots.len()) {
             if self.hand == self.slots.len() {
                 self.hand = 0;
                 self.grows = true;
