@@ -32,75 +32,53 @@ const HOUR_NS: u64 = 3_600_000_000_000;
 /// See the head of the file.
 pub struct PageCache {
     peers: Rc<Peers>,
-    /// `None`: vm gives no addresses for it.
-    pages: Option<Pages>,
-    slots: RefCell<Slots>,
+    /// `None`: there is none for it.
+    memory: Option<Memory>,
     /// The number of the last content that got one.
     contents: Cell<u64>,
     /// Counts hours, from 1: each of them a file system hears of the first read of a file.
     hour: Cell<u64>,
 }
 
+/// The pages, and what is in them: a slot for each.
+struct Memory {
+    pages: Pages,
+    slots: RefCell<Slots>,
+}
+
 /// Slots that are being filled. Dropping them gives them back.
 struct Filling<'a> {
-    cache: &'a PageCache,
+    memory: &'a Memory,
     slots: Range<usize>,
 }
 
 impl Drop for Filling<'_> {
     fn drop(&mut self) {
-        self.cache.slots.borrow_mut().give_back(self.slots.clone());
+        self.memory.slots.borrow_mut().give_back(self.slots.clone());
     }
 }
 
 impl PageCache {
     /// A cache of at most so many pages, empty.
     pub fn new(peers: Rc<Peers>, limit: usize) -> PageCache {
-        let slots = Slots::new(limit);
-        let pages = slots.as_ref().ok().and_then(|_| Pages::open(limit as u64).ok());
-        if pages.is_none() {
-            sys::log!("there is no memory for a page cache: each read asks a file system");
+        let memory = Memory::new(limit);
+        if let Err(error) = &memory {
+            sys::log!("there is no page cache, and each read asks a file system: {error}");
         }
-        let slots = RefCell::new(slots.unwrap_or_else(|_| Slots::none()));
-        PageCache { peers, pages, slots, contents: Cell::new(0), hour: Cell::new(1) }
+        PageCache { peers, memory: memory.ok(), contents: Cell::new(0), hour: Cell::new(1) }
     }
 
     /// Copies what is known of a file from `position` on to memory of a program. Returns how many bytes: fewer than there is room for when the rest
     /// is not known, or at the end of the file, or when it cannot be written to that memory.
     #[inline]
     pub fn read(&self, node: &NodeRef, position: u64, owner: Endpoint, room: Piece) -> u64 {
-        match (node.content(), &self.pages) {
-            (Some(content), Some(pages)) if node.known_stat().is_read_in(self.hour.get()) => {
+        match (node.content(), &self.memory) {
+            (Some(content), Some(memory)) if node.known_stat().is_read_in(self.hour.get()) => {
                 let wanted = room.bytes.min(FOUND_BYTES).min(node.size().saturating_sub(position));
-                self.copy(pages, content, position, owner, Piece { bytes: wanted, ..room })
+                memory.copy(content, position, owner, Piece { bytes: wanted, ..room })
             }
             _ => 0,
         }
-    }
-
-    fn copy(&self, pages: &Pages, content: u64, position: u64, owner: Endpoint, room: Piece) -> u64 {
-        let mut moved = 0;
-        while moved < room.bytes {
-            let (address, left) = (room.address.wrapping_add(moved), room.bytes - moved);
-            // The kernel is faster when the end of a page is not in between, as long as that does not happen often (ADR 57).
-            let most = if left <= 2 * PAGE_BYTES { left.min(PAGE_BYTES - address % PAGE_BYTES) } else { left };
-            let found = self.slots.borrow_mut().find(content, position + moved, most);
-            let bytes = found.end - found.start;
-            if bytes == 0 {
-                break;
-            }
-            if pages.copy_to(found.start, owner, address, bytes).is_err() {
-                // Either the program has no such memory, or vm has taken a page back: then it is asked for, and kept in another place.
-                break;
-            }
-            moved += bytes;
-        }
-        moved
-    }
-
-    /// Whether it is worth keeping what is read of a file now. One that has just been changed may be changed again.
-    pub fn wants(&self, node: &NodeRef) -> bool {
-        !node.known_stat().is_changed()
     }
 
     /// A file was read past the cache, as the file system has replied: `accessed` as of `fs::Read`. `version`: before it was asked, if the
@@ -119,29 +97,32 @@ impl PageCache {
     /// Asks the file system for the page at `position` and what follows it of `bytes` bytes, or more when the file is read from page to page.
     /// False: it is not known afterwards.
     pub async fn fill(&self, node: &NodeRef, position: u64, bytes: u64) -> bool {
-        match &self.pages {
-            Some(pages) if !node.mount().is_volatile() => self.ask(pages, node, position, bytes).await.unwrap_or(false),
+        match &self.memory {
+            // A file that has just been changed may be changed again.
+            Some(memory) if !node.mount().is_volatile() && !node.known_stat().is_changed() => {
+                self.ask(memory, node, position, bytes).await.unwrap_or(false)
+            }
             _ => false,
         }
     }
 
-    async fn ask(&self, pages: &Pages, node: &NodeRef, position: u64, bytes: u64) -> Result<bool, Errno> {
+    async fn ask(&self, memory: &Memory, node: &NodeRef, position: u64, bytes: u64) -> Result<bool, Errno> {
         let version = node.known_stat().unchanging();
         let content = self.content(node);
         let page = u32::try_from(position / PAGE_BYTES).map_err(|_| Errno::EFBIG)?;
         let first = Key { content, page };
-        let filling = self.take(pages, self.worth(node, first, position, bytes))?;
+        let filling = memory.take(memory.worth(node, first, position, bytes))?;
         let slots = filling.slots.clone();
         let service = node.service();
         let (offset, bytes) = (slots.start as u64 * PAGE_BYTES, slots.len() as u64 * PAGE_BYTES);
-        let grant = pages.grant(offset, bytes, service.endpoint(), Access::Write)?;
+        let grant = memory.pages.grant(offset, bytes, service.endpoint(), Access::Write)?;
         let position = u64::from(page) * PAGE_BYTES;
         let request = fs::Read { node: node.number(), grant: grant.id(), position, bytes };
         let reply = match self.peers.ask(service, request.message()).await {
             Ok(reply) => reply,
             Err(error) => {
                 if error == Errno::EFAULT {
-                    self.slots.borrow_mut().set_present(slots, false);
+                    memory.slots.borrow_mut().set_present(slots, false);
                 }
                 return Err(error);
             }
@@ -149,36 +130,11 @@ impl PageCache {
         drop(grant);
         let accessed = fs::Read::results(&reply)?;
         let is_known = self.was_read(node, version, reply.source, accessed);
-        if is_known && node.content() == Some(content) {
+        if is_known {
             core::mem::forget(filling);
-            self.slots.borrow_mut().keep(slots, first, reply.words[0].min(bytes));
+            memory.slots.borrow_mut().keep(slots, first, reply.words[0].min(bytes));
         }
         Ok(is_known)
-    }
-
-    /// How many pages it is worth asking for.
-    fn worth(&self, node: &NodeRef, first: Key, position: u64, bytes: u64) -> u64 {
-        let end = (position % PAGE_BYTES + bytes).div_ceil(PAGE_BYTES).min(AHEAD_PAGES);
-        let before = first.page.checked_sub(1).map(|page| Key { page, ..first });
-        let is_next = before.is_some_and(|before| self.slots.borrow().has(before));
-        let pages = if is_next { AHEAD_PAGES } else { end };
-        let left = node.size().div_ceil(PAGE_BYTES).saturating_sub(first.page.into());
-        pages.min(left).max(1)
-    }
-
-    /// Slots with memory, to be filled.
-    fn take(&self, pages: &Pages, most: u64) -> Result<Filling<'_>, Errno> {
-        let slots = self.slots.borrow_mut().take(most as usize);
-        if slots.is_empty() {
-            return Err(Errno::ENOMEM);
-        }
-        let filling = Filling { cache: self, slots: slots.clone() };
-        if !self.slots.borrow().are_present(slots.clone()) {
-            let taken = pages.take(slots.start as u64, slots.len() as u64);
-            self.slots.borrow_mut().set_present(slots, taken.is_ok());
-            taken?;
-        }
-        Ok(filling)
     }
 
     /// The number of a file's content.
@@ -198,12 +154,64 @@ impl PageCache {
 
     /// A part of a file is, or may be, not as it was.
     pub fn changed(&self, node: &NodeRef, position: u64, bytes: u64) {
-        let Some(content) = node.content() else { return };
+        let (Some(content), Some(memory)) = (node.content(), &self.memory) else { return };
         let pages = position / PAGE_BYTES..position.saturating_add(bytes).div_ceil(PAGE_BYTES);
         if pages.end - pages.start > FEW_PAGES || pages.end > u64::from(u32::MAX) {
             return node.set_content(None);
         }
-        let mut slots = self.slots.borrow_mut();
+        let mut slots = memory.slots.borrow_mut();
         pages.for_each(|page| slots.forget(Key { content, page: page as u32 }));
+    }
+}
+
+impl Memory {
+    fn new(limit: usize) -> Result<Memory, Errno> {
+        let slots = RefCell::new(Slots::new(limit)?);
+        Ok(Memory { pages: Pages::open(limit as u64)?, slots })
+    }
+
+    fn copy(&self, content: u64, position: u64, owner: Endpoint, room: Piece) -> u64 {
+        let mut moved = 0;
+        while moved < room.bytes {
+            let (address, left) = (room.address.wrapping_add(moved), room.bytes - moved);
+            // The kernel is faster when the end of a page is not in between, as long as that does not happen often (ADR 57).
+            let most = if left <= 2 * PAGE_BYTES { left.min(PAGE_BYTES - address % PAGE_BYTES) } else { left };
+            let found = self.slots.borrow_mut().find(content, position + moved, most);
+            let bytes = found.end - found.start;
+            if bytes == 0 {
+                break;
+            }
+            if self.pages.copy_to(found.start, owner, address, bytes).is_err() {
+                // Either the program has no such memory, or vm has taken a page back: then it is asked for, and kept in another place.
+                break;
+            }
+            moved += bytes;
+        }
+        moved
+    }
+
+    /// How many pages it is worth asking for.
+    fn worth(&self, node: &NodeRef, first: Key, position: u64, bytes: u64) -> u64 {
+        let end = (position % PAGE_BYTES + bytes).div_ceil(PAGE_BYTES).min(AHEAD_PAGES);
+        let before = first.page.checked_sub(1).map(|page| Key { page, ..first });
+        let is_next = before.is_some_and(|before| self.slots.borrow().has(before));
+        let pages = if is_next { AHEAD_PAGES } else { end };
+        let left = node.size().div_ceil(PAGE_BYTES).saturating_sub(first.page.into());
+        pages.min(left).max(1)
+    }
+
+    /// Slots with memory, to be filled.
+    fn take(&self, most: u64) -> Result<Filling<'_>, Errno> {
+        let slots = self.slots.borrow_mut().take(most as usize);
+        if slots.is_empty() {
+            return Err(Errno::ENOMEM);
+        }
+        let filling = Filling { memory: self, slots: slots.clone() };
+        if !self.slots.borrow().are_present(slots.clone()) {
+            let taken = self.pages.take(slots.start as u64, slots.len() as u64);
+            self.slots.borrow_mut().set_present(slots, taken.is_ok());
+            taken?;
+        }
+        Ok(filling)
     }
 }

@@ -69,11 +69,6 @@ impl Slots {
         Ok(Slots { slots: Vec::new(), heads, limit, hand: 0, grows: true })
     }
 
-    /// No slots.
-    pub fn none() -> Slots {
-        Slots { slots: Vec::new(), heads: Vec::new(), limit: 0, hand: 0, grows: false }
-    }
-
     /// Where bytes of a file lie from `position` on, at most `most` of them, as far as they are neighbours: a range of bytes of the cache.
     /// Empty: the first of them is not there.
     pub fn find(&mut self, content: u64, position: u64, most: u64) -> Range<u64> {

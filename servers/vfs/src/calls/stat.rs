@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     base::Flow,
-    files::{Files, stat::Stat},
+    files::{Files, stat::Stat, vnode::NodeRef},
     memory as user,
     paths::walk::{self, Last},
     processes::{AT_FDCWD, Process},
@@ -82,14 +82,20 @@ fn names_descriptor(call: &Call) -> Result<bool, Errno> {
     Ok(first == [0])
 }
 
+/// Tells a process what is known of a file; `None`: the file system has to be asked, or its owner is another one in the process's container.
+#[inline]
+fn store_known(process: &Process, node: &NodeRef, address: u64) -> Option<Result<u64, Errno>> {
+    if process.caller.credentials().contained.is_some() {
+        return None;
+    }
+    node.known_stat().with(|stat| user::store(process.caller.endpoint, address, &stat.0).map(|()| 0))
+}
+
 /// fstat: at once, if what it tells is known.
 fn stat_descriptor(call: &Call, address: u64) -> Result<Flow, Errno> {
     let (process, file) = (call.process, call.process.file(call.int(0))?);
-    let known = file.node().filter(|_| process.caller.credentials().contained.is_none());
-    let stored =
-        known.and_then(|node| node.known_stat().with(|stat| user::store(process.caller.endpoint, address, &stat.0)));
-    match stored {
-        Some(stored) => done(stored.map(|()| 0)),
+    match file.node().and_then(|node| store_known(process, node, address)) {
+        Some(stored) => done(stored),
         None => task(stat_target(call.files(), call.process(), call.target_descriptor()?, address)),
     }
 }
@@ -97,16 +103,14 @@ fn stat_descriptor(call: &Call, address: u64) -> Result<Flow, Errno> {
 /// stat of a path: at once, if the file and what is told of it are known.
 fn stat_path(call: &Call, target: Target, address: u64) -> Result<Flow, Errno> {
     let (process, Target { directory, path, flags }) = (call.process, target);
-    if path.is_empty() || process.caller.credentials().contained.is_some() {
+    if path.is_empty() {
         return task(stat_target(call.files(), call.process(), Target { directory, path, flags }, address));
     }
     let last = if flags & NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
     let (found, path) = walk::resolve_known(call.files(), process, directory, path, last)?;
     let node = found.as_ref().and_then(|found| found.node.as_ref());
-    let stored =
-        node.and_then(|node| node.known_stat().with(|stat| user::store(process.caller.endpoint, address, &stat.0)));
-    match stored {
-        Some(stored) => done(stored.map(|()| 0)),
+    match node.and_then(|node| store_known(process, node, address)) {
+        Some(stored) => done(stored),
         None => task(stat_target(call.files(), call.process(), Target { directory, path, flags }, address)),
     }
 }

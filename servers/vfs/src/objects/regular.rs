@@ -210,7 +210,7 @@ async fn read_by_cache(base: &Base, node: &NodeRef, position: u64, buffer: &User
     let piece = buffer.piece();
     let read = || base.cache().read(node, position, buffer.owner, piece);
     match read() {
-        0 if base.cache().wants(node) && base.cache().fill(node, position, piece.bytes).await => read(),
+        0 if base.cache().fill(node, position, piece.bytes).await => read(),
         moved => moved,
     }
 }

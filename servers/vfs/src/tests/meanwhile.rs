@@ -5,11 +5,13 @@ use abi::{Endpoint, Errno, linux::nr};
 
 const BYTES: u64 = 20_000;
 
-fn byte(at: u64) -> u8 {
+/// The byte that a file has there.
+pub fn byte(at: u64) -> u8 {
     (at % 251) as u8
 }
 
-fn expected(range: std::ops::Range<u64>) -> Vec<u8> {
+/// What a file has there.
+pub fn expected(range: std::ops::Range<u64>) -> Vec<u8> {
     range.map(byte).collect()
 }
 
