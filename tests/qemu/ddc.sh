@@ -1,4 +1,5 @@
 #: system ati
+#: functions dying
 #: package i2c-tools,read-edid,edid-decode,coreutils
 #: device ati-vga,model=rv100
 #: device i2c-ddc,bus=i2c,address=0x58
@@ -33,17 +34,8 @@ sort -u /tmp/reader1 /tmp/reader2 /tmp/reader3 | wc -l
 echo "-- deaths"
 once=$(i2cdump -y 1 0x50 b)
 whole=$(i2ctransfer -y 1 w1@0x50 0 r128)
-if [ -z "${SKINK_DEEP:-}" ]; then
-    counts='1 2 3 4 5 6 8 13 21 55 144'
-else
-    counts=$(seq 200)
-fi
-restarts() { service list | while read -r name state restarts rest; do [ "$name" != ati_i2c ] || echo "$restarts"; done; }
-for k in $counts; do
-    before=$(restarts)
-    service inject ati_i2c kill-after $k
-    until [ "$(restarts)" -gt "$before" ]; do
-        [ "$(i2ctransfer -y 1 w1@0x50 0 r128)" = "$whole" ] || echo "another transaction after $k"
-        [ "$(i2cdump -y 1 0x50 b)" = "$once" ] || echo "another dump after $k"
-    done
-done
+transfer() {
+    [ "$(i2ctransfer -y 1 w1@0x50 0 r128)" = "$whole" ] || echo "another transaction after $k"
+    [ "$(i2cdump -y 1 0x50 b)" = "$once" ] || echo "another dump after $k"
+}
+for k in $(counts 1 2 3 4 5 6 8 13 21 55 144); do dies ati_i2c $k transfer; done

@@ -1,4 +1,5 @@
 #: screen
+#: functions dying
 #: timeout 300
 # The screen in /sys/class/graphics: what is told, what root may change, pictures and text that are turned, while driver and console die.
 cd /sys/class/graphics/fb0
@@ -22,12 +23,7 @@ echo "-- the picture turned"
 until grep -q '# ' /dev/vcs1; do sleep 0.1; done
 printf '\033[H\033[2J\033[?25lThe \033[41mred\033[m one\033[50;150HThe end' >/dev/tty1
 until cat /dev/vcs1 | grep -q 'The end'; do sleep 0.1; done
-settled() {
-    cp /dev/fb0 "$1"
-    until sleep 0.1; cmp -s /dev/fb0 "$1"; do cp /dev/fb0 "$1"; done
-}
 settled /tmp/upright
-restarts() { service list | while read -r name state restarts rest; do [ "$name" != "$1" ] || echo "$restarts"; done; }
 for quarters in 1 2 3 0; do
     change rotate $quarters
     until cmp -s /dev/fb0 /tmp/upright; do sleep 0.1; done
@@ -52,13 +48,10 @@ echo 4 >rotate
 echo 0 >rotate
 until [ "$(stty -F /dev/tty1 size)" = "50 160" ]; do sleep 0.1; done
 echo "-- deaths"
-for k in 1 2 3 5 8 13; do
-    for service in framebuffer console; do
-        before=$(restarts $service)
-        service inject $service kill-after $k
-        until [ "$(restarts $service)" -gt "$before" ]; do
-            [ "$(cat ../fb0/rotate rotate ../fb0/pan | tr '\n' ' ')" = "0 0 0,0 " ] || echo "$service after $k"
-            printf '\033[H' >/dev/tty1
-        done
-    done
+ask() {
+    [ "$(cat ../fb0/rotate rotate ../fb0/pan | tr '\n' ' ')" = "0 0 0,0 " ] || echo "$service after $k"
+    printf '\033[H' >/dev/tty1
+}
+for k in $(counts 1 2 3 5 8 13); do
+    for service in framebuffer console; do dies $service $k ask; done
 done

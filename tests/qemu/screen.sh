@@ -1,18 +1,8 @@
 #: screen
+#: functions dying
 #: timeout 900
 # The console: a shell on the first terminal, keys to the second one (Alt-F2), and each of the services between keyboard and screen killed after its
 # k-th message while text is typed. Each character arrives once and in order, and the screen shows what it would show otherwise.
-if [ -z "${SKINK_DEEP:-}" ]; then
-    counts='1 2 5 14'
-else
-    counts=$(seq 200)
-fi
-restarts() { service list | while read -r name state restarts rest; do [ "$name" != "$1" ] || echo "$restarts"; done; }
-# Two pictures one after the other are the same: all is drawn.
-settled() {
-    cp /dev/fb0 "$1"
-    until sleep 0.1; cmp -s /dev/fb0 "$1"; do cp /dev/fb0 "$1"; done
-}
 until grep -q '# ' /dev/vcs1; do sleep 0.1; done
 settled /tmp/first
 stty -F /dev/tty1 size
@@ -32,20 +22,15 @@ type_line() {
     shown 1
 }
 type_line
-for k in $counts; do
-    for service in console framebuffer input ps2 tty; do
-        before=$(restarts $service)
-        service inject $service kill-after $k
-        type_line
-        # The driver of the screen has little to do.
-        [ $service != framebuffer ] || until [ "$(restarts $service)" -gt "$before" ]; do fbset >/dev/null 2>&1; cat /dev/fb0 | head -c 1 >/dev/null; done
-    done
+# The driver of the screen has little to do.
+type_and_ask() { type_line; fbset >/dev/null 2>&1; head -c 1 /dev/fb0 >/dev/null; }
+for k in $(counts 1 2 5 14); do
+    for service in console framebuffer input ps2 tty; do dies $service $k type_and_ask; done
 done
 # One line for each text that came: there is one text.
 sort /tmp/typed | uniq -c | awk '{ $1 = ""; print }'
 sed 's/.\{160\}/&\n/g' /dev/vcs2 | sed 's/ *$//' | grep . | sort -u
 [ "$(wc -l </tmp/typed)" = $rounds ] && echo "each once"
-service list | grep -E '^(console|framebuffer|input|ps2|tty) ' | awk '{ print $1, ($3 > 0) ? "was restarted" : "was never killed" }'
 # A program that is killed gives screen and keyboard back when its shell is in the foreground again.
 setsid -c sh -c 'set -m; graphics; graphics modes >/tmp/after; exec sleep 1000' </dev/tty3 >/dev/tty3 2>/dev/null &
 until graphics modes </dev/tty3 | grep -q 'screen 1, keyboard 4'; do sleep 0.05; done

@@ -1,9 +1,6 @@
 #: screen
+#: functions dying
 # Shift-PageUp shows lines that have left the screen, also after a death of the console, and Shift-PageDown the present ones again.
-settled() {
-    cp /dev/fb0 "$1"
-    until sleep 0.1; cmp -s /dev/fb0 "$1"; do cp /dev/fb0 "$1"; done
-}
 changed() { while cmp -s /dev/fb0 "$1"; do sleep 0.05; done; }
 until grep -q '# ' /dev/vcs1; do sleep 0.1; done
 # On the second terminal the picture that is expected: lines 27 to 76.
@@ -17,8 +14,9 @@ echo "look back" >&2
 changed /tmp/present
 settled /tmp/past
 cmp /tmp/past /tmp/expected && echo "the past"
+before=$(restarts console)
 service kill console
-until service list | grep -q '^console *up *1 '; do sleep 0.05; done
+until [ "$(restarts console)" -gt "$before" ]; do sleep 0.05; done
 settled /tmp/past
 cmp /tmp/past /tmp/expected && echo "still the past"
 echo "look forward" >&2

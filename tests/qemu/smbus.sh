@@ -1,4 +1,5 @@
 #: package i2c-tools,coreutils
+#: functions dying
 # Debian's i2c-tools on the bus of the chip set: the EEPROMs of the memory modules, what answers and what does not, and a driver that dies. Up to
 # the last two parts the output is that of Linux on the same machine.
 i2cdetect -y 0
@@ -26,7 +27,5 @@ echo "-- functions"
 i2cdetect -F 0 | grep -w yes
 echo "-- deaths"
 once=$(i2cdump -y 0 0x50 b)
-for k in 1 2 3 5 8 13 21 34 55 89 144 200; do
-    service inject smbus kill-after $k
-    [ "$(i2cdump -y 0 0x50 b)" = "$once" ] || echo "another dump after $k"
-done
+dump() { [ "$(i2cdump -y 0 0x50 b)" = "$once" ] || echo "another dump after $k"; }
+for k in $(counts 1 2 3 5 8 13 21 34 55 89 144 200); do dies smbus $k dump; done

@@ -16,7 +16,7 @@ const USUAL_LIMIT: Duration = Duration::from_secs(300);
 pub struct Case {
     /// Name of the test.
     pub name: String,
-    /// Its main file's text.
+    /// What is run or played: the functions that the case uses, and its main file's text.
     pub text: String,
     /// Its main file.
     pub path: PathBuf,
@@ -55,6 +55,8 @@ pub struct Terms {
     pub linux: bool,
     /// `screen`: the machine has one, of which `NAME.check` finds a picture.
     pub screen: bool,
+    /// `functions NAMES`: files of the folder, `NAME.functions`, that the case begins with.
+    pub functions: Vec<String>,
 }
 
 impl Default for Terms {
@@ -74,6 +76,7 @@ impl Default for Terms {
             free_inodes: 0,
             linux: false,
             screen: false,
+            functions: Vec::new(),
         }
     }
 }
@@ -103,10 +106,16 @@ pub fn find(root: &Path, kind: &str, extension: &str) -> Result<Vec<Case>> {
 }
 
 fn read(kind: &str, path: PathBuf) -> Result<Case> {
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let terms = terms(&text).with_context(|| path.display().to_string())?;
+    let own = read_text(&path)?;
+    let terms = terms(&own).with_context(|| path.display().to_string())?;
+    let used = terms.functions.iter().map(|name| read_text(&path.with_file_name(format!("{name}.functions"))));
+    let text = used.chain([Ok(own)]).collect::<Result<String>>().with_context(|| path.display().to_string())?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     Ok(Case { name: format!("{kind}/{stem}"), text, terms, path })
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 fn terms(text: &str) -> Result<Terms> {
@@ -130,8 +139,9 @@ fn terms(text: &str) -> Result<Terms> {
             "inodes" => terms.free_inodes = value.parse().with_context(wrong)?,
             "linux" => terms.linux = true,
             "screen" => terms.screen = true,
+            "functions" => terms.functions.extend(value.split(' ').map(str::to_string)),
             _ => bail!(
-                "expected system, status, timeout, memory, icount, tablet, device, disk_rate, package, second_disk, journal, inodes, linux or screen, not '{key}'"
+                "expected system, status, timeout, memory, icount, tablet, device, disk_rate, package, second_disk, journal, inodes, linux, screen or functions, not '{key}'"
             ),
         }
     }
@@ -148,6 +158,21 @@ mod tests {
             terms("# says\n#: status 3\necho\n#: system ramdisk\n#: timeout 5\n#: icount\n").expect("are right");
         assert_eq!((terms.status, terms.system.as_str(), terms.icount), (3, "ramdisk", true));
         assert_eq!((terms.limit, terms.memory_mib), (Duration::from_secs(5), 512));
+    }
+
+    #[test]
+    fn a_case_begins_with_the_functions_that_it_uses() {
+        let folder = std::env::temp_dir().join(format!("case-{}", std::process::id()));
+        let qemu = folder.join("tests/qemu");
+        fs::create_dir_all(&qemu).expect("is made");
+        fs::write(qemu.join("one.functions"), "one() { echo 1; }\n").expect("is written");
+        fs::write(qemu.join("uses.sh"), "#: functions one two\none\n").expect("is written");
+        let missing = find(&folder, "qemu", "sh").expect_err("was read").root_cause().to_string();
+        fs::write(qemu.join("two.functions"), "two() { echo 2; }\n").expect("is written");
+        let cases = find(&folder, "qemu", "sh").expect("are there");
+        fs::remove_dir_all(&folder).expect("is removed");
+        assert_eq!(cases[0].text, "one() { echo 1; }\ntwo() { echo 2; }\n#: functions one two\none\n");
+        assert!(missing.contains("No such file"), "{missing}");
     }
 
     #[test]

@@ -231,21 +231,36 @@ static void colours(void) {
     printf("beyond: %s\n", of(ioctl(fb, FBIOPUTCMAP, &map)));
 }
 
-/* Draws one picture after the other until the file "stop" is there; the last is always the same. Mapped before any death. */
+/* Draws one picture after the other where nobody sees it, shows it, and asks whether it is shown, until the file "stop" is there; the last is always
+ * the same. Mapped before any death. */
 static void film(void) {
     int fb = screen();
     struct fb_var_screeninfo v = var(fb);
+    v.yres_virtual = 2 * v.yres;
+    if (ioctl(fb, FBIOPUT_VSCREENINFO, &v) != 0)
+        printf("double: %s\n", strerror(errno));
     struct fb_fix_screeninfo f = fix(fb);
     volatile uint32_t *at = mmap(0, f.smem_len, PROT_READ | PROT_WRITE, MAP_SHARED, fb, 0);
-    for (unsigned picture = 0; access("/tmp/stop", F_OK) != 0; picture++) {
-        for (unsigned line = 0; line < v.yres; line += 8)
-            for (unsigned x = 0; x < v.xres; x++)
-                at[line * f.line_length / 4 + x] = pixel(x + picture, line);
+    unsigned stride = f.line_length / 4;
+    for (unsigned picture = 1;; picture++) {
+        int is_last = access("/tmp/stop", F_OK) == 0;
+        volatile uint32_t *hidden = at + picture % 2 * v.yres * stride;
+        if (is_last)
+            draw(hidden, stride, v.xres, v.yres);
+        else
+            for (unsigned line = 0; line < v.yres; line += 8)
+                for (unsigned x = 0; x < v.xres; x++)
+                    hidden[line * stride + x] = pixel(x + picture, line);
+        v.yoffset = picture % 2 * v.yres;
+        const char *result = of(ioctl(fb, FBIOPAN_DISPLAY, &v));
         struct fb_var_screeninfo now = var(fb);
-        if (now.xres != v.xres || ioctl(fb, FBIOPAN_DISPLAY, &now) != 0)
-            printf("picture %u: %s\n", picture, strerror(errno));
+        if (now.xres != v.xres || now.yres_virtual != v.yres_virtual || now.yoffset != v.yoffset)
+            printf("picture %u: %s, from %u instead of %u\n", picture, result, now.yoffset, v.yoffset);
+        if (is_last)
+            return;
+        if (picture == 1)
+            close(open("/tmp/film", O_CREAT, 0600));
     }
-    draw(at, f.line_length / 4, v.xres, v.yres);
 }
 
 /* The visible picture, as a PPM. */
