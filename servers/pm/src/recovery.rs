@@ -183,7 +183,7 @@ impl<S: System> Pm<S> {
         if !self.programs.table[p].is_alive() {
             return;
         }
-        if self.programs.table[p].stopped().is_none() {
+        if self.programs.table[p].stopped().is_none() || self.programs.table[p].pending.set().contains(Signal::KILL) {
             return self.reconsider(p);
         }
         for t in self.programs.threads_of(p) {

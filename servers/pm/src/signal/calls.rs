@@ -8,7 +8,6 @@ use crate::state::signal::action::{ACTION_BYTES, Action};
 use crate::state::signal::frame::{AltStack, STACK_BYTES};
 use crate::state::signal::info::{KEPT_BYTES, SigInfo, code};
 use crate::state::signal::{Disposition, Set, Signal};
-use crate::state::table::Table;
 use crate::system::System;
 use abi::registers::Registers;
 use abi::{Capability, Errno, Part};
@@ -136,10 +135,10 @@ impl<S: System> Pm<S> {
                 };
                 self.signal_one(t, target, None, self.user_info(p, signal, code::USER))
             }
-            -1 => self.kill_all(p, signal),
-            0 => self.kill_group(p, self.programs.table[p].group(), signal),
+            -1 => self.kill_all(t, self.user_info(p, signal, code::USER)),
+            0 => self.kill_group(t, self.programs.table[p].group(), self.user_info(p, signal, code::USER)),
             i32::MIN => Err(Errno::ESRCH),
-            _ => self.kill_group(p, pid.unsigned_abs(), signal),
+            _ => self.kill_group(t, pid.unsigned_abs(), self.user_info(p, signal, code::USER)),
         }
     }
 
@@ -150,7 +149,12 @@ impl<S: System> Pm<S> {
     }
 
     /// What a process that signals another one sends: nothing if only the right is to be checked. `ESRCH`, `EPERM`.
-    fn permitted(&self, sender: ProcessIndex, target: ProcessIndex, info: Option<SigInfo>) -> Result<Option<SigInfo>> {
+    pub(super) fn permitted(
+        &self,
+        sender: ProcessIndex,
+        target: ProcessIndex,
+        info: Option<SigInfo>,
+    ) -> Result<Option<SigInfo>> {
         if !self.programs.table.sees(sender, target) {
             return Err(Errno::ESRCH);
         }
@@ -163,14 +167,6 @@ impl<S: System> Pm<S> {
         let is_own_first =
             from.credentials.parts.of(Part::Processes) != 0 && self.programs.table.is_first_of_container(target);
         Ok(info.filter(|info| !(is_own_first && matches!(info.signal, Signal::KILL | Signal::STOP))))
-    }
-
-    /// Sends to one of several, if the sender may.
-    fn signal_member(&mut self, sender: ProcessIndex, target: ProcessIndex, info: Option<SigInfo>) -> Result<u64> {
-        match self.permitted(sender, target, info)? {
-            Some(info) => self.send(target, None, info).map(|()| 0),
-            None => Ok(0),
-        }
     }
 
     /// Sends to one process, or to one thread of it, if the caller may.
@@ -189,37 +185,6 @@ impl<S: System> Pm<S> {
             self.act_on(target, thread, info.signal);
         }
         Ok(0)
-    }
-
-    /// Sends to all processes but the first and the caller's.
-    fn kill_all(&mut self, p: ProcessIndex, signal: Option<Signal>) -> Result<u64> {
-        let info = self.user_info(p, signal, code::USER);
-        let mut outcome = Err(Errno::ESRCH);
-        for target in self.programs.table.positions() {
-            let table = &self.programs.table;
-            let is_spared = |of: &Table| of.is_first(target) || of.sees(target, p) && of.is_first_of_container(target);
-            if table.is_used(target) && target != p && table.sees(p, target) && !is_spared(table) {
-                let sent = self.signal_member(p, target, info);
-                outcome = outcome.or(sent);
-            }
-        }
-        outcome
-    }
-
-    /// Sends to all of a group: one success is success; else the last error, or ESRCH.
-    fn kill_group(&mut self, p: ProcessIndex, group: u32, signal: Option<Signal>) -> Result<u64> {
-        let info = self.user_info(p, signal, code::USER);
-        let mut outcome = Err(Errno::ESRCH);
-        let walk = self.programs.table.begin_walk();
-        while let Some(target) = self.programs.table.next_member(group, walk) {
-            if target != p {
-                let sent = self.signal_member(p, target, info);
-                outcome = outcome.or(sent);
-            }
-        }
-        // The caller comes last: it may not survive.
-        let is_own = self.programs.table[p].group() == group;
-        if is_own { outcome.or(self.signal_member(p, p, info)) } else { outcome }
     }
 
     /// `tkill(tid, signal)`, `tgkill(process, tid, signal)`.

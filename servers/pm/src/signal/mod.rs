@@ -4,5 +4,6 @@
 mod calls;
 mod deliver;
 mod send;
+mod several;
 mod signalfds;
 mod wait;

@@ -130,7 +130,8 @@ impl<S: System> Pm<S> {
         Ok(())
     }
 
-    /// Makes the signal pending; `act_on` must follow. Returns false if the signal is discarded instead.
+    /// Makes the signal pending; `act_on` must follow, which a successor of a pm that dies before it does. Returns false if the signal is
+    /// discarded instead.
     pub fn enqueue(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, info: SigInfo) -> Result<bool, Errno> {
         if !self.programs.table[p].is_alive() {
             return Ok(false);
@@ -140,7 +141,6 @@ impl<S: System> Pm<S> {
             return Ok(false);
         }
         self.programs.table.add_signal(p, t, info)?;
-        self.programs.tell_watchers(p, t, info.signal);
         Ok(true)
     }
 
@@ -149,7 +149,6 @@ impl<S: System> Pm<S> {
         self.cancel_opposites(p, info.signal);
         if !self.programs.table.is_timer_pending(entry) && !self.programs.is_discarded(p, t, info.signal) {
             self.programs.table.add_timer_signal(p, t, entry, info);
-            self.programs.tell_watchers(p, t, info.signal);
             self.act_on(p, t, info.signal);
         }
     }
@@ -170,6 +169,7 @@ impl<S: System> Pm<S> {
         if signal == Signal::KILL {
             return self.exit_process(p, Ending::Killed(Signal::KILL));
         }
+        self.programs.tell_watchers(p, t, signal);
         let is_dumped = self.programs.table[p].core_dump.is_dumped();
         if is_dumped || self.give_to_waiter(p, t, signal) {
             return;

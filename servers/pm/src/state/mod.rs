@@ -24,6 +24,7 @@ pub mod process;
 pub mod queries;
 pub mod queued;
 pub mod random;
+pub mod round;
 pub mod scheduling;
 pub mod segments;
 pub mod semaphores;

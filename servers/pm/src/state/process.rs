@@ -56,6 +56,8 @@ pub struct Process {
     pub(super) group_ring: [ProcessIndex; 2],
     /// The last walk over the group that has come by (`Table::next_member`).
     pub(super) visit: u32,
+    /// The last round of a signal that has reached it (`state/round.rs`).
+    pub(super) reached: u64,
     /// It is among the children that have something to report, which come first.
     pub(super) has_news: bool,
     /// The last of its children that have something to report.
@@ -145,6 +147,7 @@ impl Process {
             group: 0,
             group_ring: [ProcessIndex::at(0); 2],
             visit: 0,
+            reached: 0,
             has_news: false,
             last_news: None,
             session: 0,
@@ -258,6 +261,7 @@ impl Process {
     pub(super) fn inherit(&mut self, parent: &Process) {
         self.group = parent.group;
         self.session = parent.session;
+        self.reached = parent.reached;
         self.credentials.clone_from(&parent.credentials);
         self.actions = parent.actions;
         self.control = parent.control.for_child();

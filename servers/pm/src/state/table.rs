@@ -12,6 +12,7 @@ use super::credentials::Credentials;
 use super::index::{PROCESSES, ProcessIndex, THREADS, ThreadIndex};
 use super::pid::{Holder, Pids};
 use super::process::{Life, Process};
+use super::round::Round;
 use super::signal::pending::Entries;
 use super::signal::{Set, Signal};
 use super::thread::Thread;
@@ -42,6 +43,8 @@ pub struct Table {
     stopped: u32,
     /// Walks over groups that were begun.
     pub(super) walks: u32,
+    /// The signal that is sent to several processes.
+    pub(super) round: Round,
     /// Threads of each real user; a process without threads counts as one.
     quota: Quota,
     /// Queue entries of pending signals.
@@ -97,6 +100,7 @@ impl Table {
             first: None,
             stopped: 0,
             walks: 0,
+            round: Round::NONE,
             quota: Quota::new(PROCESSES, PROCESSES, PROCESSES - (THREADS - RESERVED_THREADS)),
             entries: Entries::new(),
             ended: Vec::new(),

@@ -86,7 +86,7 @@ impl Mortal {
     }
 
     /// A request of vfs, which it makes again when pm dies over it.
-    fn request(&mut self, request: Message) -> Reply {
+    pub(super) fn request(&mut self, request: Message) -> Reply {
         let message = Message { source: Endpoint::VFS, ..request };
         let answer = std::cell::Cell::new(None);
         while answer.get().is_none() {
@@ -220,7 +220,6 @@ fn a_signal_is_read_once_by_descriptor_and_vfs_is_told_that_it_came() {
             let numbers = [BUFFER, BUFFER + 128].map(|at| m.world.read(child, at) as u32);
             assert_eq!(numbers, [10, 40]);
         }
-        // A kill over which pm dies may send a real-time signal twice.
         assert!(read == 8, "{read}");
     });
 }

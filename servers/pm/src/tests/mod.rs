@@ -18,6 +18,7 @@ mod forks;
 mod frame_headers;
 mod frames;
 mod futexes;
+mod group_kills;
 mod ids;
 mod jobs;
 mod kcmp;
