@@ -17,7 +17,8 @@ protocol! {
     /// pm: gives `child` a copy-on-write copy of `parent`'s memory, or (`share`) the same memory (vfork, threads). `pid`: id of the
     /// process that the child is or belongs to.
     Fork = 2 { parent: Endpoint, child: Endpoint, share: bool, pid: u64 }
-    /// pm, rs: the process has ended; frees its memory unless another process shares it. Returns what `MemoryUse` would have.
+    /// pm, rs: the process has ended; frees its memory unless another process shares it. Returns what `MemoryUse` would have, and
+    /// so once more if the program that has ended last is named again. `ESRCH`.
     Exit = 3 { process: Endpoint } -> { faults: u64, peak_bytes: u64 }
     /// pm: replaces the memory of `process` by the image (and interpreter image, 0 = none) and a fresh stack of at most `stack_bytes`.
     /// On failure nothing has changed. `ENOEXEC`, `ENOMEM`. `phdr`: address of the program headers in memory;

@@ -30,6 +30,20 @@ impl<S: System> Programs<S> {
     }
 }
 
+impl<S: System> Programs<S> {
+    /// What a thread that is about to end has used is its process's and its container's, once.
+    fn settle_use(&mut self, t: ThreadIndex) {
+        if self.table[t].settled {
+            return;
+        }
+        let used = self.system.thread_use(self.table[t].endpoint());
+        let p = self.table.process_of(t);
+        self.table[p].ended.add_thread(&used);
+        self.settle_use_of_container(t, &used);
+        self.table[t].settled = true;
+    }
+}
+
 impl<S: System> Pm<S> {
     /// `exit(status)`: one thread; the process with its last one.
     pub fn exit_thread(&mut self, t: ThreadIndex, status: u64) -> Step {
@@ -118,12 +132,10 @@ impl<S: System> Pm<S> {
         self.forget_timer(t);
         self.programs.release_robust_futexes(t);
         self.programs.system.vfs_exit(endpoint);
-        self.programs.settle_use(t);
         if let Some(memory) = self.programs.system.vm_exit(endpoint) {
             self.programs.table[p].ended.memory = memory;
         }
-        let used = self.programs.system.thread_use(endpoint);
-        self.programs.table[p].ended.add_thread(&used);
+        self.programs.settle_use(t);
         self.programs.system.destroy(endpoint);
         if self.programs.table[p].enrolled {
             self.programs.tell_m3ipc();

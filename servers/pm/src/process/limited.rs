@@ -13,7 +13,7 @@ use crate::state::scheduling::Scheduling;
 use crate::state::signal::Signal;
 use crate::state::timers::Key;
 use crate::state::wait::Ending;
-use crate::system::System;
+use crate::system::{System, ThreadUse};
 use abi::container::{CONTAINERS, ContainerRecord, NO_LIMIT, Settings, container_call};
 use abi::layout::PAGE_BYTES;
 use abi::{Capability, Errno, Name, Part, Parts};
@@ -105,13 +105,11 @@ impl<S: System> Programs<S> {
         if waits { self.system.stop(endpoint) } else { self.system.start(endpoint, tid) }
     }
 
-    /// A thread of a container with limits is about to end: what it has used is the container's.
-    pub fn settle_use(&mut self, t: ThreadIndex) {
-        if let Some(container) = self.container_of(t) {
-            let used = self.use_of(t);
-            if let Some(limited) = self.table.containers.limited_mut(container) {
-                limited.add_ended(used);
-            }
+    /// A thread is about to end: what it has used is its container's, if that has limits.
+    pub fn settle_use_of_container(&mut self, t: ThreadIndex, used: &ThreadUse) {
+        let container = self.container_of(t);
+        if let Some(limited) = container.and_then(|container| self.table.containers.limited_mut(container)) {
+            limited.add_ended(Use { run_ns: used.run_ns, messages: used.messages });
         }
     }
 

@@ -181,6 +181,8 @@ pub struct Thread {
     pub ready: bool,
     /// It is being torn down.
     pub leaving: bool,
+    /// What it has used is counted for its process.
+    pub settled: bool,
     /// It is stopped because its container has used its share of the processor.
     pub throttled: bool,
     /// Blocked signals.
@@ -247,6 +249,7 @@ impl Thread {
             outcome: None,
             ready: false,
             leaving: false,
+            settled: false,
             throttled: false,
             blocked: Set::EMPTY,
             restore_mask: None,

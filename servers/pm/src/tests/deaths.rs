@@ -241,6 +241,22 @@ fn a_child_is_made_once_and_waited_for_once() {
 }
 
 #[test]
+fn what_a_child_has_used_is_counted_once() {
+    const USAGE: u64 = BUFFER + 0x100;
+    at_every_step(|m| {
+        let init = m.world.init;
+        let (pid, child) = m.fork(init);
+        let thread = m.thread(child);
+        (thread.run_ns, thread.waited) = (3_000_000_000, 5);
+        thread.footprint = crate::system::Footprint { faults: 7, peak_bytes: 400 << 10 };
+        assert_eq!(m.call(child, nr::EXIT_GROUP, &[0]), None);
+        assert_eq!(m.call(init, nr::WAIT4, &[pid, BUFFER, 0, USAGE]), Some(Ok(pid)));
+        let [seconds, peak_kib, faults, waits] = [0, 4, 8, 16].map(|word| m.world.read(init, USAGE + 8 * word));
+        assert_eq!((seconds, peak_kib, faults, waits), (3, 400, 7, 5));
+    });
+}
+
+#[test]
 fn a_new_process_does_not_end_like_the_one_before_it() {
     at_every_step(|m| {
         let init = m.world.init;

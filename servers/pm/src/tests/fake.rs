@@ -151,6 +151,8 @@ pub struct Fake {
     pub pidfds: Vec<(Requester, Identity, u64)>,
     /// Descriptors of directories /proc/PID, whoever has them.
     pub process_folders: Vec<(i32, u32)>,
+    /// Whose memory was freed last, and what it had used.
+    pub memory_ended: Option<(Endpoint, Footprint)>,
     /// The event that was fetched last: a successor gets it again.
     pub last_event: Option<FileEvent>,
 }
@@ -396,7 +398,12 @@ impl System for Fake {
         self.enter();
         self.detach(thread);
         self.tell(Told::MemoryEnded(thread));
-        self.threads.get(&thread.0).map(|known| known.footprint)
+        if self.memory_ended.is_none_or(|(ended, _)| ended != thread) {
+            self.memory_ended = self.threads.get(&thread.0).map(|known| (thread, known.footprint));
+        }
+        self.enter();
+        // Like vm, which remembers the last one.
+        self.memory_ended.filter(|(ended, _)| *ended == thread).map(|(_, footprint)| footprint)
     }
     fn vm_use(&mut self, thread: Endpoint) -> Footprint {
         self.enter();

@@ -52,6 +52,8 @@ pub struct Server<K> {
     /// Preserved memory by slot.
     pub(crate) kept: BTreeMap<usize, ObjectId>,
     pub(crate) total_bytes: u64,
+    /// The program that has ended last, and what it had used: pm may die before it knows, and asks again.
+    pub(crate) last_exit: Option<(Endpoint, (u64, u64))>,
     /// The message in progress.
     pub(crate) in_progress: InProgress,
 }
@@ -69,6 +71,7 @@ impl<K: Kernel> Server<K> {
             offers: Vec::new(),
             kept: BTreeMap::new(),
             total_bytes,
+            last_exit: None,
             in_progress: InProgress::default(),
         })
     }

@@ -303,9 +303,15 @@ impl<K: Kernel> Server<K> {
     fn exit(&mut self, process: Endpoint) -> Result<(u64, u64), Errno> {
         self.file_maps.forget(process);
         self.syncs.forget(process);
-        let used = self.memory_use(process).unwrap_or_default();
-        self.processes.remove(&mut self.memory, process)?;
-        Ok(used)
+        let known = self.last_exit.filter(|(ended, _)| *ended == process).map(|(_, used)| used);
+        let used = self.memory_use(process).ok().or(known).unwrap_or_default();
+        if process.is_application() {
+            self.last_exit = Some((process, used));
+        }
+        match self.processes.remove(&mut self.memory, process) {
+            Err(Errno::ESRCH) if known.is_some() => Ok(used),
+            removed => removed.map(|()| used),
+        }
     }
 
     /// `MemoryUse`.

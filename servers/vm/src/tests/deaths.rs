@@ -67,9 +67,15 @@ fn scenario(server: &mut Server<Simulation>, parent: Endpoint) {
     call(server, child, nr::MUNMAP, &[ARENA + 50 * P, 20 * P]).expect("unmapped");
     assert_eq!(server.load(child, ARENA + 56 * P), Err(Errno::EFAULT));
     ask(server, vm::Fork { parent, child: thread, share: true, pid: 0 }.message()).expect("shared");
-    // A process that has gone in the life before is not known any more.
-    let gone = ask(server, vm::Exit { process: child }.message());
-    assert!(matches!(gone, Ok(0) | Err(Errno::ESRCH)), "{gone:?}");
+    let from_pm = |request: Message| Message { source: Endpoint::new(slot::PM, 1), ..request };
+    let (used, _) = serve(server, &from_pm(vm::MemoryUse { process: child }.message()));
+    let used = vm::MemoryUse::results(&used).expect("it exists");
+    assert!(used.0 > 20, "{used:?}");
+    // pm may have died before it knew.
+    for _ in 0..2 {
+        let (gone, _) = serve(server, &from_pm(vm::Exit { process: child }.message()));
+        assert_eq!(vm::Exit::results(&gone), Ok(used));
+    }
     check_pages(server, thread, |page| if page == 14 { 201 } else { page as u8 + 1 });
 }
 
