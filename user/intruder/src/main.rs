@@ -11,7 +11,7 @@ use abi::kernel::irq;
 use abi::privilege::Privileges;
 use abi::{Endpoint, GrantId};
 use driver::Region;
-use sys::{Result, StartKind, copy, ipc, port, rights, system};
+use sys::{Result, StartKind, copy, grant, ipc, port, rights, system};
 
 sys::program!(main);
 
@@ -26,6 +26,8 @@ const KEYBOARD_LINE: u8 = 1;
 /// Physical address of a PC's text screen.
 const FOREIGN_MEMORY: u64 = 0xb_8000;
 const GRANT: GrantId = GrantId::new(0, 1);
+/// The registers of the high-precision timer, which one of them has.
+const OWN_REGISTERS: u64 = 0xfed0_0000;
 
 fn main(start: sys::Start) {
     server::ready();
@@ -33,6 +35,9 @@ fn main(start: sys::Start) {
     match start.kind {
         StartKind::Fresh => {
             trial.uses_what_is_its_own();
+            if start.argument("registers").is_some() {
+                trial.copies_to_registers();
+            }
             trial.tries_by_trap();
             trial.tries_by_message();
             trial.tell("port", port::read(FOREIGN_PORT, 1).map(drop));
@@ -62,6 +67,15 @@ impl Trial {
         let runs = now.is_ok_and(|now| now.abs_diff(sys::time::now_ns()) < 1_000_000_000);
         self.say(if runs { "clock by port runs" } else { "clock by port does not run" });
         self.tell("log by port", port::write_string(LOG_PORT, 1, b"trial: written by port\n"));
+    }
+
+    /// Registers that it says are memory are none for the kernel, which has no address for them.
+    fn copies_to_registers(&self) {
+        let copied = Region::memory(OWN_REGISTERS, 4096).and_then(|registers| {
+            let to_itself = sys::endpoint();
+            grant::lend(&[0; 8], to_itself, |id| registers.from_grant(0xf8, 8, to_itself, id, 0))?
+        });
+        self.tell("registers, copied to", copied);
     }
 
     fn tries_by_trap(&self) {
