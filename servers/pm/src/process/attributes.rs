@@ -185,24 +185,32 @@ impl<S: System> Pm<S> {
         }
         // A resource is an int.
         let resource = a[1] & 0xffff_ffff;
-        let mut limits = self.programs.table[target].limits;
+        let limits = self.programs.table[target].limits;
         let old = limits.get(resource)?;
-        if a[2] != 0 {
-            let [soft, hard] = self.programs.read_words(t, a[2])?;
-            limits.set(resource, Limit { soft, hard }, may)?;
-        }
-        let written = self.programs.write_old(t, a[3], [old.soft, old.hard].map(u64::to_le_bytes).as_flattened());
-        if a[2] != 0 {
-            self.programs.table[target].limits = limits;
-            self.programs.note_result(t, written.map(|()| 0));
-            match resource as usize {
-                limits::CPU => self.plan_processor_check(target),
-                limits::NOFILE | limits::FSIZE | limits::MSGQUEUE => self.programs.tell_vfs_limits(target),
-                limits::AS | limits::DATA | limits::MEMLOCK | limits::STACK => self.programs.tell_vm_limits(target),
-                _ => {}
+        let new = match a[2] {
+            0 => None,
+            address => {
+                let [soft, hard] = self.programs.read_words(t, address)?;
+                Some(limits.with(resource, Limit { soft, hard }, may)?)
             }
+        };
+        let written = self.programs.write_old(t, a[3], [old.soft, old.hard].map(u64::to_le_bytes).as_flattened());
+        if let Some(new) = new {
+            self.programs.table[target].limits = new;
+            self.programs.note_result(t, written.map(|()| 0));
+            self.limit_has_changed(target, resource as usize);
         }
         written.map(|()| 0)
+    }
+
+    /// Tells whoever enforces a limit.
+    fn limit_has_changed(&mut self, target: ProcessIndex, resource: usize) {
+        match resource {
+            limits::CPU => self.plan_processor_check(target),
+            limits::NOFILE | limits::FSIZE | limits::MSGQUEUE => self.programs.tell_vfs_limits(target),
+            limits::AS | limits::DATA | limits::MEMLOCK | limits::STACK => self.programs.tell_vm_limits(target),
+            _ => {}
+        }
     }
 
     /// `setrlimit(resource, limit)`.

@@ -108,6 +108,12 @@ impl Limits {
         *entry = new;
         Ok(())
     }
+
+    /// These limits with one changed. `EINVAL`, `EPERM`: as of `set`.
+    pub fn with(mut self, resource: u64, new: Limit, privileged: bool) -> Result<Limits, Errno> {
+        self.set(resource, new, privileged)?;
+        Ok(self)
+    }
 }
 
 #[cfg(test)]
