@@ -398,6 +398,16 @@ BEHAVIOUR("what was mounted outside is not uncovered inside") {
         }
     }
 }
+BEHAVIOUR("a directory is bound inside without what is mounted below it only if nothing is") {
+    mkdir("a", 0777), mkdir("a/b", 0777), mkdir("c", 0777), chmod("c", 0777);
+    INSIDE(CLONE_NEWUSER | CLONE_NEWNS) {
+        show(bind("a", "c", 0));
+        show(umount("c"));
+        show(bind("/", "c", 0));
+        show(bind("/", "c", MS_REC));
+    }
+}
+
 BEHAVIOUR("mounts of others are not for users of one's own") {
     mkdir("b", 0755);
     INSIDE(CLONE_NEWUSER) {

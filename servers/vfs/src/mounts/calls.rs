@@ -145,12 +145,11 @@ async fn bind(base: &Base, process: &Process, target: &Found, arguments: Argumen
     check_seen(process, to.mount())?;
     check_kinds(from, to)?;
     let recursive = arguments.flags & MS_REC != 0;
-    let below = base.files().mounts.below(from.mount());
-    if !recursive && below.iter().skip(1).any(|mount| mount.is_locked()) {
+    let source_path = tree::path_in_mount(from.mount(), &source.canonical)?;
+    if !recursive && tree::covers_something(base, from.mount(), &source_path) {
         // It would show what is below that.
         return Err(Errno::EINVAL);
     }
-    let source_path = tree::path_in_mount(from.mount(), &source.canonical)?;
     let copying = tree::Copying {
         source: from,
         source_path: &source_path,

@@ -71,6 +71,16 @@ pub fn path_in_mount(mount: &Mount, canonical: &[u8]) -> Result<Vec<u8>, Errno> 
     copied(paths::below(canonical, &mount.path()).unwrap_or(canonical))
 }
 
+/// Whether a mount that may not be taken away is over a file at this path of another one, or below it.
+pub fn covers_something(base: &Base, under: &Rc<Mount>, path: &[u8]) -> bool {
+    let all = base.files().mounts.of(under.namespace());
+    let mut locked = all.iter().filter(|mount| mount.is_locked());
+    locked.any(|mount| {
+        mount.covers().is_some_and(|covers| Rc::ptr_eq(covers.mount(), under))
+            && paths::below(&mount.target(), path).is_some()
+    })
+}
+
 /// What to copy, and for whom.
 pub struct Copying<'a> {
     /// What the copy shows, with its path below the root of its mount.
