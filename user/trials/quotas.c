@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <mqueue.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/ipc.h>
+#include <sys/mount.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -30,6 +32,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* FILES: descriptors of a process; PROCESSES: of a user, enough for every table. */
@@ -199,6 +202,53 @@ static int take_message_queue(void)
     return queue == (mqd_t)-1 ? -1 : mq_unlink(name);
 }
 
+static int take_posix_timer(void)
+{
+    struct sigevent quiet = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN };
+    timer_t timer;
+    return timer_create(CLOCK_MONOTONIC, &quiet, &timer);
+}
+
+static int take_queued_signal(void)
+{
+    if (taken == 0) {
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGRTMIN);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+    }
+    return sigqueue(getpid(), SIGRTMIN, (union sigval){ 0 });
+}
+
+/* In a container of its own, as any user may. */
+static int take_mount(void)
+{
+    if (taken == 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+        return -1;
+    return mount("/tmp/quotas", "/tmp/quotas", NULL, MS_BIND, NULL);
+}
+
+/* A child of the same group, that stays in it. */
+static int take_container(void)
+{
+    int ends[2], error = 0;
+    if (pipe(ends) != 0)
+        return -1;
+    pid_t child = fork();
+    if (child == 0) {
+        error = unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
+        (void)!write(ends[1], &error, sizeof error);
+        while (error == 0)
+            pause();
+        _exit(0);
+    }
+    (void)!read(ends[0], &error, sizeof error);
+    close(ends[0]);
+    close(ends[1]);
+    errno = error;
+    return child > 0 && error == 0 ? 0 : -1;
+}
+
 static int take_loop_device(void) { return open("/dev/loop-control", O_RDWR); }
 
 static const struct kind {
@@ -228,6 +278,10 @@ static const struct kind {
     { "semaphore sets", take_semaphores, 0 },
     { "adjustments", take_adjustment, 0 },
     { "message queues", take_message_queue, 0 },
+    { "POSIX timers", take_posix_timer, 0 },
+    { "queued signals", take_queued_signal, 0 },
+    { "mounts", take_mount, 0 },
+    { "containers", take_container, 0 },
     { "loop devices", take_loop_device, 1 },
 };
 
