@@ -3973,7 +3973,8 @@ struct skink_vm_fork {
     uint64_t pid;
 };
 
-/* pm, rs: the process has ended; frees its memory unless another process shares it. Returns what MemoryUse would have. */
+/* pm, rs: the process has ended; frees its memory unless another process shares it. Returns what MemoryUse would have, and so once more if
+ * the program that has ended last is named again. ESRCH. */
 #define SKINK_VM_EXIT 0x10003u
 struct skink_vm_exit {
     uint64_t process;
