@@ -8,10 +8,12 @@ use super::case::Case;
 use super::scripts::check_disk;
 use super::{Setting, Verdict};
 use crate::machine::{Boot, Line, Machine};
+use crate::monitor::Monitor;
 use crate::process::tail;
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs;
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -27,6 +29,8 @@ pub enum Step {
     Expect(Vec<u8>),
     /// Type these bytes.
     Type(Vec<u8>),
+    /// Have QEMU's monitor, at this socket, write a picture of the screen to this file.
+    Picture { monitor: PathBuf, file: PathBuf },
     /// Wait for the end of the machine.
     End,
 }
@@ -49,7 +53,7 @@ pub fn run(setting: &Setting, case: &Case) -> Result<Verdict> {
         machine.disks.iter().try_for_each(|disk| check_disk(disk))?;
     }
     match verdict {
-        Ok(()) => Ok(Verdict::passed()),
+        Ok(_) => Ok(Verdict::passed()),
         Err(failure) => {
             let kept = setting.failure_folder(&case.name)?.join("console");
             fs::write(&kept, &failure.console)?;
@@ -67,15 +71,15 @@ pub struct Failure {
     pub console: String,
 }
 
-/// Starts `machine` with its console on our side, goes through `steps` and ends it.
+/// Starts `machine` with its console on our side, goes through `steps` and ends it. Returns what the console has said.
 ///
 /// # Errors
 /// When the machine cannot be started; what goes wrong in the dialogue is the inner result.
-pub fn hold(machine: &mut Machine, steps: &[Step], limit: Duration) -> Result<std::result::Result<(), Failure>> {
+pub fn hold(machine: &mut Machine, steps: &[Step], limit: Duration) -> Result<std::result::Result<String, Failure>> {
     machine.serial = vec![Line::Stdio];
     let conversation = converse(machine.command().stderr(Stdio::null()), steps, limit)?;
     Ok(match conversation.failure {
-        None => Ok(()),
+        None => Ok(conversation.said),
         Some(reason) => Err(Failure { reason, console: conversation.said }),
     })
 }
@@ -132,6 +136,10 @@ impl Console {
             Step::Expect(text) => self.expect(text),
             Step::Type(text) => {
                 self.input.write_all(text).and_then(|()| self.input.flush()).context("the machine has stopped")
+            }
+            Step::Picture { monitor, file } => {
+                let left = self.deadline.saturating_duration_since(Instant::now());
+                Monitor::connect(monitor, left, left)?.screenshot(file)
             }
             Step::End => self.wait_for_end(),
         }
