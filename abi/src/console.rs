@@ -2,7 +2,10 @@
 //! exactly once.
 //!
 //! ioctls of Linux's consoles (ioctl_console(2)) pass through tty as they are; the memory at their argument is copied both ways in a grant of
-//! tty's own, as [`argument`] says.
+//! tty's own, as [`argument`] says. Those of fonts have a structure there that points to further memory ([`font_memory`]): console gets both, one behind
+//! the other.
+
+use crate::Errno;
 
 /// Terminals on the screen.
 pub const TERMINALS: usize = 6;
@@ -41,6 +44,10 @@ pub mod ioctl {
     pub const KDSKBMETA: u64 = 0x4b63;
     pub const KDGKBLED: u64 = 0x4b64;
     pub const KDSKBLED: u64 = 0x4b65;
+    pub const GIO_UNIMAP: u64 = 0x4b66;
+    pub const PIO_UNIMAP: u64 = 0x4b67;
+    pub const PIO_UNIMAPCLR: u64 = 0x4b68;
+    pub const KDFONTOP: u64 = 0x4b72;
     pub const KDGKBDIACRUC: u64 = 0x4bfa;
     pub const KDSKBDIACRUC: u64 = 0x4bfb;
     /// The byte at its argument says what is meant; 6: which modifiers are held.
@@ -92,5 +99,82 @@ pub const fn long_argument(request: u64) -> Option<(usize, bool)> {
         KDGKBDIACRUC => Some((4 + 256 * 12, true)),
         KDSKBDIACRUC => Some((4 + 256 * 12, false)),
         _ => None,
+    }
+}
+
+/// What `KDFONTOP` does, by the first word of `struct console_font_op`; then flags, width, height, the count of glyphs, and a pointer.
+pub mod font {
+    #![allow(missing_docs)]
+    pub const SET: u32 = 0;
+    pub const GET: u32 = 1;
+    pub const SET_DEFAULT: u32 = 2;
+    /// Largest glyph, and lines that each takes in memory.
+    pub const MAX_SIDE: usize = 32;
+    pub const MAX_GLYPHS: usize = 512;
+}
+
+/// Bytes of the structure at the argument of a font's ioctl: `struct console_font_op`, or `struct unimapdesc`, or nothing that matters. `None`: it is none
+/// of fonts.
+pub const fn font_argument(request: u64) -> Option<usize> {
+    match request {
+        ioctl::KDFONTOP => Some(MAX_FONT_ARGUMENT),
+        ioctl::GIO_UNIMAP | ioctl::PIO_UNIMAP => Some(16),
+        ioctl::PIO_UNIMAPCLR => Some(0),
+        _ => None,
+    }
+}
+
+/// Limit of [`font_argument`].
+pub const MAX_FONT_ARGUMENT: usize = 32;
+
+/// A word of a font's structure. `at`: its number.
+pub const fn font_word(structure: &[u8; MAX_FONT_ARGUMENT], at: usize) -> u32 {
+    let [one, two, three, four] =
+        [structure[4 * at], structure[4 * at + 1], structure[4 * at + 2], structure[4 * at + 3]];
+    u32::from_le_bytes([one, two, three, four])
+}
+
+/// Where the further memory of a font's ioctl is and how many bytes it has. `EINVAL`: more than any font has.
+///
+/// # Errors
+/// `EINVAL`.
+pub fn font_memory(request: u64, structure: &[u8; MAX_FONT_ARGUMENT]) -> Result<(u64, usize), Errno> {
+    let word = |at| font_word(structure, at);
+    let pointer = |at| u64::from(word(at)) | u64::from(word(at + 1)) << 32;
+    match request {
+        ioctl::KDFONTOP if matches!(word(0), font::SET | font::GET) && pointer(6) != 0 => {
+            let (width, count) = (word(2) as usize, word(4) as usize);
+            match (width, count) {
+                (1..=font::MAX_SIDE, 1..=font::MAX_GLYPHS) => {
+                    Ok((pointer(6), width.div_ceil(8) * font::MAX_SIDE * count))
+                }
+                _ => Err(Errno::EINVAL),
+            }
+        }
+        ioctl::GIO_UNIMAP | ioctl::PIO_UNIMAP => Ok((pointer(2), 4 * (word(0) & 0xffff) as usize)),
+        _ => Ok((0, 0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn structure(words: [u32; 8]) -> [u8; MAX_FONT_ARGUMENT] {
+        core::array::from_fn(|at| words[at / 4].to_le_bytes()[at % 4])
+    }
+
+    #[test]
+    fn the_memory_of_a_font_follows_from_its_size() {
+        let set =
+            |width, count| font_memory(ioctl::KDFONTOP, &structure([font::SET, 0, width, 16, count, 0, 0x1000, 2]));
+        assert_eq!(set(8, 256), Ok((0x2_0000_1000, 256 * 32)));
+        assert_eq!(set(32, 512), Ok((0x2_0000_1000, 64 << 10)));
+        for (width, count) in [(0, 256), (33, 256), (8, 0), (8, 513), (u32::MAX, u32::MAX)] {
+            assert_eq!(set(width, count), Err(Errno::EINVAL));
+        }
+        let map = structure([3, 0, 0x2000, 1, 0, 0, 0, 0]);
+        assert_eq!(font_memory(ioctl::PIO_UNIMAP, &map), Ok((0x1_0000_2000, 12)));
+        assert_eq!(font_memory(ioctl::PIO_UNIMAPCLR, &map), Ok((0, 0)));
     }
 }

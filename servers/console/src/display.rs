@@ -39,9 +39,11 @@ pub struct Display {
     due: WaitList,
 }
 
-/// How text is drawn, by the arguments of the system file: `font=8x16`, `rotate=0`; the second can be changed by /sys.
+/// How text is drawn, by the arguments of the system file: `font=8x16`, `rotate=0`; a program may load another font, and the rotation can be changed by
+/// /sys.
 pub struct Style {
-    font: &'static [u8],
+    usual_font: &'static [u8],
+    loaded_font: RefCell<Option<Rc<Font>>>,
     rotation: Cell<Rotation>,
 }
 
@@ -53,7 +55,7 @@ impl Style {
     pub fn of(start: &sys::Start) -> Style {
         let font = font::of_size(start.argument("font").unwrap_or("8x16")).expect("font=8x16, 12x24 or 16x32");
         let rotation = Rotation::quarters(start.argument("rotate").unwrap_or("0")).expect("rotate=0 to 3");
-        Style { font, rotation: Cell::new(rotation) }
+        Style { usual_font: font, loaded_font: RefCell::new(None), rotation: Cell::new(rotation) }
     }
 }
 
@@ -134,7 +136,9 @@ impl Display {
             *attached = Some(Attached { number, pixels, ..before });
             return Ok(News::Moved);
         }
-        let renderer = Renderer::new(Font::new(self.style.font)?, &pixels, self.rotation())?;
+        let font = self.style.loaded_font.borrow().clone();
+        let font = font.map_or_else(|| Font::new(self.style.usual_font).map(Rc::new), Ok)?;
+        let renderer = Renderer::new(font, &pixels, self.rotation())?;
         *attached = Some(Attached { number, pixels, renderer });
         Ok(News::Picture)
     }
@@ -157,6 +161,18 @@ impl Display {
     /// Has text turned from now on. The driver is asked again, because terminals may have another size.
     pub fn turn(&self, rotation: Rotation) {
         self.style.rotation.set(rotation);
+        *self.attached.borrow_mut() = None;
+        self.look_again();
+    }
+
+    /// The font of the system file.
+    pub fn usual_font(&self) -> &'static [u8] {
+        self.style.usual_font
+    }
+
+    /// Has text drawn in this font from now on, or in the usual one, as [`Display::turn`] does.
+    pub fn set_font(&self, font: Option<Font>) {
+        *self.style.loaded_font.borrow_mut() = font.map(Rc::new);
         *self.attached.borrow_mut() = None;
         self.look_again();
     }

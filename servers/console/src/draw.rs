@@ -6,6 +6,7 @@ use crate::cell::{Cell, Pen, attribute};
 use crate::font::Font;
 use crate::grid::{MAX_COLUMNS, Size};
 use crate::terminal::{CURSOR_SHAPE, Screen, mode};
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::ops::Range;
 use sys::Errno;
@@ -64,7 +65,7 @@ const CURSOR: u64 = 1 << 63;
 
 /// See the head of the file.
 pub struct Renderer {
-    font: Font,
+    font: Rc<Font>,
     rotation: Rotation,
     /// Size of the screen in pixels, as it is turned.
     pixels: (usize, usize),
@@ -85,7 +86,7 @@ impl Renderer {
     ///
     /// # Errors
     /// `EINVAL`: glyphs have an odd width; `ENOMEM`.
-    pub fn new(font: Font, canvas: &impl Canvas, rotation: Rotation) -> Result<Renderer, Errno> {
+    pub fn new(font: Rc<Font>, canvas: &impl Canvas, rotation: Rotation) -> Result<Renderer, Errno> {
         let (width, height) = canvas.size();
         let upright = matches!(rotation, Rotation::None | Rotation::Half);
         let pixels = if upright { (width, height) } else { (height, width) };
@@ -331,7 +332,7 @@ mod tests {
 
     fn renderer(picture: &Picture, rotation: Rotation) -> Renderer {
         let font = Font::new(spleen_font::FONT_8X16).expect("is a font");
-        Renderer::new(font, picture, rotation).expect("there is memory")
+        Renderer::new(Rc::new(font), picture, rotation).expect("there is memory")
     }
 
     fn drawn(rotation: Rotation) -> Picture {

@@ -1,8 +1,9 @@
 //! Fonts: PSF in both versions, with a table of the characters that each glyph stands for, as console programs have them.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use sys::Errno;
-use sys::fallible::TryVec;
+use sys::fallible::{self, TryVec};
 
 const MAGIC: [u8; 4] = [0x72, 0xb5, 0x4a, 0x86];
 /// The first version: 8 pixels wide, and a table of 16-bit characters.
@@ -12,6 +13,8 @@ const OLD_512: u8 = 1;
 const OLD_HAS_TABLE: u8 = 6;
 const HEADER: usize = 32;
 const HAS_TABLE: u32 = 1;
+/// No font has this glyph.
+const NO_GLYPH: u16 = u16::MAX;
 /// Largest glyph.
 const MAX_SIDE: usize = 64;
 
@@ -27,7 +30,7 @@ pub fn of_size(size: &str) -> Option<&'static [u8]> {
 
 /// A font in memory.
 pub struct Font {
-    glyphs: &'static [u8],
+    glyphs: Cow<'static, [u8]>,
     /// Size of a glyph in pixels.
     pub width: usize,
     pub height: usize,
@@ -51,10 +54,28 @@ impl Font {
         }
     }
 
+    /// A font of these glyphs, one line of whole bytes after the other, with a map of characters to them. Of several glyphs beyond ASCII for a character
+    /// it is the first one.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub fn of(width: usize, height: usize, glyphs: &[u8], map: &[(u16, u16)]) -> Result<Font, Errno> {
+        let glyph_bytes = width.div_ceil(8) * height;
+        let glyphs = Cow::Owned(fallible::copied(glyphs)?);
+        let mut font = Font { glyphs, width, height, glyph_bytes, table: Vec::new(), ascii: [NO_GLYPH; 128] };
+        for (character, glyph) in map {
+            char::from_u32((*character).into()).into_iter().try_for_each(|character| font.enter(character, *glyph))?;
+        }
+        font.table.sort_unstable();
+        font.table.dedup_by_key(|(character, _)| *character);
+        Ok(font)
+    }
+
     fn old(file: &'static [u8], mode: u8, height: usize) -> Result<Font, Errno> {
         let count = if mode & OLD_512 != 0 { 512 } else { 256 };
         let end = OLD_HEADER + count * height;
         let glyphs = file.get(OLD_HEADER..end).filter(|_| (1..=MAX_SIDE).contains(&height)).ok_or(Errno::EINVAL)?;
+        let glyphs = Cow::Borrowed(glyphs);
         let mut font = Font { glyphs, width: 8, height, glyph_bytes: height, table: Vec::new(), ascii: [0; 128] };
         if mode & OLD_HAS_TABLE == 0 {
             (0..128).for_each(|glyph| font.ascii[glyph] = glyph as u16);
@@ -97,7 +118,7 @@ impl Font {
             return Err(Errno::EINVAL);
         }
         let end = start.checked_add(count * glyph_bytes).ok_or(Errno::EINVAL)?;
-        let glyphs = file.get(start..end).ok_or(Errno::EINVAL)?;
+        let glyphs = Cow::Borrowed(file.get(start..end).ok_or(Errno::EINVAL)?);
         let mut font = Font { glyphs, width, height, glyph_bytes, table: Vec::new(), ascii: [0; 128] };
         match flags & HAS_TABLE {
             0 => (0..count.min(128)).for_each(|glyph| font.ascii[glyph] = glyph as u16),

@@ -3,11 +3,13 @@
 //! Each says what is to be, not what is to change, so one that is repeated does no harm. Which of them a program may use tty has decided.
 
 use crate::key_tables;
+use crate::loaded;
 use crate::state::State;
 use crate::switch::Switch;
 use crate::vt::{Keys, Shows};
 use crate::world::World;
-use abi::console::{MAX_ARGUMENT_BYTES, TERMINALS, argument, ioctl, long_argument};
+use abi::chardev::MAX_FURTHER_BYTES;
+use abi::console::{MAX_ARGUMENT_BYTES, MAX_FONT_ARGUMENT, TERMINALS, argument, font_argument, ioctl, long_argument};
 use abi::{Errno, Message, chardev::Control};
 use sys::fallible;
 
@@ -37,6 +39,9 @@ impl State {
         control: &Control,
         index: usize,
     ) -> Result<u64, Errno> {
+        if font_argument(control.request).is_some() {
+            return self.font_of_program(world, message, control).map(|()| 0);
+        }
         let Some((reads, writes)) = argument(control.request) else {
             return self.key_tables(world, message, control).map(|()| 0);
         };
@@ -100,6 +105,22 @@ impl State {
             self.draw_all();
         }
         Ok(())
+    }
+
+    /// Reads or changes the font.
+    fn font_of_program(&mut self, world: &mut impl World, message: &Message, control: &Control) -> Result<(), Errno> {
+        let memory = usize::try_from(control.argument).map_err(|_| Errno::EINVAL)?;
+        if memory > MAX_FURTHER_BYTES as usize {
+            return Err(Errno::EINVAL);
+        }
+        let mut bytes = fallible::filled(0, MAX_FONT_ARGUMENT + memory)?;
+        world.copy_in(message, control.grant, 0, &mut bytes)?;
+        let result = loaded::carry_out(&mut self.font, world.usual_font(), control.request, &mut bytes);
+        if result == Ok(true) {
+            (self.has_other_font, self.font_changed) = (true, true);
+        }
+        world.copy_out(message, control.grant, &bytes)?;
+        result.map(|_| ())
     }
 
     /// Reads or changes the tables of the keyboard.

@@ -5,7 +5,7 @@
 //!
 //! * `parser`, `terminal`, `sequences`: bytes into changes of a `grid` of `cell`s, as Linux's console does it;
 //! * `keymap`, `compose`, `keyboard`: keys into bytes; `vt`: one terminal with what is preserved of it; `state`: all of them;
-//! * `history`: lines that have left a screen; `font`, `draw`: cells into pixels, in four rotations; `display`: the screen itself; `vcs`, `pictures`: pictures of text;
+//! * `history`: lines that have left a screen; `font`, `loaded`, `draw`: cells into pixels, in four rotations; `display`: the screen itself; `vcs`, `pictures`: pictures of text;
 //! * `switch`: whose decision it is that another terminal is shown; `ioctl`, `key_tables`: what programs ask of a terminal (ioctl_console(2)); `world`: what the state needs from outside; `service`: all together;
 //! * `tasks`: what reads keys, follows the screen and draws; this file: the start, and messages.
 #![cfg_attr(not(test), no_std, no_main)]
@@ -25,6 +25,7 @@ mod ioctl;
 mod key_tables;
 mod keyboard;
 mod keymap;
+mod loaded;
 mod parser;
 mod pictures;
 mod sequences;
@@ -58,7 +59,7 @@ const PART_BYTES: usize = 2 * 8 * grid::MAX_ROWS * grid::MAX_COLUMNS + 4096;
 /// Limit of the other parts: full input and the longest log of a terminal, or the keyboard's tables.
 const SMALL_PART_BYTES: usize = 24 << 10;
 /// Changes when the bytes of a part change their meaning.
-const LAYOUT: u64 = 4;
+const LAYOUT: u64 = 5;
 /// `keep_bytes` of the system file is at least this and the lines of the past.
 const SIZE: Size = Size {
     parts: LARGE_PARTS,
@@ -89,7 +90,7 @@ fn main(start: sys::Start) {
     });
     let display = Display::new(screen, Style::of(&start));
     let console = Rc::new(Console::new(runtime.clone(), input, display, snapshots, histories));
-    console.turn_as_before();
+    console.draw_as_before();
     tasks::start(&console);
     runtime.serve(Serving(console))
 }

@@ -2,6 +2,7 @@
 
 use crate::display::Display;
 use crate::draw::Rotation;
+use crate::loaded::Loaded;
 use crate::state::State;
 use crate::world::World;
 use abi::console::TERMINALS;
@@ -55,10 +56,20 @@ impl Console {
         self.display.draw(&mut self.state.borrow_mut());
     }
 
-    /// Turns text as a predecessor has had it.
-    pub fn turn_as_before(&self) {
+    /// Turns text as a predecessor has had it, and has it in that font.
+    pub fn draw_as_before(&self) {
         if let Some(rotation) = self.state.borrow().rotation() {
             self.display.turn(rotation);
+        }
+        self.set_font();
+    }
+
+    /// Has text drawn in the font that was loaded, if one was.
+    fn set_font(&self) {
+        let font = self.state.borrow().font().map(Loaded::font).transpose();
+        match font {
+            Ok(font) => self.display.set_font(font),
+            Err(error) => sys::log!("the font stays as it is: {error}"),
         }
     }
 
@@ -83,7 +94,12 @@ impl Console {
     pub fn with(&self, act: impl FnOnce(&mut State, &mut Outside)) {
         let mut state = self.state.borrow_mut();
         act(&mut state, &mut Outside(self));
-        if state.take_redraw() {
+        let (has_redraw, has_font) = (state.take_redraw(), core::mem::take(&mut state.has_other_font));
+        drop(state);
+        if has_font {
+            self.set_font();
+        }
+        if has_redraw {
             self.display.change();
         }
     }
@@ -101,6 +117,10 @@ impl OnRuntime for Outside<'_> {
 impl World for Outside<'_> {
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize {
         sys::info::get_bytes(info::LOG, 0, buffer).unwrap_or(0)
+    }
+
+    fn usual_font(&self) -> &'static [u8] {
+        self.0.display.usual_font()
     }
 
     fn set_lights(&mut self, lights: u8) {

@@ -6,6 +6,7 @@ use crate::draw::Rotation;
 use crate::grid::Size;
 use crate::keyboard::{Effect, Keyboard, Modes};
 use crate::keymap::Keymap;
+use crate::loaded::Loaded;
 use crate::pictures::Pictures;
 use crate::switch::{self, Signals, Switch};
 use crate::terminal::{Screen, Terminal, mode};
@@ -22,16 +23,17 @@ use server::Pending;
 use sys::fallible;
 use sys::keep::Keep;
 
-/// Parts of the snapshot: of each terminal the emulator and the rest; the keyboard.
-const FIRST_LOG: usize = TERMINALS;
-const KEYBOARD: usize = 2 * TERMINALS;
+/// Parts of the snapshot: of each terminal the emulator, the font, of each terminal the rest; the keyboard.
+const FONT: usize = TERMINALS;
+const FIRST_LOG: usize = FONT + 1;
+const KEYBOARD: usize = FIRST_LOG + TERMINALS;
 /// What keys mean.
 const KEYMAP: usize = KEYBOARD + 1;
 /// What function keys send, and accents.
 const STRINGS: usize = KEYMAP + 1;
 /// See [`FIRST_LOG`].
 pub const PARTS: usize = STRINGS + 1;
-/// Those that hold emulators.
+/// Those that hold emulators, and the font.
 pub const LARGE_PARTS: usize = FIRST_LOG;
 /// Bytes that are read and written at a time.
 const CHUNK: usize = 512;
@@ -103,6 +105,12 @@ pub struct State {
     pub keyboard_changed: bool,
     /// What keys mean has changed.
     pub keymap_changed: bool,
+    /// What a program has loaded.
+    pub font: Option<Loaded>,
+    /// It is not yet preserved.
+    pub font_changed: bool,
+    /// It is not yet drawn with.
+    pub has_other_font: bool,
     /// Signals of switches that tty has not taken.
     signals: Signals,
     /// No other terminal is shown (`VT_LOCKSWITCH`).
@@ -162,12 +170,20 @@ impl State {
             has_log: flags & HAS_LOG != 0,
             keyboard_changed: false,
             keymap_changed: false,
+            font: snapshots.load(FONT, Loaded::load).flatten(),
+            font_changed: false,
+            has_other_font: false,
             signals,
             is_locked: flags & IS_LOCKED != 0,
             rotation: (flags >> ROTATION_SHIFT).checked_sub(1).and_then(Rotation::with_number),
             redraw: false,
             is_known: false,
         }
+    }
+
+    /// The font that a program has loaded.
+    pub fn font(&self) -> Option<&Loaded> {
+        self.font.as_ref()
     }
 
     /// By how much text is turned, if not as the system file says.
@@ -186,6 +202,7 @@ impl State {
         for (index, vt) in self.vts.iter_mut().enumerate() {
             (dirty[index], dirty[FIRST_LOG + index]) = vt.take_changes();
         }
+        dirty[FONT] = core::mem::take(&mut self.font_changed);
         dirty[KEYBOARD] = core::mem::take(&mut self.keyboard_changed);
         (dirty[KEYMAP], dirty[STRINGS]) = (self.keymap_changed, self.keymap_changed);
         self.keymap_changed = false;
@@ -411,6 +428,7 @@ impl State {
                 self.keyboard.save(writer);
                 self.pictures.save(writer);
             }
+            FONT => Loaded::save(self.font.as_ref(), writer),
             KEYMAP => self.keyboard.keymap.save_tables(writer),
             STRINGS => {
                 self.keyboard.keymap.save_strings(writer);

@@ -1,4 +1,4 @@
-//! What the terminals need from outside, beside their callers: the kernel's log, lights.
+//! What the terminals need from outside, beside their callers: the kernel's log, the font, lights.
 
 use server::Callers;
 
@@ -6,6 +6,8 @@ use server::Callers;
 pub trait World: Callers {
     /// Fills the buffer with the beginning of the kernel's log. Returns how much there is.
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize;
+    /// The font of the system file.
+    fn usual_font(&self) -> &'static [u8];
     /// Sets the lights of all keyboards.
     fn set_lights(&mut self, lights: u8);
 }

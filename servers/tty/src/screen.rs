@@ -7,7 +7,7 @@ use crate::state::Tty;
 use crate::terminal::{Caller, World};
 use crate::waiting::Need;
 use abi::chardev::{Continue, Control};
-use abi::console::{self, MAX_ARGUMENT_BYTES, TERMINALS, ioctl};
+use abi::console::{self, MAX_ARGUMENT_BYTES, MAX_FONT_ARGUMENT, TERMINALS, font, ioctl};
 use abi::{Errno, GrantId, Message};
 use alloc::rc::Rc;
 use server::Repeat;
@@ -64,6 +64,21 @@ pub fn ioctl(tty: &Rc<Tty>, message: &Message, control: &Control, index: usize) 
         tty.runtime.reply(message, &reply);
         return true;
     }
+    if let Some(bytes) = console::font_argument(control.request) {
+        match font_structure(message, control.grant, bytes)
+            .and_then(|found| console::font_memory(control.request, &found))
+        {
+            Ok((_, 0)) => {
+                tty.runtime.spawn(pass_font_on(tty.clone(), *message, *control, GrantId::NONE, index));
+            }
+            Ok((further, bytes)) => {
+                let reply = Control::reply(message, 0, further, bytes as u64);
+                tty.runtime.reply(message, &reply);
+            }
+            Err(error) => tty.answer(message, Err(error)),
+        }
+        return true;
+    }
     let Some((reads, writes)) = console::argument(control.request) else { return false };
     match control.request {
         // Those who wait do so here, where they take no place among the requests to console.
@@ -91,6 +106,12 @@ pub fn ioctl(tty: &Rc<Tty>, message: &Message, control: &Control, index: usize) 
 /// Goes on with an ioctl whose long argument vfs has granted.
 pub fn go_on(tty: &Rc<Tty>, message: &Message, further: &Continue, index: usize) {
     let request = further.request & u64::from(u32::MAX);
+    if index >= SERIAL_LINES && console::font_argument(request).is_some() {
+        let Continue { minor, argument, caller, session, grants, .. } = *further;
+        let control = Control { minor, request, argument, grant: GrantId(grants as u32), caller, session };
+        let memory = GrantId((grants >> 32) as u32);
+        return tty.runtime.spawn(pass_font_on(tty.clone(), *message, control, memory, index));
+    }
     let Some((bytes, writes)) = console::long_argument(request).filter(|_| index >= SERIAL_LINES) else {
         return tty.answer(message, Err(Errno::ENOTTY));
     };
@@ -126,6 +147,55 @@ fn is_open(tty: &Tty, number: u64) -> bool {
 fn is_busy(tty: &Tty, number: u64) -> bool {
     let is_shown = |number: u64| SERIAL_LINES as u64 + number - 1 == tty.shown() as u64;
     (1..=TERMINAL_COUNT).contains(&number) && (is_shown(number) || is_open(tty, number))
+}
+
+/// The structure at the argument of a font's ioctl.
+fn font_structure(message: &Message, grant: GrantId, bytes: usize) -> Result<[u8; MAX_FONT_ARGUMENT], Errno> {
+    let mut structure = [0; MAX_FONT_ARGUMENT];
+    if bytes > 0 {
+        sys::copy::from_grant(message.source, grant, 0, &mut structure[..bytes])?;
+    }
+    Ok(structure)
+}
+
+async fn pass_font_on(tty: Rc<Tty>, message: Message, control: Control, memory: GrantId, index: usize) {
+    let result = ask_for_font(&tty, &message, &control, memory, index).await;
+    tty.answer(&message, result);
+}
+
+/// Has console carry out a font's ioctl, with its structure and the memory that this points to.
+async fn ask_for_font(
+    tty: &Rc<Tty>,
+    message: &Message,
+    control: &Control,
+    memory: GrantId,
+    index: usize,
+) -> Result<u64, Errno> {
+    let head = console::font_argument(control.request).ok_or(Errno::ENOTTY)?;
+    let structure = font_structure(message, control.grant, head)?;
+    let (_, further) = console::font_memory(control.request, &structure)?;
+    let mut bytes = fallible::filled(0, MAX_FONT_ARGUMENT + further)?;
+    bytes[..MAX_FONT_ARGUMENT].copy_from_slice(&structure);
+    if further > 0 {
+        sys::copy::from_grant(message.source, memory, 0, &mut bytes[MAX_FONT_ARGUMENT..])?;
+    }
+    let (console, minor) = tty.lower(index);
+    let buffer = grant(console, bytes, Access::ReadWrite);
+    let passed = Control { minor, grant: buffer.id(), argument: further as u64, ..*control };
+    let result = console.request(passed.message(), Repeat::Yes).await.and_then(|reply| reply.result());
+    let bytes = buffer.take();
+    // What is too small for a map is told how much there is.
+    let tells = match control.request {
+        ioctl::KDFONTOP => result.is_ok() && console::font_word(&structure, 0) == font::GET,
+        request => request == ioctl::GIO_UNIMAP && matches!(result, Ok(_) | Err(Errno::ENOMEM)),
+    };
+    if tells {
+        sys::copy::to_grant(message.source, control.grant, 0, &bytes[..head])?;
+    }
+    if tells && further > 0 {
+        sys::copy::to_grant(message.source, memory, 0, &bytes[MAX_FONT_ARGUMENT..])?;
+    }
+    result
 }
 
 async fn pass_on(tty: Rc<Tty>, message: Message, control: Control, memory: Memory, index: usize) {

@@ -812,6 +812,10 @@ struct skink_chardev_write_at {
 #define SKINK_CONSOLE_IOCTL_KDSKBMETA 0x4b63ull
 #define SKINK_CONSOLE_IOCTL_KDGKBLED 0x4b64ull
 #define SKINK_CONSOLE_IOCTL_KDSKBLED 0x4b65ull
+#define SKINK_CONSOLE_IOCTL_GIO_UNIMAP 0x4b66ull
+#define SKINK_CONSOLE_IOCTL_PIO_UNIMAP 0x4b67ull
+#define SKINK_CONSOLE_IOCTL_PIO_UNIMAPCLR 0x4b68ull
+#define SKINK_CONSOLE_IOCTL_KDFONTOP 0x4b72ull
 #define SKINK_CONSOLE_IOCTL_KDGKBDIACRUC 0x4bfaull
 #define SKINK_CONSOLE_IOCTL_KDSKBDIACRUC 0x4bfbull
 
@@ -830,6 +834,18 @@ struct skink_chardev_write_at {
 
 /* Bytes of the largest argument. */
 #define SKINK_CONSOLE_MAX_ARGUMENT_BYTES 8u
+
+/* What KDFONTOP does, by the first word of struct console_font_op; then flags, width, height, the count of glyphs, and a pointer. */
+#define SKINK_CONSOLE_FONT_SET 0u
+#define SKINK_CONSOLE_FONT_GET 1u
+#define SKINK_CONSOLE_FONT_SET_DEFAULT 2u
+
+/* Largest glyph, and lines that each takes in memory. */
+#define SKINK_CONSOLE_FONT_MAX_SIDE 32u
+#define SKINK_CONSOLE_FONT_MAX_GLYPHS 512u
+
+/* Limit of font_argument. */
+#define SKINK_CONSOLE_MAX_FONT_ARGUMENT 32u
 
 /* Containers: which of them each part of a process's world belongs to. */
 
