@@ -32,10 +32,12 @@ use recover::in_progress::Recall;
 const DEATHS_BEFORE_SHEDDING: u32 = 2;
 
 impl<S: System> Programs<S> {
-    fn tell_vfs_again(&mut self, t: ThreadIndex) {
+    /// What a call in progress may not have told vfs and vm.
+    fn tell_again(&mut self, t: ThreadIndex) {
         let p = self.table.process_of(t);
         let (session, group) = (self.table[p].session(), self.table[p].group());
-        self.tell_vfs_ids(p);
+        self.tell_id_map(p);
+        self.tell_credentials(p);
         self.tell_vfs_limits(p);
         self.system.vfs_set_session(self.table[t].endpoint(), session, group, session == self.table[p].pid());
     }
@@ -68,7 +70,7 @@ impl<S: System> Pm<S> {
         self.wake_whoever_has_work();
         self.serve_waiting_again();
         if let Some(t) = in_progress.and_then(|message| self.programs.table.find(message.source)) {
-            self.programs.tell_vfs_again(t);
+            self.programs.tell_again(t);
         }
         self.forget_ended_containers();
         self.fetch_what_was_missed();
@@ -120,7 +122,7 @@ impl<S: System> Pm<S> {
             (true, None) if was_made => self.exit_process(p, Ending::Killed(Signal::KILL)),
             (true, None) => {
                 self.tear_down(t);
-                self.programs.table.release(p);
+                self.programs.table.withdraw(p);
             }
             _ => self.tear_down(t),
         }
@@ -132,7 +134,7 @@ impl<S: System> Pm<S> {
                 (Life::Alive, Some(ending)) => self.exit_process(p, ending),
                 (Life::Zombie(_), Some(ending)) => self.settle_end(p, ending),
                 // Its entry was begun, and no thread created.
-                (Life::Alive, None) if self.programs.table[p].threads() == 0 => self.programs.table.release(p),
+                (Life::Alive, None) if self.programs.table[p].threads() == 0 => self.programs.table.withdraw(p),
                 _ => {}
             }
         }

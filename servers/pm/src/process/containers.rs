@@ -12,6 +12,7 @@ use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::machine::Name;
 use crate::system::System;
 use abi::container::{CONTAINERS, PART_FLAGS};
+use abi::endpoint::slot;
 use abi::{Capability, Endpoint, Errno, Part, Parts, pm, vfs};
 use sys::fallible;
 
@@ -109,6 +110,8 @@ impl<S: System> Programs<S> {
         self.system.vfs_set_parts(self.table[t].endpoint(), parts, unshared)?;
         if self.table[p].credentials.parts != parts {
             self.enter(p, parts)?;
+            // A successor of pm tells vfs the rest.
+            self.note_done(t);
             self.tell_id_map(p);
             self.tell_credentials(p);
         }
@@ -166,7 +169,8 @@ impl<S: System> Programs<S> {
             }
             _ => return Err(Errno::EINVAL),
         };
-        self.table.containers.set_map(users, kind, &text, writer)?;
+        let lives = [self.system.thread_at(slot::PM), self.system.thread_at(slot::VFS), Some(from)];
+        self.table.containers.set_map(users, kind, &text, writer, lives)?;
         for member in self.table.positions() {
             if self.table.is_used(member) && self.table[member].credentials.parts.of(Part::Users) == users {
                 self.tell_id_map(member);

@@ -96,6 +96,17 @@ impl Pids {
         Some(pid)
     }
 
+    /// The holder of an id has not come to be: the next one gets it, if it was the last one of its container.
+    pub fn take_back(&mut self, container: u8, pid: u32) {
+        self.release(pid);
+        let number = pid - if container == 0 { 0 } else { first_pid(container) };
+        if container == 0 && self.last == number {
+            self.last -= 1;
+        } else if container != 0 && u32::from(self.last_contained[usize::from(container)]) == number {
+            self.last_contained[usize::from(container)] -= 1;
+        }
+    }
+
     /// A container begins, with id 1.
     pub fn begin_container(&mut self, container: u8) {
         self.last_contained[usize::from(container)] = 0;

@@ -449,13 +449,24 @@ impl Table {
         self.join_group(process);
     }
 
+    /// Frees the entry of a process that has not come to be.
+    pub fn withdraw(&mut self, process: ProcessIndex) {
+        let container = self[process].credentials.parts.of(Part::Processes);
+        self.pids.take_back(container, self[process].pid);
+        self.free_entry(process);
+    }
+
     /// Frees the entry of a zombie.
     pub fn release(&mut self, process: ProcessIndex) {
+        self.pids.release(self[process].pid);
+        self.free_entry(process);
+    }
+
+    fn free_entry(&mut self, process: ProcessIndex) {
         self.orphan(process);
         self.leave_group(process);
         self.quota.give(self[process].credentials.account(), 1);
-        let (pid, group, session) = (self[process].pid, self[process].group, self[process].session);
-        self.pids.release(pid);
+        let (group, session) = (self[process].group, self[process].session);
         self.pids.drop_use(group);
         self.pids.drop_use(session);
         self[process].life = Life::Free;

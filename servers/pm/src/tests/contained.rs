@@ -1,11 +1,13 @@
 //! Containers of programs: parts, users, names, process numbers, and what is left when they end.
 
+use super::deaths::{Mortal, at_every_step};
 use super::fake::{MEMORY, Told};
 use super::world::World;
-use abi::container::first_pid;
+use abi::container::{CONTAINER_PIDS, first_pid};
 use abi::linux::nr;
 use abi::pm::{ProcessText, SetIdMap, TEXT_GROUP_MAP, TEXT_SETGROUPS, TEXT_USER_MAP};
 use abi::{Endpoint, Errno, GrantId, Message, Part, Parts};
+use std::cell::Cell;
 
 const BUFFER: u64 = MEMORY.start + 0x100;
 const SIGCHLD: u64 = 17;
@@ -50,6 +52,58 @@ fn host(world: &mut World, who: Endpoint) -> String {
 fn name_host(world: &mut World, who: Endpoint, name: &str) -> Result<u64> {
     world.write_bytes(who, BUFFER, name.as_bytes());
     world.call(who, nr::SETHOSTNAME, &[BUFFER, name.len() as u64]).unwrap()
+}
+
+/// As `set_map` for ids of users, through as many lives of pm as it takes.
+fn map_users(m: &mut Mortal, pid: u64, text: &str) -> Result<u64> {
+    let result = Cell::new(None);
+    while result.get().is_none() {
+        m.live(&|world| result.set(Some(set_map(world, pid, TEXT_USER_MAP, text, (1000, 100)))));
+    }
+    result.get().expect("it was made")
+}
+
+#[test]
+fn ids_are_mapped_by_a_write_that_pm_does_not_survive() {
+    at_every_step(|m| {
+        let (pid, child) = m.fork(m.world.init);
+        assert_eq!(m.call(child, nr::SETGID, &[100]), Some(Ok(0)));
+        assert_eq!(m.call(child, nr::SETUID, &[1000]), Some(Ok(0)));
+        assert_eq!(m.call(child, nr::UNSHARE, &[USERS]), Some(Ok(0)));
+        assert_eq!(map_users(m, pid, "0 1000 1"), Ok(8));
+        assert_eq!(map_users(m, pid, "1 1000 1"), Err(Errno::EPERM));
+    });
+}
+
+#[test]
+fn a_process_is_in_new_containers_once_and_its_first_child_is_the_first() {
+    at_every_step(|m| {
+        let (_, child) = m.fork(m.world.init);
+        assert_eq!(m.call(child, nr::SETUID, &[1000]), Some(Ok(0)));
+        assert_eq!(m.call(child, nr::UNSHARE, &[USERS | PROCESSES]), Some(Ok(0)));
+        let maps = m.world.told().iter().filter(|told| matches!(told, Told::IdMap { .. })).count();
+        assert!(maps > 0, "vfs knows its ids");
+        for expected in [1, 2] {
+            let pid = m.call(child, nr::FORK, &[]).expect("answered").expect("made");
+            assert_eq!(pid % u64::from(CONTAINER_PIDS), expected);
+        }
+    });
+}
+
+#[test]
+fn ids_are_mapped_once_but_that_a_write_is_made_again_when_vfs_dies() {
+    let mut world = World::new();
+    let (_, user) = world.user(1000, 100);
+    let (pid, _) = clone(&mut world, user, USERS).unwrap();
+    let mut map = |deaths_of_vfs, text| {
+        world.pm.programs.system.deaths_of_vfs = deaths_of_vfs;
+        set_map(&mut world, pid, TEXT_USER_MAP, text, (1000, 100))
+    };
+    assert_eq!(map(0, "0 1000 1"), Ok(8));
+    assert_eq!(map(0, "0 1000 1"), Err(Errno::EPERM));
+    assert_eq!(map(1, "1 1000 1"), Err(Errno::EPERM));
+    assert_eq!(map(1, "0 1000 1"), Ok(8));
+    assert_eq!(map(1, "0 1000 1"), Err(Errno::EPERM));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::system::{
     End, FileEvent, FileIds, FileLimits, Footprint, Identity, MemoryLimits, MemoryUse, NewMemory, ProgramName,
     Requester, SegmentUse, System, TerminalEvent, ThreadUse,
 };
+use abi::endpoint::slot;
 use abi::info::state;
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Parts, vm};
@@ -147,6 +148,7 @@ pub struct Fake {
     /// pm dies when it asks for this many things more.
     pub dies_in: Option<u64>,
     pub deaths: u64,
+    pub deaths_of_vfs: u32,
     /// Descriptors for processes, whoever has them.
     pub pidfds: Vec<(Requester, Identity, u64)>,
     /// Descriptors of directories /proc/PID, whoever has them.
@@ -283,6 +285,11 @@ impl System for Fake {
         }
     }
     fn thread_at(&mut self, slot: usize) -> Option<Endpoint> {
+        match slot {
+            slot::PM => return Some(Endpoint::new(slot, 1 + self.deaths as u32)),
+            slot::VFS => return Some(Endpoint::new(slot, 1 + self.deaths_of_vfs)),
+            _ => {}
+        }
         self.threads.keys().map(|key| Endpoint(*key)).find(|thread| thread.slot() == slot)
     }
     fn stop(&mut self, thread: Endpoint) {
