@@ -114,7 +114,7 @@ pub const fn is_of_process(node: u64) -> bool {
     node >> 40 & 0xffff != 0
 }
 
-/// `Mount`: names appear and vanish without a request, so vfs must not cache them (procfs, devfs).
+/// `Mount`: names appear and vanish without a request, so vfs must not cache them (procfs, devpts), unless it is `MOUNTED_FIXED` (devfs).
 pub const MOUNTED_VOLATILE: u64 = 1;
 /// `Mount`: mounted read-only although read-write was requested.
 pub const MOUNTED_READ_ONLY: u64 = 2;
@@ -122,6 +122,9 @@ pub const MOUNTED_READ_ONLY: u64 = 2;
 /// `Mount`: the content is in memory only, so there is nothing to write back (tmpfs). The low half of its `minor` is the size in KiB
 /// (0: the file system's default), the high half a number that no other mount has.
 pub const MOUNTED_IN_MEMORY: u64 = 4;
+/// `Mount`: what names mean, and which there are, never changes, and attributes by requests alone: vfs may keep them although the file system is
+/// volatile.
+pub const MOUNTED_FIXED: u64 = 8;
 
 /// `Mount`, to procfs: the low half of `minor` for the tree of processes.
 pub const TREE_PROC: u64 = 0;

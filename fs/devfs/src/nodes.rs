@@ -127,6 +127,10 @@ impl FileSystem for Devices {
         true
     }
 
+    fn is_fixed(&self) -> bool {
+        true
+    }
+
     fn root(&self) -> NodeId {
         ROOT
     }

@@ -1,4 +1,5 @@
-//! The `FileSystem` trait, which the server loop calls, and the types of its arguments and results.
+//! The `FileSystem` trait, which the server loop calls, and the types of its arguments and results. The file is long because
+//! the trait has a method for each request, with what each promises.
 //!
 //! A node is named by its inode number. The loop resolves paths, checks search permission and moves messages; the file system knows
 //! directories, data and attributes. Names are single components, never empty and without `/`. No method blocks on anything but the device.
@@ -203,6 +204,11 @@ pub enum XattrMode {
 pub trait FileSystem {
     /// Whether names appear and vanish without a request, so that look-ups may not be cached.
     fn is_volatile(&self) -> bool {
+        false
+    }
+
+    /// Whether there are the same names always, and attributes change by requests alone, so that a volatile one may be cached all the same.
+    fn is_fixed(&self) -> bool {
         false
     }
 

@@ -1124,7 +1124,7 @@ struct skink_ds_delete {
 /* ReadLink: the link stands for the file that the process executes. */
 #define SKINK_FS_LINK_PROGRAM 0xfffffffffffffffeull
 
-/* Mount: names appear and vanish without a request, so vfs must not cache them (procfs, devfs). */
+/* Mount: names appear and vanish without a request, so vfs must not cache them (procfs, devpts), unless it is MOUNTED_FIXED (devfs). */
 #define SKINK_FS_MOUNTED_VOLATILE 1ull
 
 /* Mount: mounted read-only although read-write was requested. */
@@ -1133,6 +1133,10 @@ struct skink_ds_delete {
 /* Mount: the content is in memory only, so there is nothing to write back (tmpfs). The low half of its minor is the size in KiB (0: the
  * file system's default), the high half a number that no other mount has. */
 #define SKINK_FS_MOUNTED_IN_MEMORY 4ull
+
+/* Mount: what names mean, and which there are, never changes, and attributes by requests alone: vfs may keep them although the file system
+ * is volatile. */
+#define SKINK_FS_MOUNTED_FIXED 8ull
 
 /* Mount, to procfs: the low half of minor for the tree of processes. */
 #define SKINK_FS_TREE_PROC 0ull

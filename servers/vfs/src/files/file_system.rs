@@ -130,6 +130,7 @@ pub struct FileSystem {
     kind: String,
     source: String,
     volatile: bool,
+    fixed: bool,
     in_memory: bool,
     device: u64,
     /// Mounted read-only, whatever the flags of its mounts say.
@@ -196,6 +197,7 @@ impl FileSystem {
             kind: core::mem::take(&mut new.kind),
             source: core::mem::take(&mut new.source),
             volatile: new.volatile,
+            fixed: new.fixed,
             in_memory: new.in_memory,
             device: new.device,
             read_only: Cell::new(new.flags & MS_RDONLY != 0),
@@ -259,10 +261,21 @@ impl FileSystem {
         &self.source
     }
 
-    /// Its names come and go without vfs: they are not cached.
+    /// It has neither device nor content of its own.
     #[inline]
     pub fn is_volatile(&self) -> bool {
         self.volatile
+    }
+
+    /// Its names come and go without vfs, and attributes change: they are not kept.
+    #[inline]
+    pub fn changes_by_itself(&self) -> bool {
+        self.volatile && !self.fixed
+    }
+
+    /// Although it is volatile its names are always the same.
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
     }
 
     /// Its content is in memory.

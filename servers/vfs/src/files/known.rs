@@ -3,7 +3,7 @@
 //! Invariant: what is kept is what the file system would reply now. It holds because a file changes through vfs alone: each request that may
 //! change it is made within a [`Change`], during which nothing is kept, and a reply that was on its way meanwhile is not kept afterwards. Of
 //! what a read changes, the time of last access, the file system tells in its reply; not if it has died in between and the successor has done the
-//! read again, so that a reply of a successor counts as a change too. Files that change by themselves (procfs, devfs) are never kept.
+//! read again, so that a reply of a successor counts as a change too. Files that change by themselves (procfs, devpts) are never kept.
 //! Neighbours: `inode` (which has one), `nodes` and `mappings` (whose requests change files).
 
 use super::{inode::Inode, stat::Stat, vnode::NodeRef};

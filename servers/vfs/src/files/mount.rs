@@ -81,8 +81,10 @@ pub struct NewMount {
     pub target: Vec<u8>,
     /// MS_* flags in force.
     pub flags: u64,
-    /// Names come and go without vfs: they are not cached.
+    /// It has neither device nor content of its own.
     pub volatile: bool,
+    /// Although it is volatile its names are always the same.
+    pub fixed: bool,
     /// Its content is in memory: it needs no sync.
     pub in_memory: bool,
     /// `st_dev` of its files.
@@ -259,10 +261,16 @@ impl Mount {
         }
     }
 
-    /// Its names come and go without vfs: they are not cached.
+    /// It has neither device nor content of its own.
     #[inline]
     pub fn is_volatile(&self) -> bool {
         self.file_system.is_volatile()
+    }
+
+    /// Its names come and go without vfs, and attributes change: they are not kept.
+    #[inline]
+    pub fn changes_by_itself(&self) -> bool {
+        self.file_system.changes_by_itself()
     }
 
     /// Its content is in memory.
@@ -551,6 +559,7 @@ mod tests {
             target: b"/mnt/a b".to_vec(),
             flags: MS_RDONLY | MS_NODEV,
             volatile: false,
+            fixed: false,
             in_memory: false,
             device: 0xfe00,
             namespace: 0,

@@ -55,7 +55,7 @@ impl Question {
     #[inline(never)]
     fn answered(self, mount: &Rc<Mount>, reply: &Message) -> Result<NodeRef, Errno> {
         let node = mount.adopt(Description::from(fs::Lookup::results(reply)?));
-        if !mount.is_volatile() {
+        if !mount.changes_by_itself() {
             self.moment.learn(&node, reply.source, &stat_in(&node, &self.lent.take()));
         }
         Ok(node)
@@ -80,7 +80,7 @@ impl Files {
 
     /// Looks a name up in the cache: the file, or that it does not exist; `None`: the file system has to be asked.
     pub fn known(&self, directory: &NodeRef, name: &[u8]) -> Option<Option<NodeRef>> {
-        if directory.mount().is_volatile() { None } else { self.names.borrow_mut().get(directory.serial(), name) }
+        if directory.mount().changes_by_itself() { None } else { self.names.borrow_mut().get(directory.serial(), name) }
     }
 
     /// Looks a name up (one component, not `.`); `None`: no such name.
@@ -110,7 +110,7 @@ impl Files {
         let mount = directory.mount();
         self.make_room(mount);
         // The file system puts the attributes into the place of the name.
-        let room = if mount.is_volatile() { 0 } else { STAT_BYTES };
+        let room = if mount.changes_by_itself() { 0 } else { STAT_BYTES };
         let mut buffer = filled(0, name.len().max(room))?;
         buffer[..name.len()].copy_from_slice(name);
         let lent = GrantedBuffer::new(buffer, mount.service().endpoint(), Access::ReadWrite)?;
@@ -122,7 +122,7 @@ impl Files {
 
     /// Caches what a name means. The cache must not keep a mount in use that is not in the tree any more.
     fn learn(&self, directory: &NodeRef, name: &[u8], target: Option<NodeRef>) {
-        if !directory.mount().is_volatile() && !directory.mount().is_detached() {
+        if !directory.mount().changes_by_itself() && !directory.mount().is_detached() {
             let replaced = self.names.borrow_mut().set(directory.serial(), name, target);
             drop(replaced);
         }
@@ -357,7 +357,7 @@ impl Files {
         let request = fs::Stat { node: node.number(), grant: lent.id() };
         let reply = self.peers.ask(node.service(), request.message()).await?;
         let stat = stat_in(node, &lent.take());
-        if !node.mount().is_volatile() {
+        if !node.mount().changes_by_itself() {
             node.known_stat().learn(&stat, reply.source, version);
         }
         Ok(stat)

@@ -632,6 +632,7 @@ impl Record for OwnerRecord {
 pub struct MountRecord {
     pub service: u16,
     pub volatile: bool,
+    pub fixed: bool,
     pub in_memory: bool,
     /// The file system refuses writes, whatever the flags of the mount say.
     pub read_only: bool,
@@ -659,7 +660,7 @@ impl Record for MountRecord {
     const WORDS: usize = 8;
 
     fn store(&self, words: &mut [u64]) {
-        let kind = [self.volatile, self.in_memory, self.read_only, self.locked, self.detached];
+        let kind = [self.volatile, self.in_memory, self.read_only, self.locked, self.detached, self.fixed];
         let kind = kind.iter().rev().fold(0, |bits, bit| bits << 1 | u64::from(*bit));
         let places = (self.covers.mount as u64) << 32 | (self.namespace as u64) << 48;
         words[0] = self.service as u64 | kind << 16 | (self.users as u64) << 24 | places;
@@ -677,6 +678,7 @@ impl Record for MountRecord {
         MountRecord {
             service: words[0] as u16,
             volatile: has(0),
+            fixed: has(5),
             in_memory: has(1),
             read_only: has(2),
             locked: has(3),

@@ -218,6 +218,7 @@ async fn mount(
             target,
             flags,
             volatile: told & fs::MOUNTED_VOLATILE != 0,
+            fixed: told & fs::MOUNTED_FIXED != 0,
             in_memory: told & fs::MOUNTED_IN_MEMORY != 0,
             device: device.map_or(make_device(0, number as u32), |device| device.number()),
             namespace: process.map_or(0, |process| process.caller.mounts()),

@@ -46,6 +46,7 @@ fn save(base: &Base, mount: &Mount, covers: Option<&NodeRef>, user: u32) -> Resu
         store.new_mount(&MountRecord {
             service: mount.service().slot() as u16,
             volatile: mount.is_volatile(),
+            fixed: file_system.is_fixed(),
             in_memory: mount.is_in_memory(),
             read_only: file_system.is_read_only(),
             locked: mount.is_locked(),

@@ -295,6 +295,7 @@ impl Restoration {
                     namespace: record.namespace,
                     users: record.users,
                     volatile: record.volatile,
+                    fixed: record.fixed,
                     in_memory: record.in_memory,
                     device: record.device,
                 },

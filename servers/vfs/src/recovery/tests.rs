@@ -98,6 +98,7 @@ fn mount(vfs: &'static Vfs) {
     let record = MountRecord {
         service: EXT2.slot() as u16,
         volatile: false,
+        fixed: false,
         in_memory: false,
         read_only: false,
         locked: false,
@@ -115,9 +116,20 @@ fn mount(vfs: &'static Vfs) {
         target: vfs.base().store().put_text(b"/", 0).expect("room"),
     };
     let (kind, source, target) = ("ext2".into(), "/dev/vda".into(), b"/".to_vec());
-    let (volatile, in_memory, namespace) = (false, false, 0);
-    let new =
-        NewMount { service: EXT2, kind, source, target, flags: 0, volatile, in_memory, device: 5, namespace, users: 0 };
+    let (volatile, fixed, in_memory, namespace) = (false, false, false, 0);
+    let new = NewMount {
+        service: EXT2,
+        kind,
+        source,
+        target,
+        flags: 0,
+        volatile,
+        fixed,
+        in_memory,
+        device: 5,
+        namespace,
+        users: 0,
+    };
     let mount = Mount::new(new, vfs.base().shared().clone());
     mount.preserve_at(vfs.base().store().new_mount(&record).expect("room"));
     mount.set_root(mount.restore(2));

@@ -364,3 +364,19 @@ fn a_memory_file_needs_a_file_system_in_memory_that_may_be_written() {
     let none = World::new();
     assert_eq!(none.path_call(none.root, nr::MEMFD_CREATE, "x", &[0]), Err(Errno::ENOMEM));
 }
+
+#[test]
+fn a_fixed_file_system_is_asked_once_what_a_name_means() {
+    const O_PATH_NOFOLLOW: u64 = 0o10400000;
+    for (fixed, expected) in [(0, Err(Errno::ENOENT)), (abi::fs::MOUNTED_FIXED, Ok(()))] {
+        let mut world = World::new();
+        let links = world.start_proc_with(abi::fs::MOUNTED_VOLATILE | fixed);
+        links.lock().unwrap().push(("name".into(), "/x".into()));
+        let find = |world: &World| world.open(world.root, "/proc/name", O_PATH_NOFOLLOW, 0).map(drop);
+        assert_eq!(find(&world), Ok(()));
+        links.lock().unwrap().clear();
+        assert_eq!(find(&world), expected);
+        world.restart_vfs();
+        assert_eq!(find(&world), Err(Errno::ENOENT), "nothing is known any more");
+    }
+}

@@ -307,7 +307,7 @@ impl server::Service for Terminal {
 }
 
 /// A file system like that of /proc: links that come and go, by name and target, and a text that does not say how long it is.
-pub struct Proc(pub Arc<Mutex<Vec<(String, String)>>>);
+pub struct Proc(pub Arc<Mutex<Vec<(String, String)>>>, pub u64);
 
 impl Proc {
     pub const TEXT: &[u8] = b"how the system is";
@@ -338,6 +338,11 @@ impl Proc {
         Some(Proc::FIRST_LINK + link as u64)
     }
 
+    fn stat(node: u64) -> Vec<u8> {
+        let words = [0, node, 1, Proc::mode(node) & 0xffff_ffff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        words.iter().flat_map(|word: &u64| word.to_le_bytes()).collect()
+    }
+
     fn give(to: Endpoint, grant: abi::GrantId, bytes: &[u8], room: u64) -> Result<u64, Errno> {
         let bytes = &bytes[..bytes.len().min(room as usize)];
         copy::to_grant(to, grant, 0, bytes).map(|()| bytes.len() as u64)
@@ -348,13 +353,14 @@ impl Proc {
         let links = self.0.lock().map_err(|_| Errno::EIO)?;
         let moved = match request {
             fs::Request::Mount(_) => {
-                let (root, flags) = (Proc::ROOT, fs::MOUNTED_VOLATILE);
-                return Ok(fs::Mount::reply(message, flags, root, Proc::mode(root), 0, 0, 0));
+                let root = Proc::ROOT;
+                return Ok(fs::Mount::reply(message, self.1, root, Proc::mode(root), 0, 0, 0));
             }
-            fs::Request::Lookup(fs::Lookup { grant, bytes, .. }) => {
+            fs::Request::Lookup(fs::Lookup { grant, bytes, room, .. }) => {
                 let mut name = std::vec![0; bytes as usize];
                 copy::from_grant(from, grant, 0, &mut name)?;
                 let node = Proc::find(&links, &name).ok_or(Errno::ENOENT)?;
+                Proc::give(from, grant, &Proc::stat(node), room)?;
                 return Ok(fs::Lookup::reply(message, 0, node, Proc::mode(node), 0, 0, 0));
             }
             fs::Request::Read(fs::Read { grant, position, bytes, .. }) => {
@@ -369,11 +375,7 @@ impl Proc {
                 let (pid, descriptor) = meant.unwrap_or((0, fs::LINK_OTHER));
                 return Ok(fs::ReadLink::reply(message, length, pid, descriptor));
             }
-            fs::Request::Stat(fs::Stat { node, grant }) => {
-                let words = [0, node, 1, Proc::mode(node) & 0xffff_ffff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-                let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
-                Proc::give(from, grant, &bytes, u64::MAX)?
-            }
+            fs::Request::Stat(fs::Stat { node, grant }) => Proc::give(from, grant, &Proc::stat(node), u64::MAX)?,
             fs::Request::Put(_) | fs::Request::Sync(_) | fs::Request::Unmount(_) => 0,
             _ => return Err(Errno::ENOSYS),
         };

@@ -137,9 +137,14 @@ impl World {
 
     /// Starts a file system like that of /proc, with these links, and mounts it there.
     pub fn start_proc(&mut self) -> Arc<Mutex<Vec<(String, String)>>> {
+        self.start_proc_with(abi::fs::MOUNTED_VOLATILE)
+    }
+
+    /// The same, with what it says of itself when it is mounted.
+    pub fn start_proc_with(&mut self, flags: u64) -> Arc<Mutex<Vec<(String, String)>>> {
         let links = Arc::new(Mutex::new(Vec::new()));
         let shared = links.clone();
-        self.machine.start(PROC, |_| server::run(&mut Proc(shared)));
+        self.machine.start(PROC, move |_| server::run(&mut Proc(shared, flags)));
         self.machine.run();
         self.make_directory("/proc", 0o755, (0, 0));
         let (kind, target) = (self.path(self.root, 0, "proc"), self.path(self.root, 1, "/proc"));
