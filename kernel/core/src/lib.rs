@@ -21,6 +21,7 @@
 
 mod boost;
 mod calls;
+pub mod direct_ports;
 mod dispatch;
 mod entry;
 pub mod frame;

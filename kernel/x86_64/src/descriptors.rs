@@ -3,8 +3,9 @@
 //! The order of the segments is fixed by `syscall` and `sysret`. Double faults and non-maskable interrupts have stacks of their own;
 //! everything else that comes from user mode starts at the end of the kernel's stack.
 
-use crate::{entry, entry::vector, ports::Bitmap};
+use crate::{entry, entry::vector};
 use core::{arch::asm, mem::size_of, ptr};
+use kernel_core::direct_ports::Bitmap;
 use zerocopy::{FromBytes, transmute};
 
 /// Kernel code segment.

@@ -94,7 +94,6 @@ fn finish() -> ! {
     power::off(0, 0, PANIC_STATUS)
 }
 
-#[cfg(target_os = "none")]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     let console = &mut begin().console;

@@ -3,7 +3,7 @@
 use crate::{
     apic::Apic, clock::Clock, console::Console, context::Context, copying, cpu, descriptors::Descriptors, fatal,
     fatal::FAILURE_LINES, frames::Frames, interrupts, interrupts::ALL_LINES, interrupts::LINES, loader, page_tables,
-    ports::Ports, power, spaces::Spaces,
+    power, spaces::Spaces,
 };
 use abi::{
     Errno, Message, endpoint::SERVICE_SLOTS, endpoint::SLOTS, info, info::KernelInfo, layout::PAGE_BYTES,
@@ -12,8 +12,8 @@ use abi::{
 use core::fmt::Write as _;
 use kernel_boot::{BootInfo, MemoryMap, Platform};
 use kernel_core::{
-    Frame, Kernel, Machine, Space, Thread, machine::Copied, machine::Fault, machine::Mapped, machine::Memory,
-    machine::Msi, machine::Renewal,
+    Frame, Kernel, Machine, Space, Thread, direct_ports::Ports, machine::Copied, machine::Fault, machine::Mapped,
+    machine::Memory, machine::Msi, machine::Renewal,
 };
 use zerocopy::IntoBytes;
 
@@ -162,11 +162,8 @@ impl Machine for Hardware {
     }
 
     fn copy_frame(&mut self, to: u64, from: u64) -> Result<(), Errno> {
-        if !self.frames.is_user_ram(to) || !self.frames.is_user_ram(from) || to == from {
-            return Err(Errno::EINVAL);
-        }
-        copying::frame(from, to);
-        Ok(())
+        let may = self.frames.is_user_ram(to) && self.frames.is_user_ram(from) && to != from;
+        may.then(|| copying::frame(from, to)).ok_or(Errno::EINVAL)
     }
 
     fn space_create(&mut self, space: Space) -> Result<(), Errno> {
