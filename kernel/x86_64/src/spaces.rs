@@ -196,7 +196,7 @@ impl Spaces {
     }
 
     /// The table of the last level for this address, if there is one.
-    #[inline(never)]
+    #[inline(always)]
     fn leaf_table(&self, space: Space, address: u64) -> Option<u64> {
         let mut table = self.root(space);
         for level in [3, 2, 1] {
