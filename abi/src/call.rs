@@ -174,6 +174,9 @@ kernel_calls! {
     /// each other, or of none (`APPLICATIONS_BIT`). Its wait for a message and those for it fail with `EDEADSRCDST`.
     /// `EINVAL`: no application thread, or no such row. m3ipc.
     Join = 53,
+    /// `(endpoint, number, answer)`: answers this call of `linux::KEPT` by a program's thread at once from now on, below 2^32. Another
+    /// number: all answers kept for the thread are forgotten. A traced thread's calls still go to pm, and all while messages are traced. pm.
+    KeepAnswer = 54,
 }
 
 /// Kernel calls as messages to the SYSTEM task: `SYSTEM_LABELS | KernelCall as u32`, arguments in words 0 to 5; in the reply word 0 is

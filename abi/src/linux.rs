@@ -1,6 +1,8 @@
 //! Linux system calls of x86-64 by number and name (facts of asm/unistd_64.h), and Skink's own routed calls.
 //! The system file names them; the trace decoder prints them; servers use the constants in `nr`.
 
+use crate::endpoint::{SERVICE_SLOTS, slot};
+
 /// Routed calls have numbers below this.
 pub const NUMBERS: usize = 2048;
 
@@ -24,6 +26,31 @@ pub mod clock {
 pub const SERVICE: u32 = nr::SKINK_SERVICE;
 /// Skink's own call to pm: `container::container_call`.
 pub const CONTAINER: u32 = nr::SKINK_CONTAINER;
+
+/// Calls without arguments whose answers pm leaves with the kernel (`KernelCall::KeepAnswer`): they seldom change.
+pub const KEPT: [u32; 8] =
+    [nr::GETPID, nr::GETTID, nr::GETPPID, nr::GETPGRP, nr::GETUID, nr::GETEUID, nr::GETGID, nr::GETEGID];
+
+/// Returns the index in [`KEPT`] of a call.
+pub const fn kept(number: u64) -> Option<usize> {
+    let mut index = 0;
+    while index < KEPT.len() {
+        if KEPT[index] as u64 == number {
+            return Some(index);
+        }
+        index += 1;
+    }
+    None
+}
+
+/// What the kernel notes as the route of a call to the service in `slot`: that slot, but for a call of [`KEPT`] to pm its index from
+/// `SERVICE_SLOTS` on.
+pub const fn route(number: u64, slot: u64) -> u64 {
+    match kept(number) {
+        Some(index) if slot == slot::PM as u64 => (SERVICE_SLOTS + index) as u64,
+        _ => slot,
+    }
+}
 
 /// Returns the number of the call with this name.
 pub fn number(name: &str) -> Option<u32> {

@@ -105,6 +105,16 @@ impl Kernel {
         fast_path::linux_call(&mut self.node, m, number)
     }
 
+    /// The same for a Linux call of `linux::KEPT` whose answer pm has left. `Some`: the current thread goes on, as after `try_copy`.
+    pub fn try_kept(&mut self, number: u64) -> Option<()> {
+        let kept = (*self.node.routes.get(number as usize)? as usize).wrapping_sub(SERVICE_SLOTS + 1);
+        let is_open = self.node.threads.best_for_fast_path() > 0;
+        let thread = self.node.threads.running_mut();
+        let answer = thread.kept.get(kept).filter(|_| is_open)?.checked_sub(1)?;
+        thread.frame.rax = answer as u64;
+        Some(())
+    }
+
     /// The same for `VirCopy`, `SafeCopyFrom` and `SafeCopyTo`. True: the current thread goes on at once, with its result, and nothing of
     /// what the CPU has loaded has to change.
     #[inline(always)]

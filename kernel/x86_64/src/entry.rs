@@ -190,28 +190,39 @@ extern "C" fn syscall_from_user(number: u64) -> ! {
 
 /// `SENDREC`.
 extern "C" fn request() -> ! {
-    by_fast_path(SENDREC, Load::Message, |kernel, hardware| kernel.try_request(hardware))
+    by_fast_path(Load::Message, |kernel, hardware| kernel.try_request(hardware));
+    other_syscall(SENDREC)
 }
 
 /// `REPLYREC`.
 extern "C" fn answer() -> ! {
-    by_fast_path(REPLYREC, Load::Message, |kernel, hardware| kernel.try_answer(hardware))
+    by_fast_path(Load::Message, |kernel, hardware| kernel.try_answer(hardware));
+    other_syscall(REPLYREC)
 }
 
 /// A Linux call.
 extern "C" fn linux_call(number: u64) -> ! {
-    by_fast_path(number, Load::LinuxCall, |kernel, hardware| kernel.try_linux_call(hardware, number))
+    by_fast_path(Load::LinuxCall, |kernel, hardware| kernel.try_linux_call(hardware, number));
+    kept_call(number)
 }
 
-/// Makes a call by the fast path if that is open to it.
+/// A Linux call that was not delivered: its answer may be there.
+#[inline(never)]
+fn kept_call(number: u64) -> ! {
+    // SAFETY: as in `by_fast_path`, whose references are gone.
+    let (kernel, _) = unsafe { node_state() };
+    if kernel.try_kept(number).is_some() { go_on(kernel) } else { other_syscall(number) }
+}
+
+/// Makes a call by the fast path if that is open to it. Returns if not.
 #[inline(always)]
-fn by_fast_path(number: u64, load: Load, attempt: impl FnOnce(&mut Kernel, &mut Hardware) -> Option<FastSwitch>) -> ! {
+fn by_fast_path(load: Load, attempt: impl FnOnce(&mut Kernel, &mut Hardware) -> Option<FastSwitch>) {
     // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.
     let (kernel, hardware) = unsafe { node_state() };
     match attempt(kernel, hardware) {
         Some(FastSwitch { from, to }) if from == to => leave(kernel, hardware, to),
         Some(FastSwitch { from, to }) => leave_with(kernel, hardware, load, from, to),
-        None => other_syscall(number),
+        None => {}
     }
 }
 

@@ -98,6 +98,22 @@ pub fn schedule(thread: Endpoint, queue: u64, quantum_us: u64) -> Result<()> {
     on(KernelCall::Schedule, thread, queue, quantum_us).map(drop)
 }
 
+/// Lets the kernel answer the call `number` of `linux::KEPT` by a program's thread, with a value below 2^32.
+///
+/// # Errors
+/// `EDEADSRCDST`, `ECALLDENIED`.
+pub fn keep_answer(thread: Endpoint, number: u32, answer: u64) -> Result<()> {
+    on(KernelCall::KeepAnswer, thread, number.to_word(), answer).map(drop)
+}
+
+/// Makes the kernel forget all answers of [`keep_answer`] for a thread.
+///
+/// # Errors
+/// As [`keep_answer`].
+pub fn forget_answers(thread: Endpoint) -> Result<()> {
+    on(KernelCall::KeepAnswer, thread, u32::MAX.to_word(), 0).map(drop)
+}
+
 /// Wakes up to `count` waiters of the shared futex at `address` of a thread's memory. Returns the number woken.
 ///
 /// # Errors

@@ -75,6 +75,15 @@ impl System for Native {
         let _ = thread::schedule(thread, queue, quantum_us);
     }
 
+    fn keep_answer(&mut self, thread: Endpoint, number: u32, answer: u64) {
+        // A thread that is gone asks no more.
+        let _ = thread::keep_answer(thread, number, answer);
+    }
+
+    fn forget_answers(&mut self, thread: Endpoint) {
+        let _ = thread::forget_answers(thread);
+    }
+
     fn wake_futex(&mut self, thread: Endpoint, address: u64) {
         // As Linux: a bad address is ignored.
         let _ = thread::wake_futex(thread, address, 1);

@@ -32,6 +32,15 @@ use recover::in_progress::Recall;
 const DEATHS_BEFORE_SHEDDING: u32 = 2;
 
 impl<S: System> Programs<S> {
+    /// pm may have died between a change of ids and the moment when the kernel was to forget the former ones.
+    fn forget_all_answers(&mut self) {
+        for p in self.table.positions() {
+            if self.table.is_used(p) {
+                self.forget_answers_of_all(p);
+            }
+        }
+    }
+
     /// What a call in progress may not have told vfs and vm.
     fn tell_again(&mut self, t: ThreadIndex) {
         let p = self.table.process_of(t);
@@ -65,6 +74,7 @@ impl<S: System> Pm<S> {
         self.release_segments_again();
         self.compare_with_kernel();
         self.end_what_was_ending();
+        self.programs.forget_all_answers();
         self.set_timers_anew();
         self.watch_containers_anew();
         self.wake_whoever_has_work();

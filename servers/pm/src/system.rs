@@ -213,6 +213,10 @@ pub trait System {
     fn notify(&mut self, service: Endpoint);
     /// Sets the queue a thread competes in, and its quantum; 0 keeps that.
     fn schedule(&mut self, thread: Endpoint, queue: u64, quantum_us: u64);
+    /// Lets the kernel answer a call of `linux::KEPT` by this thread.
+    fn keep_answer(&mut self, thread: Endpoint, number: u32, answer: u64);
+    /// The kernel asks pm for all of them again.
+    fn forget_answers(&mut self, thread: Endpoint);
     /// Wakes one thread that waits for the shared futex at this address of a thread's memory.
     fn wake_futex(&mut self, thread: Endpoint, address: u64);
     /// Copies out of a program's memory. `EFAULT`.

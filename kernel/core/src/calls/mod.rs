@@ -143,6 +143,7 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
         KernelCall::PhysVCopy => copy::copy_vector(node, m, (w0, w1), copy::copy_physical)?,
         KernelCall::GetTsc => time_stamp(node, m),
         KernelCall::RtControl => minix4rt::real_time_control(kernel, m, [w0, w1, w2, w3])?,
+        KernelCall::KeepAnswer => route::keep_answer(node, node.threads.find(e0)?, w1, w2),
         KernelCall::FutexWake => futex::wake_futex_of(node, m, node.threads.find(e0)?, [w1, w2])?,
     };
     Ok(value)

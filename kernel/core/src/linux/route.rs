@@ -9,7 +9,7 @@ use crate::{
     thread::state::Continuation,
 };
 
-use abi::{Endpoint, Errno, call::NATIVE, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, endpoint::slot, linux::nr};
+use abi::{Endpoint, Errno, call::NATIVE, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, endpoint::slot, linux};
 
 /// `Route`: removes.
 const NO_ROUTE: u64 = u64::MAX;
@@ -19,11 +19,20 @@ pub fn set_route(node: &mut Node, number: u64, slot: u64) -> Result<u64, Errno> 
     let entry = match slot {
         NO_ROUTE => 0,
         slot if slot == slot::SYSTEM as u64 => slot::SYSTEM as u8 + 1,
-        slot if (FIRST_SERVICE as u64..SERVICE_SLOTS as u64).contains(&slot) => slot as u8 + 1,
+        slot if (FIRST_SERVICE as u64..SERVICE_SLOTS as u64).contains(&slot) => linux::route(number, slot) as u8 + 1,
         _ => return Err(Errno::EINVAL),
     };
     *node.routes.get_mut(number as usize).ok_or(Errno::EINVAL)? = entry;
     Ok(0)
+}
+
+/// `KeepAnswer (endpoint, number, answer)`.
+pub fn keep_answer(node: &mut Node, slot: usize, number: u64, answer: u64) -> u64 {
+    match linux::kept(number) {
+        Some(kept) => node.threads[slot].kept[kept] = (answer as u32).wrapping_add(1),
+        None => node.threads[slot].kept.fill(0),
+    }
+    0
 }
 
 /// The current thread made a Linux system call.
@@ -35,6 +44,7 @@ pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
     let route = node.routes.get(number as usize).copied().unwrap_or(0) as usize;
     let result = match route.wrapping_sub(1) {
         service @ FIRST_SERVICE..SERVICE_SLOTS => send_linux_call(node, m, caller, service),
+        SERVICE_SLOTS..=0xff => send_linux_call(node, m, caller, slot::PM),
         slot::SYSTEM => {
             kernel_linux_call(node, m, number as u32);
             Ok(())
@@ -68,14 +78,14 @@ pub fn kernel_linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u32) {
     let caller = node.current();
     let [w0, w1, w2, w3, w4, w5, _] = node.threads[caller].frame.words();
     let result = match number {
-        nr::SCHED_YIELD => {
+        linux::nr::SCHED_YIELD => {
             node.threads[caller].frame.rax = 0;
             node.yield_current(m);
             return;
         }
-        nr::FUTEX => futex::futex(node, m, [w0, w1, w2, w3, w4, w5]),
-        nr::CLOCK_GETTIME => time::clock_gettime(node, m, w0, w1),
-        nr::CLOCK_NANOSLEEP => time::clock_nanosleep(node, m, [w0, w1, w2]),
+        linux::nr::FUTEX => futex::futex(node, m, [w0, w1, w2, w3, w4, w5]),
+        linux::nr::CLOCK_GETTIME => time::clock_gettime(node, m, w0, w1),
+        linux::nr::CLOCK_NANOSLEEP => time::clock_nanosleep(node, m, [w0, w1, w2]),
         _ => Err(Errno::ENOSYS.into()),
     };
     report::finish(node, m, caller, attention::RESUME, result);

@@ -65,7 +65,8 @@ pub struct Node {
     pub chunk_bytes: u64,
     /// Where the search for a free space starts.
     pub next_space: usize,
-    /// By Linux call: the slot plus 1 that serves it; 0: none. Slot 0 is the kernel.
+    /// By Linux call: the slot plus 1 that serves it; 0: none. Slot 0 is the kernel; what would be slots from `SERVICE_SLOTS` on are calls
+    /// of `linux::KEPT`, which pm serves.
     pub routes: [u8; NUMBERS],
     /// By row: each service has that of its slot. Application threads have that of the idle task, which stays empty, or that of a container.
     pub privileges: [Privileges; SERVICE_SLOTS],

@@ -11,7 +11,7 @@ pub(crate) mod state;
 
 use crate::{Frame, Space, priority::KEEPS_TURN, thread::list::List, thread::state::Hold, thread::state::State};
 
-use abi::{Endpoint, Message};
+use abi::{Endpoint, Message, linux::KEPT};
 use core::mem::offset_of;
 use zerocopy::FromZeros;
 
@@ -136,6 +136,8 @@ pub struct Thread {
     pub(crate) alarm_queue: u8,
     /// Its Linux id; 0: none.
     pub(crate) tid: u32,
+    /// By call of `linux::KEPT`: its answer plus 1; 0: pm is asked.
+    pub(crate) kept: [u32; KEPT.len()],
     /// Table of grants: address and number of entries.
     pub(crate) grants: [u64; 2],
     /// The message that is sent, for `MessageSource::Memory` and `MessageSource::Kernel`.

@@ -204,6 +204,73 @@ fn the_number_of_the_call_is_known_until_the_program_runs_again() {
     assert_eq!(linux_call(&mut w), u64::MAX);
 }
 
+/// pm leaves an answer to a call of this thread.
+fn keep_answer(w: &mut World, thread: Endpoint, number: u64, answer: u64) {
+    w.kernel_call(RS, KernelCall::KeepAnswer, &[thread.0 as u64, number, answer]).expect("it is there");
+}
+
+#[test]
+fn a_kept_answer_is_given_at_once_until_it_is_forgotten() {
+    let (mut w, program) = world_with_route();
+    let other = w.application();
+    w.receive(PM, Endpoint::ANY);
+    keep_answer(&mut w, program, GETPPID, u32::MAX as u64 - 1);
+    let asked = |w: &mut World, program: Endpoint| {
+        w.scrub(PM);
+        w.make_current(program.slot());
+        w.linux_call(program.slot(), GETPPID, [1; 6]);
+        w.node.frame_mut(PM).rax == 0
+    };
+    assert!(!asked(&mut w, program));
+    assert_eq!(w.result(program.slot()), Ok(u32::MAX as u64 - 1));
+    assert!(asked(&mut w, other), "it has an answer of its own");
+    w.primitive(PM, call::REPLYREC, other, GETPPID as u32 | message::REPLY, 7);
+    keep_answer(&mut w, program, u32::MAX as u64, 0);
+    assert!(asked(&mut w, program));
+}
+
+#[test]
+fn an_answer_is_kept_only_for_a_thread_that_is_there() {
+    let (mut w, program) = world_with_route();
+    let thread = program.0 as u64;
+    w.kernel_call(RS, KernelCall::Destroy, &[thread, 0]).expect("destroyed");
+    assert_eq!(w.kernel_call(RS, KernelCall::KeepAnswer, &[thread, GETPPID, 5]), Err(Errno::EDEADSRCDST));
+}
+
+#[test]
+fn a_traced_program_has_no_kept_answers() {
+    let (mut w, program) = world_with_route();
+    keep_answer(&mut w, program, GETPPID, 5);
+    report_calls(&mut w, program, call::resume::REPORT_CALLS);
+    w.receive(PM, Endpoint::ANY);
+    w.make_current(program.slot());
+    w.linux_call(program.slot(), GETPPID, [1; 6]);
+    assert_eq!(w.message(PM).label, abi::kernel::LinuxCall::LABEL);
+}
+
+#[test]
+fn a_trace_shows_calls_with_kept_answers() {
+    let (mut w, program) = world_with_route();
+    keep_answer(&mut w, program, GETPPID, 5);
+    w.receive(PM, Endpoint::ANY);
+    w.node.set_tracing(true);
+    w.make_current(program.slot());
+    w.linux_call(program.slot(), GETPPID, [1; 6]);
+    assert_eq!(w.message(PM).label, GETPPID as u32);
+}
+
+#[test]
+fn only_pm_serves_calls_with_kept_answers() {
+    let mut w = World::with_services();
+    w.kernel_call(RS, KernelCall::Route, &[GETPPID, A as u64]).expect("routed");
+    let program = w.application();
+    keep_answer(&mut w, program, GETPPID, 5);
+    w.receive(A, Endpoint::ANY);
+    w.make_current(program.slot());
+    w.linux_call(program.slot(), GETPPID, [1; 6]);
+    assert_eq!(w.message(A).label, GETPPID as u32, "what is routed elsewhere is asked there");
+}
+
 /// Lets a program run whose Linux calls are reported.
 fn report_calls(w: &mut World, program: Endpoint, bits: u64) {
     w.kernel_call(RS, KernelCall::Stop, &[program.0 as u64]).expect("stopped");

@@ -180,7 +180,9 @@ impl World {
         };
         let Some(FastSwitch { from, to }) = fast_path else {
             let number = self.node.frame_mut(current).rax;
-            self.node.syscall(&mut self.m, number);
+            if self.is_ordinary || self.node.try_kept(number).is_none() {
+                self.node.syscall(&mut self.m, number);
+            }
             return self.next();
         };
         self.fast_switches += 1;

@@ -396,6 +396,10 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
  * row. m3ipc. */
 #define SKINK_SYS_JOIN 53
 
+/* (endpoint, number, answer): answers this call of linux::KEPT by a program's thread at once from now on, below 2^32. Another number: all
+ * answers kept for the thread are forgotten. A traced thread's calls still go to pm, and all while messages are traced. pm. */
+#define SKINK_SYS_KEEPANSWER 54
+
 /* First native number; below are Linux system calls and Skink's own routed calls. */
 #define SKINK_CALL_NATIVE 0x1000ull
 

@@ -244,6 +244,7 @@ impl<S: System> Pm<S> {
             self.tear_down(other);
         }
         if self.programs.table.make_main(t) {
+            self.programs.forget_answers(t);
             self.programs.system.start(own, self.programs.table[t].tid());
         }
     }

@@ -24,13 +24,17 @@ impl<S: System> Pm<S> {
 
     /// The fast path of calls that only look something up, for threads with nothing else to do.
     #[inline]
-    fn quick_answer(&self, message: &Message) -> Option<u64> {
+    fn quick_answer(&mut self, message: &Message) -> Option<u64> {
         if message.label >= LINUX_LABELS {
             return None;
         }
         let thread = self.programs.table.find(message.source)?;
         let value = self.programs.table.look_up(thread, message.label)?;
-        (!self.programs.table.has_work(thread)).then_some(value)
+        if self.programs.table.has_work(thread) {
+            return None;
+        }
+        self.programs.leave_answer(thread, message.label, value);
+        Some(value)
     }
 
     #[inline(never)]

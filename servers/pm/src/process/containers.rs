@@ -100,6 +100,7 @@ impl<S: System> Programs<S> {
         let mut next = self.table[p].main();
         while let Some(t) = next {
             next = self.table[t].next();
+            self.forget_answers(t);
             self.system.vfs_set_id_map(self.table[t].endpoint(), user, group);
         }
     }

@@ -157,6 +157,7 @@ impl<S: System> Pm<S> {
         let Some(heir) = self.programs.table.adopter_of_children(p) else { return };
         while let Some(child) = self.programs.table.first_child(p) {
             self.programs.table.reparent(child, heir);
+            self.programs.forget_answers_of_all(child);
             self.programs.table[child].exit_signal = Some(Signal::CHLD);
             self.loosen_group(child, p, None);
             if let Life::Zombie(ending) = self.programs.table[child].life() {

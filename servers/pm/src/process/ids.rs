@@ -61,6 +61,7 @@ impl<S: System> Programs<S> {
         let mut next = self.table[p].main();
         while let Some(t) = next {
             next = self.table[t].next();
+            self.forget_answers(t);
             let superuser = self.table.superuser(p);
             let credentials = &self.table[p].credentials;
             let ids = FileIds {

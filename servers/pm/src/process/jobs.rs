@@ -65,6 +65,7 @@ impl<S: System> Programs<S> {
         let mut next = self.table[p].main();
         while let Some(t) = next {
             next = self.table[t].next();
+            self.forget_answers(t);
             self.system.vfs_set_session(self.table[t].endpoint(), session, group, leader);
         }
         self.table.set_group(p, group, session);

@@ -1,7 +1,8 @@
 //! The life of processes and threads: `fork`, `exit`, `wait`; their groups and sessions (`jobs`), ids, scheduling and small
 //! attributes; `futexes` that a dying thread releases; `list` for procfs and rs; `pidfds`, descriptors
-//! that mean a process; `limited`, containers with limits; `kcmp`, what two processes share.
+//! that mean a process; `limited`, containers with limits; `kcmp`, what two processes share; `answers`, which the kernel gives.
 
+mod answers;
 mod attributes;
 mod capabilities;
 mod containers;

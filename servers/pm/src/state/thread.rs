@@ -69,6 +69,15 @@ pub struct WaitCall {
     pub usage: u64,
 }
 
+/// Which ids a thread has asked for, and which the kernel tells it: one bit for each call of `abi::linux::KEPT`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answers {
+    /// Asked for once, or more often.
+    pub asked: u8,
+    /// Left with the kernel.
+    pub left: u8,
+}
+
 /// A sleep.
 #[derive(Clone, Copy, Debug)]
 pub struct Sleep {
@@ -205,6 +214,8 @@ pub struct Thread {
     pub robust: (u64, u64),
     /// Policy and priority.
     pub scheduling: Scheduling,
+    /// Its ids that the kernel tells it.
+    pub answers: Answers,
     /// It is traced.
     pub trace: Option<Trace>,
     /// What is left of a sleep that a stop has ended: `restart_syscall` goes on with it.
@@ -261,6 +272,7 @@ impl Thread {
             clear_tid: 0,
             robust: (0, 0),
             scheduling: Scheduling::default(),
+            answers: Answers::default(),
             trace: None,
             restart: None,
         }

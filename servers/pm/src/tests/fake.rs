@@ -134,6 +134,8 @@ pub struct Fake {
     /// Directory and flags of the last exec.
     pub exec_from: (i32, u64),
     pub futexes_woken: Vec<(Endpoint, u64)>,
+    /// What the kernel answers by itself.
+    pub kept: Vec<(Endpoint, u32, u64)>,
     pub granted: Vec<u8>,
     /// Segments that vm has, by their number.
     pub segments: BTreeMap<u64, FakeSegment>,
@@ -327,6 +329,15 @@ impl System for Fake {
     }
     fn schedule(&mut self, thread: Endpoint, queue: u64, quantum_us: u64) {
         self.tell(Told::Scheduled { thread, queue, quantum_us });
+    }
+    fn keep_answer(&mut self, thread: Endpoint, number: u32, answer: u64) {
+        self.enter();
+        self.kept.retain(|kept| (kept.0, kept.1) != (thread, number));
+        self.kept.push((thread, number, answer));
+    }
+    fn forget_answers(&mut self, thread: Endpoint) {
+        self.enter();
+        self.kept.retain(|kept| kept.0 != thread);
     }
     fn wake_futex(&mut self, thread: Endpoint, address: u64) {
         self.futexes_woken.push((thread, address));

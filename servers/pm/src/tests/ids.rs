@@ -1,7 +1,7 @@
 //! User and group ids: who may change them, what programs read back, and what vfs is told.
 
 use super::{DONE, MEMORY, Told, World, failed};
-use abi::linux::nr;
+use abi::linux::{self, nr};
 use abi::{Capability, CapabilitySet, Endpoint, Errno};
 use std::vec::Vec;
 
@@ -354,4 +354,62 @@ fn ambient_options_are_checked_as_linux_does() {
     for (what, number, rest) in [(1, 41, 0), (4, 5, 0), (5, 5, 0), (1, 5, 1), (4, 0, 1), (0, 0, 0)] {
         assert_eq!(ask(what, number, rest), failed(Errno::EINVAL), "{what} {number} {rest}");
     }
+}
+
+/// Asks often enough that the kernel knows all answers.
+fn ask_all(world: &mut World, thread: Endpoint) -> [Option<Result<u64, Errno>>; 8] {
+    for number in linux::KEPT.into_iter().chain(linux::KEPT) {
+        world.call(thread, number, &[]);
+    }
+    assert_eq!(world.kept(thread), 8);
+    linux::KEPT.map(|number| world.call(thread, number, &[]))
+}
+
+#[test]
+fn an_id_is_left_with_the_kernel_when_it_is_asked_for_again() {
+    let mut world = World::new();
+    let init = world.init;
+    world.call(init, nr::GETPID, &[]);
+    assert_eq!(world.kept(init), 0);
+    world.call(init, nr::GETPID, &[]);
+    assert_eq!(world.kept(init), 1);
+    let (_, child) = world.fork(init);
+    assert_eq!(world.kept(child), 0, "its own ids are others");
+}
+
+#[test]
+fn the_kernel_forgets_ids_that_change() {
+    let changes: [(u32, &[u64]); 6] = [
+        (nr::SETSID, &[]),
+        (nr::SETPGID, &[0, 0]),
+        (nr::SETRESUID, &[5, 6, 7]),
+        (nr::SETRESGID, &[5, 6, 7]),
+        (nr::SETUID, &[9]),
+        (nr::SETREGID, &[9, 9]),
+    ];
+    for (number, arguments) in changes {
+        let mut world = World::new();
+        let (_, child) = world.fork(world.init);
+        let (_, second) = world.fork(child);
+        let threads = [child, second];
+        for thread in threads {
+            ask_all(&mut world, thread);
+        }
+        assert!(world.call(child, number, arguments).is_some_and(|result| result.is_ok()), "{number}");
+        assert_eq!(threads.map(|thread| world.kept(thread)), [0, 8], "{number}");
+        for thread in threads {
+            ask_all(&mut world, thread);
+        }
+    }
+}
+
+#[test]
+fn the_kernel_forgets_the_parent_of_an_orphan() {
+    let mut world = World::new();
+    let (_, parent) = world.fork(world.init);
+    let (_, child) = world.fork(parent);
+    ask_all(&mut world, child);
+    world.call(parent, nr::EXIT_GROUP, &[0]);
+    assert_eq!(world.kept(child), 0);
+    assert_eq!(world.call(child, nr::GETPPID, &[]), Some(Ok(1)));
 }

@@ -53,13 +53,22 @@ impl World {
         let mut message = Message { source: thread, ..Message::new(number) };
         message.words[..arguments.len()].copy_from_slice(arguments);
         let before = self.pm.programs.system.replies.len();
+        let kept = self.pm.programs.system.kept.iter().find(|kept| (kept.0, kept.1) == (thread, number)).copied();
         if let Some(reply) = self.pm.handle(&message).done() {
             self.pm.programs.system.thread(thread).waits = false;
+            if let Some((.., answer)) = kept {
+                assert_eq!(reply.result(), Ok(answer), "the kernel has another answer to call {number}");
+            }
             return Some(reply.result());
         }
         let replies = &mut self.pm.programs.system.replies;
         let late = replies[before..].iter().position(|(to, _)| *to == thread)?;
         Some(replies.remove(before + late).1)
+    }
+
+    /// How many answers the kernel has been left for a thread.
+    pub fn kept(&self, thread: Endpoint) -> usize {
+        self.pm.programs.system.kept.iter().filter(|kept| kept.0 == thread).count()
     }
 
     /// The answer that `thread` got since it last waited, taken out of the record.
