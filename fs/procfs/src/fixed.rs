@@ -3,12 +3,14 @@
 //! A table has a line for every file and folder, a folder before what is in it. An entry's number is its index, which is the same in
 //! every incarnation. To add a file, add its line.
 
-use crate::source::Source;
+use crate::source::{Screen, Source};
 use crate::text::Text;
 use core::fmt;
 
 /// Writes the text of a file.
 pub type WriteText = fn(&mut dyn Source, &mut Text) -> fmt::Result;
+/// Writes what a file says of the screen.
+pub type WriteOfScreen = fn(&Screen, &mut Text) -> fmt::Result;
 
 /// What an entry is.
 #[derive(Clone, Copy)]
@@ -23,6 +25,8 @@ pub enum Kind {
     OwnThread,
     /// A text that is made for each read.
     Text(WriteText),
+    /// A text about the screen, which can be read only while there is one.
+    OfScreen(WriteOfScreen),
     /// A line that never changes.
     Line(&'static str),
     /// A number that never changes.
@@ -89,6 +93,11 @@ pub const fn folder(path: &'static str) -> Entry {
 /// A file with a text.
 pub const fn text(path: &'static str, write: WriteText) -> Entry {
     entry(path, Kind::Text(write))
+}
+
+/// A file about the screen.
+pub const fn screen(path: &'static str, write: WriteOfScreen) -> Entry {
+    entry(path, Kind::OfScreen(write))
 }
 
 /// A file with one line.

@@ -1,6 +1,6 @@
 //! /sys/class/graphics: the screen, as its driver tells it, and text on it. A file that root may write changes one thing.
 
-use crate::fixed::{Entry, Setting, folder, line, number, setting, text};
+use crate::fixed::{Entry, Setting, folder, line, number, screen, setting};
 use crate::source::{Screen, Source};
 use crate::text::Text;
 use abi::Errno;
@@ -15,16 +15,16 @@ pub const GRAPHICS: &[Entry] = &[
     folder("class/graphics/fb0"),
     setting("class/graphics/fb0/bits_per_pixel", Setting::Screen(CHANGE_DEPTH)),
     setting("class/graphics/fb0/blank", Setting::Screen(CHANGE_BLANK)),
-    text("class/graphics/fb0/console", nothing),
-    text("class/graphics/fb0/cursor", nothing),
+    screen("class/graphics/fb0/console", nothing),
+    screen("class/graphics/fb0/cursor", nothing),
     line("class/graphics/fb0/dev", "29:0"),
-    text("class/graphics/fb0/mode", nothing),
-    text("class/graphics/fb0/modes", modes),
-    text("class/graphics/fb0/name", name),
+    screen("class/graphics/fb0/mode", nothing),
+    screen("class/graphics/fb0/modes", modes),
+    screen("class/graphics/fb0/name", name),
     setting("class/graphics/fb0/pan", Setting::Screen(CHANGE_PLACE)),
     setting("class/graphics/fb0/rotate", Setting::Screen(CHANGE_ROTATION)),
     number("class/graphics/fb0/state", 0),
-    text("class/graphics/fb0/stride", stride),
+    screen("class/graphics/fb0/stride", stride),
     line("class/graphics/fb0/uevent", "MAJOR=29\nMINOR=0\nDEVNAME=fb0"),
     setting("class/graphics/fb0/virtual_size", Setting::Screen(CHANGE_WHOLE)),
     folder("class/graphics/fbcon"),
@@ -33,30 +33,24 @@ pub const GRAPHICS: &[Entry] = &[
     setting("class/graphics/fbcon/rotate_all", Setting::TextRotation),
 ];
 
-fn of_screen(source: &mut dyn Source) -> Result<Screen, fmt::Error> {
-    source.screen().map_err(|_| fmt::Error)
-}
-
 /// What Linux has a file for and says nothing in.
-fn nothing(source: &mut dyn Source, _: &mut Text) -> fmt::Result {
-    of_screen(source).map(drop)
+fn nothing(_: &Screen, _: &mut Text) -> fmt::Result {
+    Ok(())
 }
 
-fn modes(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
-    let (width, height) = of_screen(source)?.size;
+fn modes(screen: &Screen, text: &mut Text) -> fmt::Result {
+    let (width, height) = screen.size;
     writeln!(text, "U:{width}x{height}p-0")
 }
 
-fn name(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
-    let name = of_screen(source)?.name;
-    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
-    text.write_bytes(&name[..end])?;
+fn name(screen: &Screen, text: &mut Text) -> fmt::Result {
+    let name = screen.name.split(|byte| *byte == 0).next().unwrap_or_default();
+    text.write_bytes(name)?;
     text.write_str("\n")
 }
 
-fn stride(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
-    let Screen { whole: (width, _), depth, .. } = of_screen(source)?;
-    writeln!(text, "{}", u64::from(width) * u64::from(depth / 8))
+fn stride(screen: &Screen, text: &mut Text) -> fmt::Result {
+    writeln!(text, "{}", u64::from(screen.whole.0) * u64::from(screen.depth / 8))
 }
 
 /// What a file says that changes this thing.

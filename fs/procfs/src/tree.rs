@@ -207,6 +207,10 @@ impl<S: Source> Tree<S> {
             fixed::Kind::Folder => Err(Errno::EISDIR),
             fixed::Kind::Link(_) | fixed::Kind::OwnProcess | fixed::Kind::OwnThread => Err(Errno::EINVAL),
             fixed::Kind::Text(write) => Text::of(|text| write(source, text)),
+            fixed::Kind::OfScreen(write) => {
+                let screen = source.screen()?;
+                Text::of(|text| write(&screen, text))
+            }
             fixed::Kind::Line(line) => Text::of(|text| writeln!(text, "{line}")),
             fixed::Kind::Number(number) => Text::of(|text| writeln!(text, "{number}")),
             fixed::Kind::Setting(Setting::Number(what)) => {
@@ -507,7 +511,9 @@ impl<S: Source> Tree<S> {
                 fixed::Kind::Folder => S_IFDIR | 0o555,
                 fixed::Kind::Link(_) | fixed::Kind::OwnProcess | fixed::Kind::OwnThread => S_IFLNK | 0o777,
                 fixed::Kind::Setting(_) => S_IFREG | 0o644,
-                fixed::Kind::Text(_) | fixed::Kind::Line(_) | fixed::Kind::Number(_) => S_IFREG | 0o444,
+                fixed::Kind::Text(_) | fixed::Kind::OfScreen(_) | fixed::Kind::Line(_) | fixed::Kind::Number(_) => {
+                    S_IFREG | 0o444
+                }
             }),
             Place::Folder(_) | Place::Container(_) => S_IFDIR | 0o555,
             Place::ContainerFile(..) => S_IFREG | 0o444,

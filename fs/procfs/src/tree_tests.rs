@@ -17,6 +17,7 @@ struct Figures {
     left: usize,
     host: Vec<u8>,
     pid_max: u64,
+    has_screen: bool,
 }
 
 fn proc_over(figures: Figures) -> Tree<Figures> {
@@ -29,7 +30,7 @@ impl Figures {
     }
 
     fn with_memory_for(left: usize) -> Figures {
-        Figures { left, host: b"skink".to_vec(), pid_max: 32768 }
+        Figures { left, host: b"skink".to_vec(), pid_max: 32768, has_screen: true }
     }
 
     fn line(&mut self, text: &mut Text, line: &str) -> fmt::Result {
@@ -229,6 +230,9 @@ impl Source for Figures {
         [2048, 1024, 3 * 2048 + 20]
     }
     fn screen(&mut self) -> Result<Screen, Errno> {
+        if !self.has_screen {
+            return Err(Errno::ENODEV);
+        }
         let (size, whole, place) = ((1280, 800), (1280, 1600), (0, 800));
         self.answer(Screen { depth: 32, rotation: 0, size, whole, place, name: *b"bochs\0\0\0\0\0\0\0\0\0\0\0" })
     }
@@ -416,6 +420,27 @@ fn the_screen_is_told_and_changed_line_by_line() {
     assert_eq!(write("fb0/rotate", b"4\n"), Err(Errno::EINVAL));
     assert_eq!(write("fb0/stride", b"1\n"), Err(Errno::EACCES));
     assert_eq!((write("fbcon/rotate_all", b"2"), write("fbcon/rotate", b"x")), (Ok(1), Err(Errno::EINVAL)));
+}
+
+#[test]
+fn without_a_screen_what_is_said_of_it_is_enodev() {
+    let mut system = Tree::of_system(Figures { has_screen: false, ..Figures::new() }, SYS);
+    let files = [
+        "bits_per_pixel",
+        "blank",
+        "console",
+        "cursor",
+        "mode",
+        "modes",
+        "name",
+        "pan",
+        "rotate",
+        "stride",
+        "virtual_size",
+    ];
+    for file in files {
+        assert_eq!(read_in(&mut system, &format!("class/graphics/fb0/{file}")), Err(Errno::ENODEV), "{file}");
+    }
 }
 
 #[test]
