@@ -55,8 +55,8 @@ pub const OPENED_POSITIONS: u64 = 2;
 
 /// Limit of the further memory of one step of an ioctl, in bytes.
 pub const MAX_FURTHER_BYTES: u64 = 64 << 10;
-/// Limit of the steps of an ioctl.
-pub const MAX_FURTHER_STEPS: u64 = 8;
+/// Limit of the steps of an ioctl: those of an `I2C_RDWR`, its list of messages and the 42 messages that Linux allows.
+pub const MAX_FURTHER_STEPS: u64 = 43;
 
 /// The half of the reply to `Open` that has the open file's minor.
 pub const OPENED_MINOR_SHIFT: u32 = 32;

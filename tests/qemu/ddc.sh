@@ -20,9 +20,11 @@ echo "-- transactions"
 i2ctransfer -y 1 w1@0x50 0x36 r4
 i2ctransfer -y 1 w1@0x50 0 w1@0x50 0x5a r2@0x50 w1@0x50 8 r3
 i2ctransfer -y 1 w1@0x50 0 r128 | sed 's/0x//g; s/.\{48\}/&\n/g' | sed 's/ $//; s/^/ /' | cmp - /tmp/expected && echo "the same at once"
+many() { i2ctransfer -y 1 w1@0x50 0 $(yes r1@0x50 | head -n 41) | sed 's/0x//'; }
+tr ' ' '\n' </tmp/expected | grep . | head -n 41 >/tmp/bytes
+many | cmp - /tmp/bytes && echo "the same by as many messages as Linux allows"
 refused() { "$@" 2>&1 | head -n 1; }
 refused i2ctransfer -y 1 w1@0x51 0 r1
-refused i2ctransfer -y 1 w1@0x50 0 r1 r1 r1 r1 r1 r1 r1
 refused su nobody -s /bin/sh -c 'i2cget -y 1 0x50 2'
 i2cdetect -F 1 | grep -w yes
 echo "-- at the same time"
@@ -39,3 +41,5 @@ transfer() {
     [ "$(i2cdump -y 1 0x50 b)" = "$once" ] || echo "another dump after $k"
 }
 for k in $(counts 1 2 3 4 5 6 8 13 21 55 144); do dies ati_i2c $k transfer; done
+messages() { many | cmp - /tmp/bytes || echo "other messages after $k"; }
+for k in $(counts 13 34); do dies ati_i2c $k messages; done

@@ -568,8 +568,8 @@ struct skink_block_flush {
 /* Limit of the further memory of one step of an ioctl, in bytes. */
 #define SKINK_CHARDEV_MAX_FURTHER_BYTES 0x10000ull
 
-/* Limit of the steps of an ioctl. */
-#define SKINK_CHARDEV_MAX_FURTHER_STEPS 8ull
+/* Limit of the steps of an ioctl: those of an I2C_RDWR, its list of messages and the 42 messages that Linux allows. */
+#define SKINK_CHARDEV_MAX_FURTHER_STEPS 43ull
 
 /* The half of the reply to Open that has the open file's minor. */
 #define SKINK_CHARDEV_OPENED_MINOR_SHIFT 32u

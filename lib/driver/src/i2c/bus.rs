@@ -5,7 +5,7 @@
 //! between steps, and nothing relies on it: a successor begins with an idle bus, and the ioctl begins anew.
 
 use super::handles::Handles;
-use super::ioctl::{self, MAX_MESSAGE, MESSAGE_BYTES, MESSAGES, Segment, Smbus};
+use super::ioctl::{self, MAX_MESSAGE, MAX_MESSAGES, MESSAGE_BYTES, Segment, Smbus};
 use super::wires::{Host, Wires};
 use crate::Client;
 use crate::chardev::{Answers, CharDriver, Further, Held};
@@ -24,7 +24,7 @@ struct Transaction {
     requester: Endpoint,
     minor: u64,
     argument: u64,
-    messages: [Segment; MESSAGES],
+    messages: [Segment; MAX_MESSAGES],
     count: usize,
     next: usize,
     deadline_ns: u64,
@@ -161,9 +161,9 @@ impl<W: Wires> Bus<W> {
 
     fn open_transaction(&mut self, held: &Held, further: &Further) -> Result<(), Errno> {
         let (_, count) = ioctl::list(&further.argument)?;
-        let mut bytes = [[0; MESSAGE_BYTES]; MESSAGES];
+        let mut bytes = [[0; MESSAGE_BYTES]; MAX_MESSAGES];
         further.memory.fetch(0, bytes[..count].as_flattened_mut())?;
-        let mut messages = [Segment::default(); MESSAGES];
+        let mut messages = [Segment::default(); MAX_MESSAGES];
         for (message, bytes) in messages.iter_mut().zip(&bytes[..count]) {
             *message = Segment::parse(bytes)?;
         }

@@ -30,12 +30,14 @@ pub const FUNCTIONS: u64 = 0x1_0000 | 0x6_0000 | 0x18_0000 | 0x60_0000 | 0x300_0
 /// `I2C_FUNC_I2C`, and `I2C_FUNC_SMBUS_I2C_BLOCK` both ways: what a controller of SMBus alone does not do.
 pub const PLAIN_FUNCTIONS: u64 = 1 | 0xc00_0000;
 
-/// Messages of an `I2C_RDWR` on Linux.
-const MAX_MESSAGES: u32 = 42;
-/// Messages of one here: an ioctl has so many steps, the first of which is the list's.
-pub const MESSAGES: usize = MAX_FURTHER_STEPS as usize - 1;
+/// Limit of the messages of an `I2C_RDWR` (`I2C_RDWR_IOCTL_MAX_MSGS`).
+pub const MAX_MESSAGES: usize = 42;
+/// The list is a step of the ioctl, and each message is one.
+const _: () = assert!((MAX_MESSAGES as u64) < MAX_FURTHER_STEPS);
 /// Limit of a message, as of read(2) and write(2).
 pub const MAX_MESSAGE: usize = 8192;
+/// Bytes of `struct i2c_rdwr_ioctl_data`.
+const LIST_BYTES: usize = 16;
 /// Bytes of `struct i2c_msg`.
 pub const MESSAGE_BYTES: usize = 16;
 /// `i2c_msg`: from the device.
@@ -44,17 +46,18 @@ const READS: u16 = 1;
 /// Where the list of messages of an `I2C_RDWR` is, and how many there are (`struct i2c_rdwr_ioctl_data`).
 ///
 /// # Errors
-/// `EINVAL`: none, or more than Linux allows; `EOPNOTSUPP`: more than an ioctl has steps; `EFAULT`.
+/// `EINVAL`: no message, or more than `MAX_MESSAGES`; `EFAULT`.
 pub fn list(argument: &Client) -> Result<(u64, usize), Errno> {
-    let mut bytes = [0; 16];
+    let mut bytes = [0; LIST_BYTES];
     argument.fetch(0, &mut bytes)?;
+    parse_list(&bytes)
+}
+
+fn parse_list(bytes: &[u8; LIST_BYTES]) -> Result<(u64, usize), Errno> {
     let [address, count] = *bytes.as_chunks().0 else { return Err(Errno::EINVAL) };
-    let (address, count) = (u64::from_le_bytes(address), u64::from_le_bytes(count) as u32);
-    match count as usize {
-        _ if address == 0 || !(1..=MAX_MESSAGES).contains(&count) => Err(Errno::EINVAL),
-        count if count > MESSAGES => Err(Errno::EOPNOTSUPP),
-        count => Ok((address, count)),
-    }
+    let (address, count) = (u64::from_le_bytes(address), u64::from_le_bytes(count) as u32 as usize);
+    let is_list = address != 0 && (1..=MAX_MESSAGES).contains(&count);
+    if is_list { Ok((address, count)) } else { Err(Errno::EINVAL) }
 }
 
 /// A message of a transaction, `struct i2c_msg`.
@@ -211,6 +214,21 @@ mod tests {
             assert_eq!(Smbus::parse(&request(1, 0, size, 1)), Err(Errno::EOPNOTSUPP));
         }
         assert_eq!(Smbus::parse(&request(0, 9, 1, 0)).map(|smbus| smbus.data_bytes()), Ok(0));
+    }
+
+    #[test]
+    fn a_list_has_as_many_messages_as_on_linux() {
+        let list = |address: u64, count: u64| {
+            let mut bytes = [0; LIST_BYTES];
+            bytes[..8].copy_from_slice(&address.to_le_bytes());
+            bytes[8..].copy_from_slice(&count.to_le_bytes());
+            parse_list(&bytes)
+        };
+        assert_eq!(list(0x1000, 1), Ok((0x1000, 1)));
+        assert_eq!(list(0x1000, 0xffff_ffff_0000_002a), Ok((0x1000, 42)), "half of the word is padding");
+        for (address, count) in [(0x1000, 0), (0x1000, 43), (0x1000, 0xffff_ffff), (0, 1)] {
+            assert_eq!(list(address, count), Err(Errno::EINVAL));
+        }
     }
 
     #[test]
