@@ -75,6 +75,8 @@ pub struct Renderer {
     cursor_row: Option<usize>,
     /// How many lines of a cell the cursor takes.
     cursor_lines: usize,
+    /// The font's space has no pixel of the foreground, as a program may load it with some.
+    has_empty_space: bool,
     /// Cells side by side in pixels, two in each word: as many as a row has.
     run: Vec<u64>,
     /// A cell turned.
@@ -101,6 +103,7 @@ impl Renderer {
             turned: fallible::filled(0, cell)?,
             cursor_row: None,
             cursor_lines: 0,
+            has_empty_space: font.glyph(' ').is_some_and(|glyph| glyph.iter().all(|bits| *bits == 0)),
             font,
             rotation,
             pixels,
@@ -183,24 +186,57 @@ impl Renderer {
     /// Draws cells of a row as they are in `drawn`.
     fn draw_run(&mut self, row: usize, columns: Range<usize>, cursor: Option<usize>, canvas: &mut impl Canvas) {
         let (width, height) = (self.font.width, self.font.height);
-        let per_run = if self.rotation == Rotation::None { columns.len() } else { 1 };
-        for first in columns.clone().step_by(per_run) {
-            let words = per_run * width / 2;
-            for (index, column) in (first..first + per_run).enumerate() {
-                let drawn = self.drawn[row * self.size.columns + column];
-                let is_cursor = cursor == Some(column);
-                let cell = Cell(if is_cursor { drawn ^ CURSOR } else { drawn });
-                let lines = if is_cursor { self.cursor_lines } else { 0 };
-                paint(&self.font, cell, lines, &mut self.run, index * width / 2, words);
+        let y = row * height;
+        if self.rotation != Rotation::None {
+            for column in columns {
+                self.paint_run(row, column..column + 1, cursor);
+                self.put_turned(column * width, y, canvas);
             }
-            let (x, y) = (first * width, row * height);
-            if self.rotation == Rotation::None {
-                let lines = self.run.chunks(words).take(height);
-                lines.zip(y..).for_each(|(line, y)| canvas.put(x, y, pixels_of(line)));
-            } else {
-                self.put_turned(x, y, canvas);
-            }
+            return;
         }
+        let first_blank = columns.end - self.blanks_at_end(row, &columns);
+        if columns.start < first_blank {
+            let words = self.paint_run(row, columns.start..first_blank, cursor);
+            let lines = self.run.chunks(words).take(height);
+            lines.zip(y..).for_each(|(line, y)| canvas.put(columns.start * width, y, pixels_of(line)));
+        }
+        if first_blank < columns.end {
+            let blank = Cell(self.drawn[row * self.size.columns + first_blank]);
+            let background = u64::from(colours(blank.pen()).1);
+            let line = &mut self.run[..(columns.end - first_blank) * width / 2];
+            line.fill(background | background << 32);
+            (y..y + height).for_each(|y| canvas.put(first_blank * width, y, pixels_of(line)));
+        }
+    }
+
+    /// How many cells at the end of a run are blanks of one colour. All their lines of pixels are the same, and most cells of a screen are such.
+    fn blanks_at_end(&self, row: usize, columns: &Range<usize>) -> usize {
+        let start = row * self.size.columns;
+        let cells = &self.drawn[start + columns.start..start + columns.end];
+        let is_blank = |cell: u64| {
+            let is_space = cell & CURSOR == 0 && Cell(cell).character() == ' ';
+            is_space && Cell(cell).pen().attributes & attribute::UNDERLINE == 0
+        };
+        match cells.last() {
+            Some(last) if self.has_empty_space && is_blank(*last) => {
+                cells.iter().rev().take_while(|cell| *cell == last).count()
+            }
+            _ => 0,
+        }
+    }
+
+    /// Paints cells of a row side by side into `run`. Returns how many words a line of theirs has.
+    fn paint_run(&mut self, row: usize, columns: Range<usize>, cursor: Option<usize>) -> usize {
+        let words_per_cell = self.font.width / 2;
+        let words = columns.len() * words_per_cell;
+        for (index, column) in columns.enumerate() {
+            let drawn = self.drawn[row * self.size.columns + column];
+            let is_cursor = cursor == Some(column);
+            let cell = Cell(if is_cursor { drawn ^ CURSOR } else { drawn });
+            let lines = if is_cursor { self.cursor_lines } else { 0 };
+            paint(&self.font, cell, lines, &mut self.run, index * words_per_cell, words);
+        }
+        words
     }
 
     /// Puts the first cell of `run` on the screen, turned. Its corner is there on the picture that is not turned.
@@ -260,17 +296,27 @@ fn paint(font: &Font, cell: Cell, cursor_lines: usize, words: &mut [u64], at: us
     let (width, height) = (font.width, font.height);
     let (row_bytes, row_words) = (width.div_ceil(8), width / 2);
     let glyph = font.glyph(if has(attribute::HIDDEN) { ' ' } else { cell.character() });
-    for y in 0..height {
-        let line = &mut words[at + y * stride..][..row_words];
+    let is_underlined = has(attribute::UNDERLINE);
+    for (y, line) in words[at..].chunks_mut(stride).take(height).enumerate() {
+        let line = &mut line[..row_words];
         let flip = if y + cursor_lines >= height { 3 } else { 0 };
         match glyph {
-            _ if has(attribute::UNDERLINE) && y + 2 == height => line.fill(pairs[3 ^ flip]),
+            _ if is_underlined && y + 2 == height => line.fill(pairs[3 ^ flip]),
             Some(glyph) => {
                 let bits = &glyph[y * row_bytes..][..row_bytes];
                 for (four, byte) in line.chunks_mut(4).zip(bits) {
-                    let byte = usize::from(*byte);
-                    for (index, word) in four.iter_mut().enumerate() {
-                        *word = pairs[byte >> (6 - 2 * index) & 3 ^ flip];
+                    let byte = usize::from(*byte) ^ (flip * 0x55);
+                    match four {
+                        [first, second, third, fourth] => {
+                            (*first, *second) = (pairs[byte >> 6 & 3], pairs[byte >> 4 & 3]);
+                            (*third, *fourth) = (pairs[byte >> 2 & 3], pairs[byte & 3]);
+                        }
+                        // Glyphs may end within a byte.
+                        rest => {
+                            for (index, word) in rest.iter_mut().enumerate() {
+                                *word = pairs[byte >> (6 - 2 * index) & 3];
+                            }
+                        }
                     }
                 }
             }
@@ -341,6 +387,8 @@ mod tests {
         let mut renderer = renderer(&picture, rotation);
         let mut terminal = Terminal::new(renderer.size()).expect("there is memory");
         terminal.write("Skink\r\n\x1b[1;31;44mred\x1b[m ─┐\x1b[4munder\x1b[7mreverse\x1b[38;2;1;200;3m中x".as_bytes());
+        // Rows that end with blanks of another colour, and with spaces that are not blank.
+        terminal.write(b"\x1b[m\r\n\x1b[42mgreen\x1b[K\r\n\x1b[m0123456789abcdef\x1b[4m    \x1b[H");
         renderer.draw(terminal.screen_mut(), 0, &mut picture);
         picture
     }
