@@ -113,7 +113,7 @@ impl Store {
         self.recover.stamp()
     }
 
-    /// Data has been copied to or from a program: the results of this turn have to be noted.
+    /// Data has been copied to or from a program, or pm told that a call ends: the results of this turn have to be noted.
     #[inline]
     pub fn has_moved(&self) {
         self.moved.set(true);

@@ -116,6 +116,28 @@ fn data_that_has_moved_is_not_moved_again() {
 }
 
 #[test]
+fn a_wait_that_a_signal_has_ended_does_not_begin_again() {
+    let mut world = tree();
+    let (reads, _) = world.pipe(world.root, 0);
+    let counter = world.call(world.root, nr::EVENTFD2, &[0, 0]).unwrap();
+    let epoll = world.call(world.root, nr::EPOLL_CREATE1, &[0]).unwrap();
+    let waits: [(u32, &[u64]); 4] = [
+        (nr::POLL, &[0, 0, u64::MAX]),
+        (nr::READ, &[reads, DATA, 4]),
+        (nr::READ, &[counter, DATA, 8]),
+        (nr::EPOLL_WAIT, &[epoll, DATA, 1, u64::MAX]),
+    ];
+    for (call, arguments) in waits {
+        assert_eq!(world.begin_call(world.root, call, arguments), None);
+        assert_eq!(world.cancel(world.root, Errno::ERESTARTSYS), Ok(0));
+        let ended = world.result(world.root);
+        assert!(ended.is_some_and(|result| result.is_err()), "{call}");
+        world.restart_vfs();
+        assert_eq!(world.repeat_call(world.root, call, arguments), ended, "{call}");
+    }
+}
+
+#[test]
 fn descriptors_are_given_once() {
     let mut world = tree();
     let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
