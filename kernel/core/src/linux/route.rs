@@ -44,6 +44,7 @@ pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
     let route = node.routes.get(number as usize).copied().unwrap_or(0) as usize;
     let result = match route.wrapping_sub(1) {
         service @ FIRST_SERVICE..SERVICE_SLOTS => send_linux_call(node, m, caller, service),
+        // One of `linux::KEPT` whose answer pm has not left.
         SERVICE_SLOTS..=0xff => send_linux_call(node, m, caller, slot::PM),
         slot::SYSTEM => {
             kernel_linux_call(node, m, number as u32);

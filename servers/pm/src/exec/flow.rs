@@ -161,6 +161,7 @@ impl<S: System> Programs<S> {
     fn take_credentials(&mut self, p: ProcessIndex, new: Credentials) {
         let old = &self.table[p].credentials;
         let changes = (old.file_word(), old.capabilities) != (new.file_word(), new.capabilities);
+        self.forget_answers_of_all(p);
         self.table[p].credentials = new;
         if changes {
             self.tell_vfs_ids(p);
@@ -244,7 +245,6 @@ impl<S: System> Pm<S> {
             self.tear_down(other);
         }
         if self.programs.table.make_main(t) {
-            self.programs.forget_answers(t);
             self.programs.system.start(own, self.programs.table[t].tid());
         }
     }

@@ -1,7 +1,9 @@
 //! Answers left with the kernel: ids that a program asks for again and again (`abi::linux::KEPT`) cost it no message then.
 //!
-//! An answer is left when a thread asks for the second time, for most ask once, and forgotten before anybody can learn that it has changed:
-//! where vfs is told of new ids, groups or sessions, and where a process gets another parent. What a predecessor has left stays known.
+//! An answer is left when a thread asks for the second time, for most ask once, and forgotten where it changes: where a process gets other
+//! credentials, as in each exec, another group or another parent, and where the ids of its container are mapped.
+//! pm forgets first, and changes then, without waiting for anybody in between: so a death in between changes nothing. Where that is not possible, in
+//! exec and for maps, a successor begins with all forgotten.
 
 use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
@@ -19,7 +21,7 @@ impl<S: System> Programs<S> {
             answers.asked |= bit;
             return;
         }
-        answers.left |= bit;
+        answers.are_left = true;
         let endpoint = self.table[t].endpoint();
         self.system.keep_answer(endpoint, number, answer);
     }
@@ -27,7 +29,7 @@ impl<S: System> Programs<S> {
     /// What the kernel has been left for a thread may not be true any more.
     #[inline]
     pub fn forget_answers(&mut self, t: ThreadIndex) {
-        if self.table[t].answers.left != 0 {
+        if self.table[t].answers.are_left {
             self.system.forget_answers(self.table[t].endpoint());
             self.table[t].answers = Answers::default();
         }

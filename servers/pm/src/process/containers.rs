@@ -100,7 +100,6 @@ impl<S: System> Programs<S> {
         let mut next = self.table[p].main();
         while let Some(t) = next {
             next = self.table[t].next();
-            self.forget_answers(t);
             self.system.vfs_set_id_map(self.table[t].endpoint(), user, group);
         }
     }
@@ -110,6 +109,7 @@ impl<S: System> Programs<S> {
         let p = self.table.process_of(t);
         self.system.vfs_set_parts(self.table[t].endpoint(), parts, unshared)?;
         if self.table[p].credentials.parts != parts {
+            self.forget_answers_of_all(p);
             self.enter(p, parts)?;
             // A successor of pm tells vfs the rest.
             self.note_done(t);
@@ -174,6 +174,7 @@ impl<S: System> Programs<S> {
         self.table.containers.set_map(users, kind, &text, writer, lives)?;
         for member in self.table.positions() {
             if self.table.is_used(member) && self.table[member].credentials.parts.of(Part::Users) == users {
+                self.forget_answers_of_all(member);
                 self.tell_id_map(member);
             }
         }

@@ -28,9 +28,7 @@ impl<S: System> Programs<S> {
         }
         self.table.release(p);
     }
-}
 
-impl<S: System> Programs<S> {
     /// What a thread that is about to end has used is its process's and its container's, once.
     fn settle_use(&mut self, t: ThreadIndex) {
         if self.table[t].settled {
@@ -156,8 +154,8 @@ impl<S: System> Pm<S> {
     fn reparent_children(&mut self, p: ProcessIndex) {
         let Some(heir) = self.programs.table.adopter_of_children(p) else { return };
         while let Some(child) = self.programs.table.first_child(p) {
-            self.programs.table.reparent(child, heir);
             self.programs.forget_answers_of_all(child);
+            self.programs.table.reparent(child, heir);
             self.programs.table[child].exit_signal = Some(Signal::CHLD);
             self.loosen_group(child, p, None);
             if let Life::Zombie(ending) = self.programs.table[child].life() {

@@ -42,6 +42,7 @@ impl<S: System> Programs<S> {
             // What it has in memory is its former user's.
             self.table[p].control.dumpable = false;
         }
+        self.forget_answers_of_all(p);
         self.table.set_credentials(p, credentials)?;
         self.tell_credentials(p);
         Ok(0)
@@ -61,7 +62,6 @@ impl<S: System> Programs<S> {
         let mut next = self.table[p].main();
         while let Some(t) = next {
             next = self.table[t].next();
-            self.forget_answers(t);
             let superuser = self.table.superuser(p);
             let credentials = &self.table[p].credentials;
             let ids = FileIds {

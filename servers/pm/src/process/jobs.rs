@@ -65,9 +65,9 @@ impl<S: System> Programs<S> {
         let mut next = self.table[p].main();
         while let Some(t) = next {
             next = self.table[t].next();
-            self.forget_answers(t);
             self.system.vfs_set_session(self.table[t].endpoint(), session, group, leader);
         }
+        self.forget_answers_of_all(p);
         self.table.set_group(p, group, session);
     }
 

@@ -69,13 +69,13 @@ pub struct WaitCall {
     pub usage: u64,
 }
 
-/// Which ids a thread has asked for, and which the kernel tells it: one bit for each call of `abi::linux::KEPT`.
+/// Which ids a thread has asked for, and whether the kernel tells it some.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answers {
-    /// Asked for once, or more often.
+    /// Asked for once, or more often: one bit for each call of `abi::linux::KEPT`.
     pub asked: u8,
-    /// Left with the kernel.
-    pub left: u8,
+    /// The kernel has been left an answer.
+    pub are_left: bool,
 }
 
 /// A sleep.

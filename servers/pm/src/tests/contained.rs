@@ -75,6 +75,31 @@ fn ids_are_mapped_by_a_write_that_pm_does_not_survive() {
     });
 }
 
+/// A process asks who its user is, often enough that the kernel knows, unless it has work for pm since a death.
+fn show_user(m: &mut Mortal, who: Endpoint, user: u64) {
+    for _ in 0..4 {
+        assert_eq!(m.call(who, nr::GETUID, &[]), Some(Ok(user)));
+    }
+}
+
+#[test]
+fn the_kernel_knows_no_former_user_whenever_pm_dies() {
+    at_every_step(|m| {
+        let (pid, child) = m.fork(m.world.init);
+        assert_eq!(m.call(child, nr::SETGID, &[100]), Some(Ok(0)));
+        show_user(m, child, 0);
+        assert_eq!(m.call(child, nr::SETUID, &[1000]), Some(Ok(0)));
+        assert_eq!(m.world.kept(child), 0);
+        show_user(m, child, 1000);
+        assert_eq!(m.call(child, nr::UNSHARE, &[USERS]), Some(Ok(0)));
+        assert_eq!(m.world.kept(child), 0);
+        show_user(m, child, 65534);
+        assert_eq!(map_users(m, pid, "7 1000 1"), Ok(8));
+        assert_eq!(m.world.kept(child), 0);
+        show_user(m, child, 7);
+    });
+}
+
 #[test]
 fn a_process_is_in_new_containers_once_and_its_first_child_is_the_first() {
     at_every_step(|m| {

@@ -116,6 +116,23 @@ fn a_failed_exec_changes_nothing() {
 }
 
 #[test]
+fn the_kernel_forgets_who_a_process_was_that_is_its_files_owner_to_vfs_already() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    world.call(child, nr::SETRESUID, &[7, 7, 5]);
+    assert_eq!(world.call(child, nr::SETFSUID, &[5]), Some(Ok(7)));
+    for _ in 0..2 {
+        assert_eq!(world.call(child, nr::GETEUID, &[]), Some(Ok(7)));
+    }
+    assert_eq!(world.kept(child), 1);
+    let [path, args, env] = put_arguments(&mut world, child, &["/bin/su"], &[]);
+    world.call(child, nr::EXECVE, &[path, args, env]);
+    world.pm.programs.system.exec_text = b"/bin/su".to_vec();
+    world.file_event(vfs::EVENT_EXEC, child, [5, 0, vfs::EXEC_SETUID, 5]);
+    assert_eq!(world.call(child, nr::GETEUID, &[]), Some(Ok(5)));
+}
+
+#[test]
 fn set_user_id_programs_get_their_owner() {
     let mut world = World::new();
     let (_, child) = world.fork(world.init);
@@ -139,6 +156,9 @@ fn exec_ends_the_other_threads_and_a_vfork() {
     const THREAD: u64 = 0x100 | 0x200 | 0x400 | 0x800 | 0x1_0000;
     world.call(child, nr::CLONE, &[THREAD, MEMORY.end, 0, 0, 0]).unwrap().unwrap();
     let thread = world.newest();
+    for _ in 0..2 {
+        assert_ne!(world.call(thread, nr::GETTID, &[]), Some(Ok(pid)));
+    }
     let [path, args, env] = put_arguments(&mut world, thread, &["/x"], &[]);
     world.call(thread, nr::EXECVE, &[path, args, env]);
     assert_eq!(world.answer(world.init), None);

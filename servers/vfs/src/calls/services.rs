@@ -341,8 +341,6 @@ fn is_shared(processes: &Processes, table: &Rc<FileTable>) -> bool {
 /// Ends the call in progress with this error, or with what it has moved. `ENOENT`: there is none.
 fn cancel(base: &Base, process: &Process, error: Errno) -> Result<(), Errno> {
     let endpoint = process.caller.endpoint;
-    // pm, which is told that the call ends, does not ask again: so a successor must know how it has ended.
-    base.store().has_moved();
     match process.caller.set_call(Call::None) {
         Call::None => {
             // If it is a call that a predecessor was serving, it comes again, and ends when it would wait.
@@ -364,6 +362,8 @@ fn cancel(base: &Base, process: &Process, error: Errno) -> Result<(), Errno> {
         }
         Call::Signalled(moved) => base.answer(endpoint, if moved > 0 { Ok(moved) } else { Err(error) }),
     }
+    // pm, which is told that the call ends, does not ask again: so a successor must know how it has ended.
+    base.store().has_moved();
     Ok(())
 }
 
