@@ -48,6 +48,8 @@ static void free_member(struct rcu_head *rcu)
 {
     struct member *member = container_of(rcu, struct member, rcu);
 
+    // Who has found the member under RCU may ask whose it is.
+    put_pid(member->pid);
     kfree(member->notes);
     kmem_cache_free(cache, member);
 }
@@ -56,7 +58,6 @@ static void release_member(struct kref *refs)
 {
     struct member *member = container_of(refs, struct member, refs);
 
-    put_pid(member->pid);
     put_container(member->container);
     call_rcu(&member->rcu, free_member);
 }

@@ -2,7 +2,8 @@
 /* The rendezvous: the calls that move messages, what they wait for, and what ends a wait. This file is long because it is one state machine.
  *
  * A message goes from the sender's memory to its call, from there to the receiver's member, and from there to the receiver's memory: 64 bytes, three
- * times. Who sleeps is told by its member (`ended`), which it alone resets.
+ * times. The buffers in between are not cleared before they are filled, which would be a fourth. Who sleeps is told by its member (`ended`), which it
+ * alone resets.
  *
  * A wait goes on while its process is stopped: the call returns to let the process stop and is made anew by the kernel (ERESTARTNOHAND), while the
  * member waits on ("suspended"). A signal with a handler ends it.
@@ -11,10 +12,69 @@
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include "module.h"
+
+/* For a message on the stack that is filled before it is read: Debian's kernel would have it cleared first. */
+#define UNCLEARED __attribute__((__uninitialized__))
 
 /* The locks must be taken anew. */
 enum { RETRY = 1 };
+
+/* Copies a message in, by words: this is what every message costs. */
+static inline int fetch(message *to, const message __user *from)
+{
+    const u64 __user *words = (const u64 __user *)from;
+    u64 *own = (u64 *)to;
+    int i;
+
+    if (!user_access_begin(from, sizeof *from))
+        return EMOLFAULT;
+#pragma GCC unroll 8
+    for (i = 0; i < sizeof *to / sizeof *own; i++)
+        unsafe_get_user(own[i], &words[i], fault);
+    user_access_end();
+    return 0;
+fault:
+    user_access_end();
+    return EMOLFAULT;
+}
+
+/* Whether a message can be read, and so mostly stored, there: asked before one is taken that could be given to nobody else then. */
+static inline bool is_there(const message __user *place)
+{
+    const u64 __user *words = (const u64 __user *)place;
+    u64 word;
+
+    if (!user_access_begin(place, sizeof *place))
+        return false;
+    unsafe_get_user(word, &words[0], fault);
+    unsafe_get_user(word, &words[sizeof *place / sizeof word - 1], fault);
+    user_access_end();
+    return true;
+fault:
+    user_access_end();
+    return false;
+}
+
+/* Copies a message out. */
+static inline int store(message __user *to, const message *m)
+{
+    u64 __user *words = (u64 __user *)to;
+    const u64 *own = (const u64 *)m;
+    int i;
+
+    if (!user_access_begin(to, sizeof *to))
+        return EMOLFAULT;
+#pragma GCC unroll 8
+    for (i = 0; i < sizeof *m / sizeof *own; i++)
+        unsafe_put_user(own[i], &words[i], fault);
+    user_access_end();
+    return 0;
+fault:
+    user_access_end();
+    return EMOLFAULT;
+}
 
 static bool is_queued(const struct member *member)
 {
@@ -41,11 +101,43 @@ void end_member(struct member *member, int result, struct task_struct **sleeper)
     smp_store_release(&member->ended, true);
 }
 
-/* Wakes who slept in a wait that has ended. It may be gone by now, but its task is not freed before the end of RCU's section. */
+/* Wakes who slept in a wait that has ended. It may be gone by now, but its task is not freed before the end of RCU's section. Who has only given way is
+ * awake; it sees that its wait has ended before it sleeps (`sleep`). */
 static void wake(struct task_struct *sleeper)
 {
-    if (sleeper)
+    if (!sleeper)
+        return;
+    smp_mb();
+    if (READ_ONCE(sleeper->__state) != TASK_RUNNING)
         wake_up_process(sleeper);
+}
+
+/* Who should have the caller's processor while it waits, with a reference; NULL: nobody. That is the task of the member it waits for, or that it has
+ * sent to last, if it is ready to run here. Who has a limit of time sleeps at once: its timer wakes it sooner than the scheduler lets it run again. Called
+ * under RCU. */
+static struct task_struct *next_to_run(struct member *me, const struct slot *peer, long limit_ms)
+{
+    const struct member *member;
+    struct task_struct *task;
+
+    if (limit_ms >= 0)
+        return NULL;
+    peer = peer ? peer : me->last;
+    member = peer ? READ_ONCE(peer->member) : NULL;
+    task = member ? READ_ONCE(member->caller) : NULL;
+    if (member && !task)
+        task = pid_task(member->pid, PIDTYPE_PID);
+    if (!task || READ_ONCE(task->__state) != TASK_RUNNING || task_cpu(task) != raw_smp_processor_id())
+        return NULL;
+    return get_task_struct(task);
+}
+
+/* Lets another task run before the caller sleeps. If that ends the wait, neither of the two has left the scheduler's queue, nor had to be put there. The
+ * scheduler refuses when the other one is far ahead with its share of the processor. */
+static void give_way(struct task_struct *next)
+{
+    yield_to(next, false);
+    put_task_struct(next);
 }
 
 static void begin_wait(struct member *me, enum doing doing, struct slot *peer)
@@ -156,11 +248,13 @@ static bool is_interrupted(void)
     return interrupted;
 }
 
-/* Sleeps until the wait of the caller's member has ended, and ends the call. */
-static int sleep(struct member *me, m3ipc_parcel_t *parcel, ktime_t end)
+/* Sleeps until the wait of the caller's member has ended, and ends the call. A message goes to `place`, unless that is NULL. */
+static int sleep(struct member *me, message __user *place, ktime_t end, struct task_struct *next)
 {
     int result = 0;
 
+    if (next)
+        give_way(next);
     for (;;) {
         set_current_state(TASK_INTERRUPTIBLE);
         if (smp_load_acquire(&me->ended))
@@ -183,8 +277,8 @@ static int sleep(struct member *me, m3ipc_parcel_t *parcel, ktime_t end)
         return -ERESTARTNOHAND;
     }
     result = result ? leave(me, result) : me->result;
-    if (!result)
-        parcel->m = me->m;
+    if (!result && place)
+        result = store(place, &me->m);
     smp_store_release(&me->caller, NULL);
     put_member(me);
     return result;
@@ -197,11 +291,11 @@ static ktime_t end_of(long limit_ms)
 }
 
 /* Whether the caller makes a call anew that a stop had interrupted; if it makes another one, that wait ends. */
-static bool goes_on(struct member *me, unsigned int call, unsigned long address)
+static bool goes_on(struct member *me, unsigned int call, const message __user *place)
 {
     if (likely(READ_ONCE(me->caller) != current))
         return false;
-    if (me->call == call && me->address == address && kref_get_unless_zero(&me->refs))
+    if (me->call == call && me->place == place && kref_get_unless_zero(&me->refs))
         return true;
     drop_suspended(me, current);
     return false;
@@ -234,10 +328,17 @@ static int check_destination(const struct member *me, const struct slot *to, int
     return has_right(me->rights.priv_ipc_to, to) && has_right(to->member->rights.priv_ipc_from, me->slot) ? 0 : EMOLCALLDENIED;
 }
 
-/* Finds the slot that a member sends to by this name, and locks it and its own. */
-static int lock_destination(struct member *me, int endpoint, unsigned int trap, struct slot **to)
+/* Finds the slot that a member sends to by this name: mostly that which it has sent to last. */
+static inline int find_destination(struct member *me, int endpoint, struct slot **to)
 {
-    int error = me->rights.priv_trap_mask & trap ? slot_of_endpoint(me->container, endpoint, to) : EMOLCALLDENIED;
+    *to = READ_ONCE(me->last);
+    return likely(*to && READ_ONCE((*to)->endpoint) == endpoint) ? 0 : slot_of_endpoint(me->container, endpoint, to);
+}
+
+/* Finds that slot, and locks it and the member's own. */
+static __always_inline int lock_destination(struct member *me, int endpoint, unsigned int trap, struct slot **to)
+{
+    int error = likely(me->rights.priv_trap_mask & trap) ? find_destination(me, endpoint, to) : EMOLCALLDENIED;
 
     drop_suspended(me, current);
     if (!error && *to == me->slot)
@@ -250,6 +351,8 @@ static int lock_destination(struct member *me, int endpoint, unsigned int trap, 
         error = check_destination(me, *to, endpoint);
     if (error)
         unlock_two(me->slot, *to);
+    else
+        WRITE_ONCE(me->last, *to);
     return error;
 }
 
@@ -265,29 +368,31 @@ static int queue(struct member *me, struct slot *to, const message *m, bool asks
 }
 
 /* `send`, `sendrec`. */
-int send_message(unsigned int call, m3ipc_parcel_t *parcel, unsigned long address)
+int send_message(unsigned int call, int endpoint, long limit_ms, message __user *place)
 {
     bool asks = call == M3IPC_CALL_SEND_RECEIVE, waits = false;
-    int endpoint = parcel->m.m_source, error;
-    long limit_ms = parcel->limit_ms;
-    struct task_struct *sleeper = NULL;
+    message m UNCLEARED;
+    int error;
+    struct task_struct *sleeper = NULL, *next = NULL;
     struct member *me;
     struct slot *to;
 
+    if (unlikely(fetch(&m, place)))
+        return EMOLFAULT;
     rcu_read_lock();
     me = own_member();
     if (unlikely(!me)) {
         rcu_read_unlock();
         return EMOLNOTBIND;
     }
-    if (goes_on(me, call, address)) {
+    if (goes_on(me, call, place)) {
         rcu_read_unlock();
-        return sleep(me, parcel, me->end);
+        return sleep(me, asks ? place : NULL, me->end, NULL);
     }
     error = lock_destination(me, endpoint, asks ? TRAP_SENDREC : TRAP_SEND, &to);
     if (!error) {
         if (takes_from(to->member, me->slot)) {
-            deliver(me, to->member, &parcel->m, &sleeper);
+            deliver(me, to->member, &m, &sleeper);
             if (asks)
                 begin_wait(me, AWAITING, to);
             waits = asks;
@@ -296,18 +401,20 @@ int send_message(unsigned int call, m3ipc_parcel_t *parcel, unsigned long addres
         } else if (!limit_ms) {
             error = EMOLAGAIN;
         } else {
-            error = queue(me, to, &parcel->m, asks);
+            error = queue(me, to, &m, asks);
             waits = !error;
         }
         me->sent += !error;
         me->call = call;
-        me->address = address;
+        me->place = place;
         unlock_two(me->slot, to);
         wake(sleeper);
     }
+    if (waits)
+        next = next_to_run(me, to, limit_ms);
     rcu_read_unlock();
     if (waits)
-        error = sleep(me, parcel, end_of(limit_ms));
+        error = sleep(me, asks ? place : NULL, end_of(limit_ms), next);
     return asks && error == EMOLDSTDIED ? EMOLDEADSRCDST : error;
 }
 
@@ -385,7 +492,7 @@ static int find_source(struct member *me, int endpoint, struct slot **from)
 }
 
 /* Receives what is there, or begins to wait: then `waits`. May return RETRY. */
-static int receive_now(struct member *me, struct slot *from, bool notes, m3ipc_parcel_t *parcel, bool *waits)
+static int receive_now(struct member *me, struct slot *from, int endpoint, bool notes, bool may_wait, message *m, bool *waits)
 {
     struct task_struct *sleeper = NULL;
     int error;
@@ -396,10 +503,10 @@ static int receive_now(struct member *me, struct slot *from, bool notes, m3ipc_p
         spin_lock(&me->slot->lock);
     error = check_idle(me);
     if (!error && from)
-        error = check_source(me, from, parcel->m.m_source);
+        error = check_source(me, from, endpoint);
     if (!error)
-        error = take_next(me, from, notes, &parcel->m, &sleeper);
-    if (error == EMOLAGAIN && parcel->limit_ms) {
+        error = take_next(me, from, notes, m, &sleeper);
+    if (error == EMOLAGAIN && may_wait) {
         error = from && closes_circle(me, from) ? EMOLLOCKED : 0;
         if (!error) {
             me->takes_notes = notes;
@@ -416,51 +523,61 @@ static int receive_now(struct member *me, struct slot *from, bool notes, m3ipc_p
 }
 
 /* `receive`, `rcvrqst`. */
-int receive_message(unsigned int call, m3ipc_parcel_t *parcel, unsigned long address)
+int receive_message(unsigned int call, int endpoint, long limit_ms, message __user *place)
 {
     bool notes = call == M3IPC_CALL_RECEIVE, waits = false;
+    struct task_struct *next = NULL;
+    message m UNCLEARED;
     struct slot *from;
     struct member *me;
     int error;
 
+    if (unlikely(!is_there(place)))
+        return EMOLFAULT;
     rcu_read_lock();
     me = own_member();
     if (unlikely(!me)) {
         rcu_read_unlock();
         return EMOLNOTBIND;
     }
-    if (goes_on(me, call, address)) {
+    if (goes_on(me, call, place)) {
         rcu_read_unlock();
-        return sleep(me, parcel, me->end);
+        return sleep(me, place, me->end, NULL);
     }
-    error = find_source(me, notes ? parcel->m.m_source : ANY, &from);
+    error = find_source(me, notes ? endpoint : ANY, &from);
     if (!error)
         do
-            error = receive_now(me, from, notes, parcel, &waits);
+            error = receive_now(me, from, endpoint, notes, limit_ms != 0, &m, &waits);
         while (error == RETRY);
     if (waits) {
         me->call = call;
-        me->address = address;
+        me->place = place;
+        next = next_to_run(me, from, limit_ms);
     }
     rcu_read_unlock();
-    return waits ? sleep(me, parcel, end_of(parcel->limit_ms)) : error;
+    if (waits)
+        return sleep(me, place, end_of(limit_ms), next);
+    return error ? error : store(place, &m);
 }
 
 /* `reply`. */
-int reply_message(m3ipc_parcel_t *parcel)
+int reply_message(int endpoint, const message __user *place)
 {
+    message m UNCLEARED;
     struct task_struct *sleeper = NULL;
     struct member *me;
     struct slot *to;
     int error = EMOLNOTBIND;
 
+    if (unlikely(fetch(&m, place)))
+        return EMOLFAULT;
     rcu_read_lock();
     me = own_member();
     if (me)
-        error = lock_destination(me, parcel->m.m_source, TRAP_REPLY, &to);
+        error = lock_destination(me, endpoint, TRAP_REPLY, &to);
     if (!error) {
         if (takes_from(to->member, me->slot))
-            deliver(me, to->member, &parcel->m, &sleeper);
+            deliver(me, to->member, &m, &sleeper);
         else
             error = EMOLPROCSTS;
         me->sent += !error;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-/* M3-IPC as a module of Linux: the device /dev/m3ipc, whose ioctls are the calls of m3ipc.h by their numbers.
+/* M3-IPC as a module of Linux: the device /dev/m3ipc, whose ioctls are the calls of m3ipc.h by their numbers. Those with a message have a shorter way, too.
  *
  * `binding` knows who is bound, `exchange` has the rendezvous, `copy` the block copies, `node` containers and rights, `proc` /proc/drvs; `module.h`
  * says how they lock. The open file is no more than the right to call: a member is a process or a thread, whichever file it calls by.
  */
 #include <linux/capability.h>
+#include <linux/compat.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -206,75 +207,53 @@ static long request(unsigned int call, m3ipc_request_t __user *address)
     return error;
 }
 
-/* Copies a parcel in, by words: this is what every message costs. */
-static int fetch(m3ipc_parcel_t *to, const m3ipc_parcel_t __user *from)
+/* A call with a message, which is sent or received at `place`. */
+static __always_inline long exchange(unsigned int call, int endpoint, long limit_ms, message __user *place)
 {
-    const u64 __user *words = (const u64 __user *)from;
-    u64 *own = (u64 *)to;
-    int i;
-
-    if (!user_access_begin(from, sizeof *from))
-        return EMOLFAULT;
-#pragma GCC unroll 9
-    for (i = 0; i < sizeof *to / sizeof *own; i++)
-        unsafe_get_user(own[i], &words[i], fault);
-    user_access_end();
-    return 0;
-fault:
-    user_access_end();
-    return EMOLFAULT;
+    if (call == M3IPC_CALL_RECEIVE || call == M3IPC_CALL_RECEIVE_REQUEST)
+        return receive_message(call, endpoint, limit_ms, place);
+    return call == M3IPC_CALL_REPLY ? reply_message(endpoint, place) : send_message(call, endpoint, limit_ms, place);
 }
 
-/* Copies a message out. */
-static int store(m3ipc_parcel_t __user *to, const message *m)
+static bool has_message(unsigned int call)
 {
-    u64 __user *words = (u64 __user *)&to->m;
-    const u64 *own = (const u64 *)m;
-    int i;
-
-    if (!user_access_begin(to, sizeof *to))
-        return EMOLFAULT;
-#pragma GCC unroll 8
-    for (i = 0; i < sizeof *m / sizeof *own; i++)
-        unsafe_put_user(own[i], &words[i], fault);
-    user_access_end();
-    return 0;
-fault:
-    user_access_end();
-    return EMOLFAULT;
+    return call >= M3IPC_CALL_SEND && call <= M3IPC_CALL_REPLY;
 }
 
+/* Calls by `ioctl`: all of them. */
 static long control(struct file *file, unsigned int command, unsigned long address)
 {
-    m3ipc_parcel_t __user *place = (void __user *)address;
+    m3ipc_parcel_t __user *parcel = (void __user *)address;
     unsigned int call = command - M3IPC_IOCTL(0);
-    m3ipc_parcel_t parcel;
-    int error;
+    long limit_ms;
+    int endpoint;
 
-    if (call < M3IPC_CALL_SEND || call > M3IPC_CALL_REPLY)
+    if (!has_message(call))
         return call && call <= 0xff ? request(call, (void __user *)address) : -ENOTTY;
-    error = fetch(&parcel, place);
-    if (error)
-        return error;
-    switch (call) {
-    case M3IPC_CALL_SEND:
-        return send_message(call, &parcel, address);
-    case M3IPC_CALL_SEND_RECEIVE:
-        error = send_message(call, &parcel, address);
-        return error ? error : store(place, &parcel.m);
-    case M3IPC_CALL_RECEIVE:
-    case M3IPC_CALL_RECEIVE_REQUEST:
-        error = receive_message(call, &parcel, address);
-        return error ? error : store(place, &parcel.m);
-    default:
-        return reply_message(&parcel);
-    }
+    if (get_user(limit_ms, &parcel->limit_ms) || get_user(endpoint, &parcel->m.m_source))
+        return EMOLFAULT;
+    return exchange(call, endpoint, limit_ms, &parcel->m);
+}
+
+/* Calls by `posix_fadvise`: those with a message, and notifications. The kernel comes here by a third of the instructions that it takes to an `ioctl`
+ * (docs/adr/0114-the-processor-and-the-way-into-the-module.md). */
+static int advise(struct file *file, loff_t address, loff_t peer, int advice)
+{
+    unsigned int call = advice - M3IPC_IOCTL(0);
+    int endpoint = lower_32_bits(peer), upper = upper_32_bits(peer);
+
+    if (unlikely(in_compat_syscall()))
+        return -EINVAL;
+    if (has_message(call))
+        return exchange(call, endpoint, upper, (void __user *)(unsigned long)address);
+    return call == M3IPC_CALL_NOTIFY_VALUE ? notify(endpoint, upper) : -EINVAL;
 }
 
 static const struct file_operations operations = {
     .owner = THIS_MODULE,
     .open = open,
     .unlocked_ioctl = control,
+    .fadvise = advise,
     .llseek = no_llseek,
 };
 

@@ -71,11 +71,13 @@ struct member {
     int result;
     /* Whom it waits for, if that is one. */
     struct slot *peer;
+    /* Whom it has sent to last. */
+    struct slot *last;
     /* Who makes a call that waits, or has been interrupted by a stop and will go on with it; NULL: nobody. */
     struct task_struct *caller;
-    /* That call, to know it again: its number, and the address of its arguments. */
+    /* That call, to know it again: its number, and where its message is. */
     unsigned int call;
-    unsigned long address;
+    const message __user *place;
     /* When the wait ends; 0: never. Of a call that has been interrupted. */
     ktime_t end;
     /* Members that wait to send to it, in the order in which they came; and its place in such a queue. */
@@ -197,9 +199,9 @@ int slot_of_endpoint(struct container *container, int endpoint, struct slot **sl
 int locate(const struct slot *slot, int endpoint);
 
 /* exchange.c */
-int send_message(unsigned int call, m3ipc_parcel_t *parcel, unsigned long address);
-int receive_message(unsigned int call, m3ipc_parcel_t *parcel, unsigned long address);
-int reply_message(m3ipc_parcel_t *parcel);
+int send_message(unsigned int call, int endpoint, long limit_ms, message __user *place);
+int receive_message(unsigned int call, int endpoint, long limit_ms, message __user *place);
+int reply_message(int endpoint, const message __user *place);
 int notify(int endpoint, int value);
 int notify_as(int number, int endpoint);
 int notify_hardware(int vmid, int endpoint);

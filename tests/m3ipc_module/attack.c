@@ -6,8 +6,12 @@
 #include "../m3ipc/m3test.h"
 #include <errno.h>
 #include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 static int bad;
@@ -615,6 +619,82 @@ static void hurry(int count)
     join(server);
 }
 
+/* The short way of calls with a message, by `posix_fadvise`: where that is refused, calls are made by `ioctl`. A receive that can store nothing takes nothing. */
+
+static long advise(int file, unsigned call, int peer, int upper, void *place)
+{
+    return syscall(SYS_fadvise64, file, place, (unsigned)peer | (unsigned long)upper << 32, M3IPC_IOCTL(call));
+}
+
+static void expect_errno(long got, int wanted, const char *what)
+{
+    CHECK(got == -1 && errno == wanted, "%s -> %ld, %s", what, got, strerror(errno));
+}
+
+static void one_request(void)
+{
+    m.m_type = 5;
+    m.m1_i1 = 20;
+    EXPECT(mnx_sendrec(1, &m), 0);
+    CHECK(m.m1_i1 == 40, "answer %d", m.m1_i1);
+    EXPECT(mnx_notify(1), 0);
+}
+
+/* All calls of `posix_fadvise` are refused from now on. */
+static void refuse_advice(int error)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fadvise64, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "no filter: %s", strerror(errno));
+}
+
+static void filtered(void)
+{
+    refuse_advice(EPERM);
+    one_request();
+}
+
+/* The number of its open device is another file's now. */
+static void without_device(void)
+{
+    int other = open("/dev/null", O_RDWR);
+    for (int file = 3; file < other; file++)
+        dup2(other, file);
+    one_request();
+}
+
+static void ways(int count)
+{
+    static void (*const bodies[])(void) = {one_request, filtered, without_device};
+    int file = open(M3IPC_DEVICE, O_RDWR), by;
+    for (int i = 0; i < count * 3; i++) {
+        pid_t pid = start(0, 2, bodies[i % 3]);
+        until(2, RTS_SENDING);
+        expect_errno(advise(file, M3IPC_CALL_RECEIVE, 2, -1, (void *)4096), EFAULT, "a receive to nowhere");
+        expect_errno(advise(file, M3IPC_CALL_RECEIVE, ANY, -1, (void *)0xffff888000001000ul), EFAULT, "a receive to the kernel");
+        EXPECT(mnx_receive(2, &m), 0);
+        CHECK(m.m1_i1 == 20, "request %d", m.m1_i1);
+        m.m1_i1 *= 2;
+        EXPECT(mnx_send(2, &m), 0);
+        EXPECT(mnx_receive(2, &m), 0);
+        CHECK(m.m_type == NOTIFY_FROM(2), "type %x", m.m_type);
+        join(pid);
+    }
+    by = open("/dev/null", O_RDWR);
+    expect_errno(advise(by, M3IPC_CALL_SEND, 2, 0, &m), EINVAL, "a file that is no device");
+    expect_errno(advise(file, M3IPC_CALL_BIND, 2, 0, &m), EINVAL, "a call without a message");
+    expect_errno(advise(file, -1u, 2, 0, &m), EINVAL, "no call");
+    expect_errno(advise(-1, M3IPC_CALL_SEND, 2, 0, &m), EBADF, "no file");
+    close(file);
+    close(by);
+}
+
 /* Random calls with random arguments, by some processes at once. */
 
 static long random_argument(void)
@@ -679,7 +759,11 @@ static void fuzzer(void)
         if (any(200) == 0)
             command = seed;
         // Elsewhere there are no arguments, or zeros that nobody can replace.
-        ioctl(file, command, any(100) ? (long)&u : any(2) ? (long)0xffff888000001000ul : any(2) ? (long)any(4096) : (long)zeros);
+        long elsewhere = any(2) ? (long)0xffff888000001000ul : any(2) ? (long)any(4096) : (long)zeros;
+        if (call >= M3IPC_CALL_SEND && call <= M3IPC_CALL_NOTIFY_VALUE && any(2))
+            advise(file, call, u.parcel.m.m_source, u.parcel.limit_ms, any(100) ? &u.parcel.m : (void *)elsewhere);
+        else
+            ioctl(file, command, any(100) ? (long)&u : elsewhere);
     }
 }
 
@@ -720,7 +804,7 @@ int main(int argc, char **argv)
         void (*attack)(int count);
         int is_bound;
     } attacks[] = {{"deaths", deaths, 1},   {"copies", copies, 1}, {"crowd", crowd, 0}, {"bombs", bombs, 1},   {"others", others, 0},
-                   {"namespaces", namespaces, 0}, {"stops", stops, 0},   {"memory", memory, 0}, {"hurry", hurry, 1}, {"fuzz", fuzz, 0}};
+                   {"namespaces", namespaces, 0}, {"stops", stops, 0},   {"memory", memory, 0}, {"hurry", hurry, 1}, {"ways", ways, 1},   {"fuzz", fuzz, 0}};
     begin();
     alarm(0);
     for (unsigned i = 0; argc > 1 && i < sizeof attacks / sizeof *attacks; i++)

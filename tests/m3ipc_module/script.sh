@@ -32,6 +32,7 @@ bear namespaces 1 1
 bear stops 20 300
 bear memory 40 1000
 bear hurry 500 5000
+bear ways 3 100
 bear fuzz 40000 1000000
 ./end_node
 for each in 'deaths 30' 'steady 2'; do

@@ -15,6 +15,7 @@ use crate::wire::internal;
 use m3ipc::call::Call;
 use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
+use m3ipc::limits::FOREVER;
 use m3ipc::message::Message;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -207,6 +208,39 @@ fn own_thread() -> i64 {
 
 pub use crate::skink::{receive_at_once, send_at_once, send_receive_at_once};
 
+/// Whether it is known that the module of Linux carries the messages.
+#[inline(always)]
+pub fn is_module() -> bool {
+    module::is_known()
+}
+
+/// `send` without a limit, when [`is_module`].
+///
+/// # Errors
+/// As [`Member::send`].
+#[inline(always)]
+pub fn send_by_module(to: i32, message: &Message) -> Result<(), Error> {
+    module::send(Call::Send, to, message, FOREVER)
+}
+
+/// `receive` from the message's source without a limit, when [`is_module`].
+///
+/// # Errors
+/// As [`Member::receive`].
+#[inline(always)]
+pub fn receive_by_module(message: &mut Message) -> Result<(), Error> {
+    module::receive(Call::Receive, message.source, message, FOREVER)
+}
+
+/// `sendrec` with the message's source without a limit, when [`is_module`].
+///
+/// # Errors
+/// As [`Member::send_receive`].
+#[inline(always)]
+pub fn send_receive_by_module(message: &mut Message) -> Result<(), Error> {
+    module::send_receive(message.source, message, FOREVER)
+}
+
 /// `send`.
 ///
 /// # Errors
@@ -230,7 +264,7 @@ pub fn receive(from: i32, message: &mut Message, ms: i64) -> Result<(), Error> {
         return skink::receive(from, ms).map(|received| *message = received);
     }
     if module::is_here() {
-        return module::receive(Call::Receive, from, ms).map(|received| *message = received);
+        return module::receive(Call::Receive, from, message, ms);
     }
     as_member(|member| member.receive(Endpoint::from_raw(from), Limit::from_ms(ms), message))
 }
@@ -244,7 +278,7 @@ pub fn send_receive(to: i32, message: &mut Message, ms: i64) -> Result<(), Error
         return skink::send_receive(to, message, ms).map(|received| *message = received);
     }
     if module::is_here() {
-        return module::send_receive(to, message, ms).map(|received| *message = received);
+        return module::send_receive(to, message, ms);
     }
     as_member(|member| member.send_receive(Endpoint::from_raw(to), message, Limit::from_ms(ms)))
 }
@@ -258,8 +292,7 @@ pub fn receive_request(message: &mut Message, ms: i64) -> Result<(), Error> {
         return skink::receive_request(ms).map(|received| *message = received);
     }
     if module::is_here() {
-        let received = module::receive(Call::ReceiveRequest, Endpoint::ANY.raw(), ms);
-        return received.map(|received| *message = received);
+        return module::receive(Call::ReceiveRequest, Endpoint::ANY.raw(), message, ms);
     }
     as_member(|member| member.receive_request(Limit::from_ms(ms), message))
 }

@@ -220,6 +220,26 @@ pub unsafe extern "C" fn mnx_getpriv(vm: c_int, endpoint: c_int, rights: *mut Pr
     unsafe { learn(Call::GetPrivileges, &[vm.into(), endpoint.into()], rights) }
 }
 
+// With the module, the system call is all that is left to do: these need no register saved.
+
+#[inline(never)]
+unsafe extern "C" fn send_by_module(to: c_int, message: *mut Message) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { with_message(message, |message| backend::send_by_module(to, message)) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn receive_by_module(message: *mut Message) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { with_message(message, backend::receive_by_module) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn ask_by_module(message: *mut Message) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { with_message(message, backend::send_receive_by_module) }
+}
+
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub unsafe extern "C" fn mnx_send_T(to: c_int, message: *mut Message, ms: c_long) -> c_int {
@@ -234,7 +254,7 @@ pub unsafe extern "C" fn mnx_send(to: c_int, message: *mut Message) -> c_int {
         if message.as_ref().is_some_and(|message| backend::send_at_once(to, message)) {
             return 0;
         }
-        mnx_send_T(to, message, FOREVER)
+        if backend::is_module() { send_by_module(to, message) } else { mnx_send_T(to, message, FOREVER) }
     }
 }
 
@@ -255,7 +275,12 @@ pub unsafe extern "C" fn mnx_receive(from: c_int, message: *mut Message) -> c_in
         return 0;
     }
     // SAFETY: as above.
-    unsafe { mnx_receive_T((*message).source, message, FOREVER) }
+    unsafe {
+        if backend::is_module() {
+            return receive_by_module(message);
+        }
+        mnx_receive_T((*message).source, message, FOREVER)
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -275,7 +300,12 @@ pub unsafe extern "C" fn mnx_sendrec(peer: c_int, message: *mut Message) -> c_in
         return 0;
     }
     // SAFETY: as above.
-    unsafe { mnx_sendrec_T((*message).source, message, FOREVER) }
+    unsafe {
+        if backend::is_module() {
+            return ask_by_module(message);
+        }
+        mnx_sendrec_T((*message).source, message, FOREVER)
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -10,7 +10,14 @@ pub const PATH: &str = "/dev/m3ipc";
 /// [`Request`].
 pub const IOCTL: u32 = 0x4d00;
 
-/// What calls with a message take, and those that receive return.
+/// How calls with a message, and notifications, are made by `posix_fadvise`: the message's address is the offset, this the length, and the `ioctl`'s number
+/// the advice. `upper`: the limit in milliseconds, or the notification's value.
+pub fn peer_word(peer: i32, upper: i64) -> u64 {
+    let upper = upper.clamp(i32::MIN.into(), i32::MAX.into());
+    (upper as u64) << 32 | u64::from(peer as u32)
+}
+
+/// What calls with a message take by `ioctl`, and those that receive return.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Parcel {

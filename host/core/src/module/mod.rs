@@ -1,4 +1,5 @@
-//! M3-IPC by the module of Linux (host/m3ipc-module): every call is an `ioctl` of its device (`m3ipc::device`), and the module does all of it.
+//! M3-IPC by the module of Linux (host/m3ipc-module): every call is an `ioctl` of its device (`m3ipc::device`), and the module does all of it. Calls with a
+//! message are made by `posix_fadvise` (docs/adr/0114-the-processor-and-the-way-into-the-module.md); where that is refused, by `ioctl` too.
 //!
 //! The module knows who calls by process and thread, so nothing is kept here but the open file. A child uses its parent's; a program that has closed it
 //! gets another.
@@ -32,6 +33,12 @@ pub fn is_here() -> bool {
     }
 }
 
+/// Whether a call has found the module before.
+#[inline(always)]
+pub fn is_known() -> bool {
+    DEVICE.load(Ordering::Relaxed) >= 0
+}
+
 #[cold]
 fn open() -> i32 {
     let wants_broker = std::env::var_os("M3IPC_SOCKET").is_some();
@@ -56,7 +63,32 @@ fn checked(mut call: impl FnMut(i32) -> i64) -> Result<(), Error> {
     }
 }
 
-fn exchange(call: Call, peer: i32, message: &Message, limit_ms: i64) -> Result<Message, Error> {
+/// What a file says to a call by `posix_fadvise` that is no device of ours, or that is not open; and a filter of system calls. None of it is a result of
+/// the module.
+const NOT_ADVISED: [i64; 5] = [
+    -(libc::EINVAL as i64),
+    -(libc::ESPIPE as i64),
+    -(libc::EBADF as i64),
+    -(libc::ENOSYS as i64),
+    -(libc::EPERM as i64),
+];
+
+/// The result of a call by the short way; if that was refused, of the same by `ioctl`, which finds the device again.
+#[inline(always)]
+fn exchanged(advised: i64, by_ioctl: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    if advised == 0 { Ok(()) } else { failed(advised).unwrap_or_else(by_ioctl) }
+}
+
+/// The error of a call by the short way; `None`: it was refused.
+#[cold]
+#[inline(never)]
+fn failed(advised: i64) -> Option<Result<(), Error>> {
+    let error = || i32::try_from(advised).ok().and_then(Error::from_result).unwrap_or(Error::NotInitialised);
+    (!NOT_ADVISED.contains(&advised)).then(|| Err(error()))
+}
+
+#[cold]
+fn by_ioctl(call: Call, peer: i32, message: &Message, limit_ms: i64) -> Result<Message, Error> {
     let mut parcel = Parcel::new(peer, message, limit_ms);
     checked(|device| raw::exchange(device, call, &mut parcel))?;
     Ok(parcel.message)
@@ -66,24 +98,34 @@ fn exchange(call: Call, peer: i32, message: &Message, limit_ms: i64) -> Result<M
 ///
 /// # Errors
 /// As `Rendezvous::send`, `Rendezvous::reply`.
+#[inline(always)]
 pub fn send(call: Call, to: i32, message: &Message, limit_ms: i64) -> Result<(), Error> {
-    exchange(call, to, message, limit_ms).map(drop)
+    let advised = raw::send(DEVICE.load(Ordering::Relaxed), call, to, message, limit_ms);
+    exchanged(advised, || by_ioctl(call, to, message, limit_ms).map(drop))
 }
 
-/// `sendrec`.
+/// `sendrec`. The answer comes in the place of the message.
 ///
 /// # Errors
 /// As `Rendezvous::send_receive`.
-pub fn send_receive(to: i32, message: &Message, limit_ms: i64) -> Result<Message, Error> {
-    exchange(Call::SendReceive, to, message, limit_ms)
+#[inline(always)]
+pub fn send_receive(to: i32, message: &mut Message, limit_ms: i64) -> Result<(), Error> {
+    receive_into(Call::SendReceive, to, message, limit_ms)
 }
 
 /// `receive`, `rcvrqst`.
 ///
 /// # Errors
 /// As `Rendezvous::receive`, `Rendezvous::receive_request`.
-pub fn receive(call: Call, from: i32, limit_ms: i64) -> Result<Message, Error> {
-    exchange(call, from, &Message::default(), limit_ms)
+#[inline(always)]
+pub fn receive(call: Call, from: i32, message: &mut Message, limit_ms: i64) -> Result<(), Error> {
+    receive_into(call, from, message, limit_ms)
+}
+
+#[inline(always)]
+fn receive_into(call: Call, peer: i32, message: &mut Message, limit_ms: i64) -> Result<(), Error> {
+    let advised = raw::receive(DEVICE.load(Ordering::Relaxed), call, peer, message, limit_ms);
+    exchanged(advised, || by_ioctl(call, peer, message, limit_ms).map(|received| *message = received))
 }
 
 /// `notify`, `ntfy_value`.
@@ -91,7 +133,8 @@ pub fn receive(call: Call, from: i32, limit_ms: i64) -> Result<Message, Error> {
 /// # Errors
 /// As `Rendezvous::notify`.
 pub fn notify(to: i32, value: u64) -> Result<(), Error> {
-    request(Call::NotifyValue, &[to.into(), value.cast_signed()]).map(drop)
+    let advised = raw::notify(DEVICE.load(Ordering::Relaxed), to, value);
+    exchanged(advised, || request(Call::NotifyValue, &[to.into(), value.cast_signed()]).map(drop))
 }
 
 /// Makes a call without addresses. Returns what it returns.
