@@ -17,4 +17,7 @@ protocol! {
     Retrieve = 5 { key_low: u64, key_high: u64, grant: GrantId, bytes: u64 }
     /// Deletes a key.
     Delete = 6 { key_low: u64, key_high: u64 }
+    /// As `Lookup`, but while the service is starting or restarting `Endpoint::current` of its slot: a call to that waits for it. `ENOENT`: not in the
+    /// system file, or down for good.
+    Expect = 7 { name_low: u64, name_high: u64 } -> { endpoint: Endpoint }
 }

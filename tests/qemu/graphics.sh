@@ -55,3 +55,7 @@ ask() {
 for k in $(counts 1 2 3 5 8 13); do
     for service in framebuffer console; do dies $service $k ask; done
 done
+echo "-- asked first while they restart"
+# Who is killed often waits for its start, and the successor of procfs has not asked anybody yet.
+for service in framebuffer console procfs; do service kill $service; done
+cat ../fb0/name rotate

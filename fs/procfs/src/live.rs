@@ -36,7 +36,7 @@ pub struct Live {
     pub console: Optional,
 }
 
-/// A service that not every machine has. Its slot is remembered: a call to it waits while the service is restarted, and ds would not tell it then.
+/// A service that not every machine has. A call to it waits while it starts; its slot is remembered.
 #[derive(Clone, Copy)]
 pub struct Optional {
     name: &'static str,
@@ -49,13 +49,13 @@ impl Optional {
         Optional { name, slot: None }
     }
 
-    /// Asks it. `ENODEV`: it is not up, and will not be.
+    /// Asks it. `ENODEV`: it is not up, and will not be, or it dies whenever it is asked.
     fn ask(&mut self, message: &Message) -> Result<Message, Errno> {
         let slot = match self.slot {
             Some(slot) => slot,
             None => {
                 let name = Name::new(self.name).ok_or(Errno::ENODEV)?;
-                server::names::lookup(name).map_err(|_| Errno::ENODEV)?.slot()
+                server::names::expected(name).map_err(|_| Errno::ENODEV)?.slot()
             }
         };
         self.slot = Some(slot);
@@ -174,7 +174,7 @@ impl Source for Live {
     }
 
     fn command_line(&mut self, text: &mut Text) -> fmt::Result {
-        let mut line = fallible::filled(0, PATH_BYTES).map_err(|_| fmt::Error)?;
+        let mut line = fallible::filled(0, PATH_BYTES).map_err(|error| text.failed(error))?;
         let length = sys::info::get_bytes(info::COMMAND_LINE, 0, &mut line).unwrap_or(0);
         writeln!(text, "{}", Lossy(&line[..length]))
     }
@@ -316,7 +316,7 @@ fn vfs_text(text: &mut Text, what: u64, process: Endpoint) -> fmt::Result {
     let mut offset = 0;
     while offset < MAX_TEXT_BYTES {
         let request = |grant, bytes| vfs::Text { what, grant, bytes, offset, process }.message();
-        let part = fetch_text(Endpoint::VFS, TEXT_BYTES, request).map_err(|_| fmt::Error)?;
+        let part = fetch_text(Endpoint::VFS, TEXT_BYTES, request).map_err(|error| text.failed(error))?;
         if part.is_empty() {
             break;
         }

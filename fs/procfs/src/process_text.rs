@@ -100,7 +100,8 @@ pub fn line(text: &mut Text, line: &str) -> fmt::Result {
 
 /// A text that pm copies; a zombie and a service have none.
 pub fn memory(source: &mut dyn Source, process: &ProcessRecord, which: ProcessText, text: &mut Text) -> fmt::Result {
-    text.write_bytes(&or_empty(source.process_text(process.process, which)).map_err(|_| fmt::Error)?)
+    let bytes = or_empty(source.process_text(process.process, which)).map_err(|error| text.failed(error))?;
+    text.write_bytes(&bytes)
 }
 
 /// /proc/PID/comm.
@@ -114,7 +115,7 @@ pub fn children(source: &mut dyn Source, thread: &ProcessRecord, text: &mut Text
         return Ok(());
     }
     let mut pid = 1;
-    while let Some(child) = source.process_from(pid).map_err(|_| fmt::Error)? {
+    while let Some(child) = source.process_from(pid).map_err(|error| text.failed(error))? {
         if child.parent == thread.process {
             write!(text, "{} ", child.pid)?;
         }
@@ -169,7 +170,8 @@ const RESOURCES: [(&str, &str); 16] = [
 
 /// /proc/PID/limits.
 pub fn limits(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
-    let bytes = or_empty(source.process_text(process.process, ProcessText::Limits)).map_err(|_| fmt::Error)?;
+    let bytes =
+        or_empty(source.process_text(process.process, ProcessText::Limits)).map_err(|error| text.failed(error))?;
     writeln!(text, "{:<25} {:<20} {:<20} {:<10}", "Limit", "Soft Limit", "Hard Limit", "Units")?;
     for ((name, unit), limit) in RESOURCES.iter().zip(bytes.as_chunks::<16>().0) {
         write!(text, "{name:<25} ")?;
@@ -197,7 +199,8 @@ pub fn status(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text)
     writeln!(text, "Uid:\t{}\t{}\t{}\t{}", process.uid, process.euid, process.suid, process.fsuid)?;
     writeln!(text, "Gid:\t{}\t{}\t{}\t{}", process.gid, process.egid, process.sgid, process.fsgid)?;
     writeln!(text, "FDSize:\t{}", files.map_or(0, |(_, size)| size))?;
-    let groups = or_empty(source.process_text(process.process, ProcessText::Groups)).map_err(|_| fmt::Error)?;
+    let groups =
+        or_empty(source.process_text(process.process, ProcessText::Groups)).map_err(|error| text.failed(error))?;
     text.write_str("Groups:\t")?;
     groups.as_chunks().0.iter().try_for_each(|group| write!(text, "{} ", u32::from_le_bytes(*group)))?;
     writeln!(text, "\nNStgid:\t{}\nNSpid:\t{}", process.process, process.pid)?;
@@ -249,11 +252,12 @@ type WriteRegion = fn(&mut Text, &MapRecord, &[u8]) -> fmt::Result;
 
 /// /proc/PID/maps and smaps: each region of a process, by `write`.
 pub fn maps(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text, write: WriteRegion) -> fmt::Result {
-    let executable = or_empty(source.process_text(process.process, ProcessText::Executable)).map_err(|_| fmt::Error)?;
+    let executable =
+        or_empty(source.process_text(process.process, ProcessText::Executable)).map_err(|error| text.failed(error))?;
     let mut records = [MapRecord::default(); BATCH];
     let mut first = 0;
     while first < MAX_REGIONS {
-        let count = source.maps(process.endpoint, first, &mut records).map_err(|_| fmt::Error)?;
+        let count = source.maps(process.endpoint, first, &mut records).map_err(|error| text.failed(error))?;
         if count == 0 {
             break;
         }

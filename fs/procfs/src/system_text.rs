@@ -29,7 +29,7 @@ pub fn uptime(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
 pub fn load_average(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     let (mut running, mut all, mut last) = (0, 0, 0);
     let mut pid = 1;
-    while let Some(process) = source.process_from(pid).map_err(|_| fmt::Error)? {
+    while let Some(process) = source.process_from(pid).map_err(|error| text.failed(error))? {
         all += 1;
         running += u32::from(process.state == u32::from(b'R'));
         last = process.pid;

@@ -14,7 +14,7 @@ pub fn segments(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
         "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      \
          dtime      ctime                   rss                  swap\n",
     )?;
-    each(source, IPC_SEGMENTS, |object| {
+    each(source, IPC_SEGMENTS, text, |text, object| {
         let IpcRecord { key, id, mode, user, group, creator, creator_group, values, .. } = *object;
         let [bytes, creating, last, attaches, attached_s, detached_s, changed_s, resident] = values;
         writeln!(
@@ -29,7 +29,7 @@ pub fn segments(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
 /// /proc/sysvipc/sem.
 pub fn semaphores(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     text.write_str("       key      semid perms      nsems   uid   gid  cuid  cgid      otime      ctime\n")?;
-    each(source, IPC_SEMAPHORES, |object| {
+    each(source, IPC_SEMAPHORES, text, |text, object| {
         let IpcRecord { key, id, mode, user, group, creator, creator_group, values, .. } = *object;
         let [semaphores, used_s, changed_s, ..] = values;
         writeln!(
@@ -45,7 +45,7 @@ pub fn queues(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     text.write_str(
         "       key      msqid perms      cbytes       qnum lspid lrpid   uid   gid  cuid  cgid      stime      rtime      ctime\n",
     )?;
-    each(source, IPC_MESSAGES, |object| {
+    each(source, IPC_MESSAGES, text, |text, object| {
         let IpcRecord { key, id, mode, user, group, creator, creator_group, values, .. } = *object;
         let [bytes, messages, sender, receiver, sent_s, received_s, changed_s, ..] = values;
         writeln!(
@@ -57,13 +57,18 @@ pub fn queues(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     })
 }
 
-fn each(source: &mut dyn Source, kind: u64, mut write: impl FnMut(&IpcRecord) -> fmt::Result) -> fmt::Result {
+fn each(
+    source: &mut dyn Source,
+    kind: u64,
+    text: &mut Text,
+    mut write: impl FnMut(&mut Text, &IpcRecord) -> fmt::Result,
+) -> fmt::Result {
     let mut records = [IpcRecord::default(); RECORDS];
     let mut first = 0;
     loop {
-        let count = source.ipc_objects(kind, first, &mut records).map_err(|_| fmt::Error)?;
+        let count = source.ipc_objects(kind, first, &mut records).map_err(|error| text.failed(error))?;
         let Some(last) = records[..count].last() else { return Ok(()) };
         first = last.index + 1;
-        records[..count].iter().try_for_each(&mut write)?;
+        records[..count].iter().try_for_each(|record| write(text, record))?;
     }
 }

@@ -15,6 +15,8 @@ const SYS: Entries = Entries::new(&[crate::system::SYSTEM, crate::graphics::GRAP
 struct Figures {
     /// Questions that are answered yet; then there is no memory.
     left: usize,
+    /// What further questions fail with.
+    error: Errno,
     host: Vec<u8>,
     pid_max: u64,
     has_screen: bool,
@@ -30,16 +32,16 @@ impl Figures {
     }
 
     fn with_memory_for(left: usize) -> Figures {
-        Figures { left, host: b"skink".to_vec(), pid_max: 32768, has_screen: true }
+        Figures { left, error: Errno::ENOMEM, host: b"skink".to_vec(), pid_max: 32768, has_screen: true }
     }
 
     fn line(&mut self, text: &mut Text, line: &str) -> fmt::Result {
-        self.answer(()).map_err(|_| fmt::Error)?;
+        self.answer(()).map_err(|error| text.failed(error))?;
         writeln!(text, "{line}")
     }
 
     fn answer<T>(&mut self, answer: T) -> Result<T, Errno> {
-        self.left = self.left.checked_sub(1).ok_or(Errno::ENOMEM)?;
+        self.left = self.left.checked_sub(1).ok_or(self.error)?;
         Ok(answer)
     }
 }
@@ -652,6 +654,21 @@ fn what_cannot_be_told_for_lack_of_memory_is_not_absent() {
         }
         assert_eq!(with_memory_for(questions), whole, "{path}");
     }
+}
+
+#[test]
+fn what_cannot_be_told_for_another_reason_is_no_lack_of_memory() {
+    let others = ["loadavg", "locks", "partitions", "sysvipc/shm", "7/task/8/stat", "net/unix"].map(String::from);
+    for path in list("7", 100).into_iter().map(|name| format!("7/{name}")).chain(others) {
+        for left in 0..40 {
+            let figures = Figures { left, error: Errno::ESRCH, ..Figures::new() };
+            let seen = look(&mut proc_over(figures), &path);
+            assert_ne!(seen, Err(Errno::ENOMEM), "{path} after {left} questions");
+        }
+    }
+    let figures = |left| Figures { left, error: Errno::ESRCH, ..Figures::new() };
+    let maps: Vec<_> = (0..9).map(|left| look(&mut proc_over(figures(left)), "7/maps")).collect();
+    assert!(maps.contains(&Err(Errno::ESRCH)), "who ends while it is looked at: {maps:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Names of other services, as ds knows them.
 
-use abi::ds::{Lookup, NextEvent, Subscribe};
+use abi::ds::{Expect, Lookup, NextEvent, Subscribe};
 use abi::{Endpoint, Errno, Name};
 use sys::{Result, ipc};
 
@@ -23,6 +23,16 @@ pub fn lookup(name: Name) -> Result<Endpoint> {
     let (name_low, name_high) = name.to_words();
     let reply = ipc::call_repeating(Endpoint::DS, &Lookup { name_low, name_high }.message())?;
     Lookup::results(&reply)
+}
+
+/// Returns the endpoint of a service, or while it starts `Endpoint::current` of its slot: a call to that waits for it.
+///
+/// # Errors
+/// `ENOENT`: no such service in the system, or it is down for good.
+pub fn expected(name: Name) -> Result<Endpoint> {
+    let (name_low, name_high) = name.to_words();
+    let reply = ipc::call_repeating(Endpoint::DS, &Expect { name_low, name_high }.message())?;
+    Expect::results(&reply)
 }
 
 /// Subscribes to a service: ds notifies the caller whenever it comes up or goes down; see [`next_event`].

@@ -5,29 +5,40 @@ use abi::Errno;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A text that grows fallibly. Writing fails only for lack of memory.
+/// A text that grows fallibly. Writing fails for lack of memory, or because its writer has failed.
 #[derive(Debug, Default)]
-pub struct Text(Vec<u8>);
+pub struct Text {
+    bytes: Vec<u8>,
+    error: Option<Errno>,
+}
 
 impl Text {
     /// Returns the text that `write` writes.
     ///
     /// # Errors
-    /// `ENOMEM`.
+    /// `ENOMEM`; else what the writer has [`failed`](Text::failed) with.
     pub fn of(write: impl FnOnce(&mut Text) -> fmt::Result) -> Result<Vec<u8>, Errno> {
         let mut text = Text::default();
-        write(&mut text).map_err(|_| Errno::ENOMEM)?;
-        Ok(text.0)
+        match write(&mut text) {
+            Ok(()) => Ok(text.bytes),
+            Err(fmt::Error) => Err(text.error.unwrap_or(Errno::ENOMEM)),
+        }
+    }
+
+    /// Notes why the writer fails, which `fmt::Error` does not tell.
+    pub fn failed(&mut self, error: Errno) -> fmt::Error {
+        self.error = Some(error);
+        fmt::Error
     }
 
     /// Returns the number of bytes.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.bytes.len()
     }
 
     /// Returns whether nothing was written.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.bytes.is_empty()
     }
 
     /// Appends bytes, which need not be UTF-8.
@@ -35,7 +46,7 @@ impl Text {
     /// # Errors
     /// Lack of memory.
     pub fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
-        self.0.try_extend_from_slice(bytes).map_err(|_| fmt::Error)
+        self.bytes.try_extend_from_slice(bytes).map_err(|_| fmt::Error)
     }
 }
 

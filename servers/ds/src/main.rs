@@ -16,7 +16,7 @@ extern crate alloc;
 
 mod state;
 
-use abi::ds::{Delete, Lookup, NextEvent, Request, Retrieve, Store, Subscribe};
+use abi::ds::{Delete, Expect, Lookup, NextEvent, Request, Retrieve, Store, Subscribe};
 use abi::endpoint::slot;
 use abi::rs::NextChange;
 use abi::{Endpoint, Errno, Message, Name};
@@ -135,6 +135,10 @@ impl Ds {
             Request::Lookup(Lookup { name_low, name_high }) => {
                 let endpoint = self.state.lookup(Name::from_words(name_low, name_high))?;
                 Ok(Lookup::reply(message, 0, endpoint))
+            }
+            Request::Expect(Expect { name_low, name_high }) => {
+                let endpoint = self.state.expected(Name::from_words(name_low, name_high))?;
+                Ok(Expect::reply(message, 0, endpoint))
             }
             Request::Subscribe(Subscribe { name_low, name_high }) => {
                 self.state.subscribe(from, Name::from_words(name_low, name_high))?;

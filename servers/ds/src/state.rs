@@ -122,6 +122,15 @@ impl State {
         }
     }
 
+    /// The endpoint of a service that is up or will be.
+    ///
+    /// # Errors
+    /// `ENOENT`: there is none.
+    pub fn expected(&self, name: Name) -> Result<Endpoint> {
+        let known = self.services.get(&name.0).map(|known| Endpoint(known.endpoint));
+        known.filter(|endpoint| *endpoint != Endpoint::NONE).ok_or(Errno::ENOENT)
+    }
+
     /// From now on events of this service are kept for the subscriber. What its predecessor wanted is forgotten.
     ///
     /// # Errors
@@ -222,6 +231,18 @@ mod tests {
         assert_eq!(state.lookup(name("uart")), Ok(Endpoint::new(20, 1)));
         state.changed(name("uart"), down());
         assert_eq!(state.lookup(name("uart")), Err(Errno::EAGAIN));
+    }
+
+    #[test]
+    fn a_service_that_restarts_is_expected_and_one_that_is_given_up_is_not() {
+        let mut state = State::default();
+        assert_eq!(state.expected(name("uart")), Err(Errno::ENOENT));
+        state.changed(name("uart"), down());
+        assert_eq!(state.expected(name("uart")), Ok(Endpoint::current(20)));
+        state.changed(name("uart"), up(1));
+        assert_eq!(state.expected(name("uart")), Ok(Endpoint::new(20, 1)));
+        state.changed(name("uart"), Known { endpoint: Endpoint::NONE.0, up: false });
+        assert_eq!(state.expected(name("uart")), Err(Errno::ENOENT));
     }
 
     #[test]

@@ -1119,6 +1119,17 @@ struct skink_ds_delete {
     uint64_t key_high;
 };
 
+/* As Lookup, but while the service is starting or restarting Endpoint::current of its slot: a call to that waits for it. ENOENT: not in the
+ * system file, or down for good. */
+#define SKINK_DS_EXPECT 0x50007u
+struct skink_ds_expect {
+    uint64_t name_low;
+    uint64_t name_high;
+};
+struct skink_ds_expect_reply {
+    uint64_t endpoint;
+};
+
 /* The protocol of file systems: requests of vfs to ext2, tmpfs, procfs and devfs. Asynchronous (tag in word 6). A node is a number that the
  * file system gives to a file in use. Names and paths come in grants, without NUL, one component. */
 
