@@ -2,7 +2,7 @@
  * On a terminal, q leaves too, c clears. With a file name the picture is written there at the end.
  *
  * The canvas is in memory and copied to /dev/fb0 where it changes, so that the pointer's cross can be taken away, and all drawn again when the terminal is shown
- * again. Runs on Linux as it is: fbdev, evdev and ioctl_console(2) are all it needs. */
+ * again. Where the screen has a cursor of its own (FBIO_CURSOR of Skink's virtio_gpu) the cross is that. Runs on Linux as it is: fbdev, evdev and ioctl_console(2) are all it needs. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -50,6 +50,8 @@ static struct pointer pointers[MAX_DEVICES];
 static int pointer_count;
 /* Where the cross is, or -1. */
 static int cross_x = -1, cross_y;
+/* The screen shows the cross itself. */
+static int has_cursor;
 static volatile sig_atomic_t leaves, is_asked, is_back;
 static int is_shown = 1;
 
@@ -96,8 +98,21 @@ static void show(int left, int top, int right, int bottom)
             put(x, y, canvas[(size_t)y * screen.width + x]);
 }
 
+/* What is to change of the screen's own cursor. */
+static int set_cursor(int set, int enable, int x, int y)
+{
+    static uint32_t image[(2 * CROSS + 1) * (2 * CROSS + 1)];
+    for (int step = 0; step < 2 * CROSS + 1; step++)
+        image[CROSS * (2 * CROSS + 1) + step] = image[step * (2 * CROSS + 1) + CROSS] = step % 2 ? 0xff000000 : 0xffffffff;
+    struct fb_cursor cursor = {.set = set, .enable = enable, .hot = {CROSS, CROSS}};
+    cursor.image = (struct fb_image){.dx = x - CROSS, .dy = y - CROSS, .width = 2 * CROSS + 1, .height = 2 * CROSS + 1, .depth = 32, .data = (char *)image};
+    return ioctl(screen.file, FBIO_CURSOR, &cursor) == 0;
+}
+
 static void hide_cross(void)
 {
+    if (has_cursor)
+        return;
     if (cross_x >= 0)
         show(cross_x - CROSS, cross_y - CROSS, cross_x + CROSS + 1, cross_y + CROSS + 1);
     cross_x = -1;
@@ -105,6 +120,10 @@ static void hide_cross(void)
 
 static void show_cross(int at_x, int at_y)
 {
+    if (has_cursor) {
+        set_cursor(FB_CUR_SETPOS, is_shown, at_x, at_y);
+        return;
+    }
     hide_cross();
     cross_x = at_x, cross_y = at_y;
     for (int step = -CROSS; step <= CROSS; step++) {
@@ -356,6 +375,8 @@ static void follow_terminal(void)
         is_back = 0, is_shown = 1;
         ioctl(terminal, VT_RELDISP, VT_ACKACQ);
         show(0, 0, screen.width, screen.height);
+        /* Text has taken its place; the next movement shows it. */
+        has_cursor = set_cursor(FB_CUR_SETALL, 0, 0, 0);
     }
 }
 
@@ -413,12 +434,15 @@ int main(int count, char **words)
     }
     sigprocmask(SIG_BLOCK, &all, 0);
     take_terminal();
+    has_cursor = set_cursor(FB_CUR_SETALL, 0, 0, 0);
     draw_bar();
     clear();
     puts("paint: ready");
     fflush(stdout);
     paint();
     hide_cross();
+    if (has_cursor)
+        set_cursor(0, 0, 0, 0);
     if (count == 2)
         save(words[1]);
     return 0;

@@ -37,13 +37,20 @@ static void graphics(void) {
     close(terminal);
 }
 
+/* The terminal shows text again. */
+static void text(void) {
+    int terminal = open("/dev/tty0", O_RDWR | O_NOCTTY);
+    printf("text: %s\n", of(ioctl(terminal, KDSETMODE, KD_TEXT)));
+    close(terminal);
+}
+
 static int screen(void) {
-    graphics();
     int fb = open("/dev/fb0", O_RDWR);
     if (fb < 0) {
         printf("open: %s\n", strerror(errno));
         exit(1);
     }
+    graphics();
     return fb;
 }
 
@@ -85,7 +92,8 @@ static void information(void) {
     printf("picture: %s\n", of(ioctl(fb, FBIO_WAITFORVSYNC, &crtc)));
     crtc = 1;
     printf("picture of another: %s\n", of(ioctl(fb, FBIO_WAITFORVSYNC, &crtc)));
-    printf("cursor: %s\n", of(ioctl(fb, 0x4608, &map)));
+    struct fb_cursor hidden = {0};
+    printf("cursor: %s\n", of(ioctl(fb, FBIO_CURSOR, &hidden)));
     printf("nonsense: %s\n", of(ioctl(fb, 0x46ff, &map)));
     printf("nowhere: %s\n", of(ioctl(fb, FBIOGET_VSCREENINFO, 8)));
 }
@@ -231,6 +239,75 @@ static void colours(void) {
     printf("beyond: %s\n", of(ioctl(fb, FBIOPUTCMAP, &map)));
 }
 
+/* An image of the cursor, partly transparent. */
+static uint32_t image[64 * 64];
+
+static struct fb_cursor arrow(void) {
+    for (unsigned at = 0; at < sizeof image / sizeof *image; at++)
+        image[at] = at % 3 ? 0xff000000 | at * 0x0f1035 : 0;
+    return (struct fb_cursor){.set = FB_CUR_SETALL, .enable = 1, .hot = {3, 5}, .image = {100, 200, 16, 24, .depth = 32, .data = (char *)image}};
+}
+
+/* A cursor of the device: what it takes, what it refuses, and that it is turned and panned with the picture. Ends with one at (40, 50). */
+static void cursor(void) {
+    int fb = screen();
+    struct fb_cursor c = arrow(), wrong;
+    printf("a picture: %s\n", of(ioctl(fb, FBIO_CURSOR, &c)));
+    c.set = FB_CUR_SETPOS, c.image.dx = -9;
+    printf("partly outside: %s\n", of(ioctl(fb, FBIO_CURSOR, &c)));
+    wrong = arrow(), wrong.image.depth = 1;
+    printf("of two colours: %s\n", of(ioctl(fb, FBIO_CURSOR, &wrong)));
+    wrong = arrow(), wrong.image.width = 65;
+    printf("too wide: %s\n", of(ioctl(fb, FBIO_CURSOR, &wrong)));
+    wrong = arrow(), wrong.image.width = 0;
+    printf("of no width: %s\n", of(ioctl(fb, FBIO_CURSOR, &wrong)));
+    wrong = arrow(), wrong.hot.y = 64;
+    printf("pointing outside: %s\n", of(ioctl(fb, FBIO_CURSOR, &wrong)));
+    char *end = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(end + 4096, 4096);
+    for (int beyond = 0; beyond < 3; beyond++) {
+        const char *places[] = {0, (char *)0xffff800000000000, end + 4096 - 100};
+        wrong = arrow(), wrong.image.dx = 7777, wrong.image.data = places[beyond];
+        printf("a picture that is not there: %s\n", of(ioctl(fb, FBIO_CURSOR, &wrong)));
+    }
+    printf("nowhere: %s\n", of(ioctl(fb, FBIO_CURSOR, end + 4096 - 8)));
+    c.set = FB_CUR_SETPOS, c.image.dx = 10, c.image.dy = 20;
+    struct fb_var_screeninfo v = var(fb);
+    for (v.rotate = 0; v.rotate < 4; v.rotate++) {
+        const char *result = of(ioctl(fb, FBIOPUT_VSCREENINFO, &v));
+        printf("turned %u: %s, %s\n", v.rotate, result, of(ioctl(fb, FBIO_CURSOR, &c)));
+    }
+    v.rotate = 0, v.yres_virtual = 2 * v.yres, v.yoffset = 0;
+    ioctl(fb, FBIOPUT_VSCREENINFO, &v);
+    v.yoffset = 15;
+    printf("panned: %s\n", of(ioctl(fb, FBIOPAN_DISPLAY, &v)));
+    c.enable = 0;
+    printf("hidden: %s\n", of(ioctl(fb, FBIO_CURSOR, &c)));
+    v.yres_virtual = v.yres, v.yoffset = 0;
+    ioctl(fb, FBIOPUT_VSCREENINFO, &v);
+    c.enable = 1, c.image.dx = 40, c.image.dy = 50;
+    printf("shown: %s\n", of(ioctl(fb, FBIO_CURSOR, &c)));
+    printf("off: %s\n", of(ioctl(fb, FBIOBLANK, FB_BLANK_POWERDOWN)));
+    printf("on: %s\n", of(ioctl(fb, FBIOBLANK, FB_BLANK_UNBLANK)));
+}
+
+/* Moves the cursor, with a new image every 16th time, until the file "stop" is there; the last is always at (300, 301). */
+static void pointer(void) {
+    int fb = screen();
+    for (unsigned step = 0;; step++) {
+        int is_last = access("/tmp/stop", F_OK) == 0;
+        struct fb_cursor c = arrow();
+        c.set = step % 16 == 0 || is_last ? FB_CUR_SETALL : FB_CUR_SETPOS;
+        c.image.dx = is_last ? 300 : step % 200, c.image.dy = is_last ? 301 : step % 100;
+        if (ioctl(fb, FBIO_CURSOR, &c) != 0)
+            printf("step %u: %s\n", step, strerror(errno));
+        if (is_last)
+            return;
+        if (step == 0)
+            close(open("/tmp/moving", O_CREAT, 0600));
+    }
+}
+
 /* Draws one picture after the other where nobody sees it, shows it, and asks whether it is shown, until the file "stop" is there; the last is always
  * the same. Mapped before any death. */
 static void film(void) {
@@ -289,7 +366,7 @@ int main(int count, char **words) {
     const struct {
         const char *name;
         void (*run)(void);
-    } tests[] = {{"information", information}, {"mapping", mapping}, {"modes", modes}, {"colours", colours}, {"rotation", rotation}, {"film", film}, {"picture", picture}};
+    } tests[] = {{"information", information}, {"mapping", mapping}, {"modes", modes}, {"colours", colours}, {"rotation", rotation}, {"film", film}, {"cursor", cursor}, {"text", text}, {"pointer", pointer}, {"picture", picture}};
     for (unsigned i = 0; i < sizeof tests / sizeof *tests; i++)
         if (count > 1 && strcmp(words[1], tests[i].name) == 0)
             tests[i].run();

@@ -1,6 +1,6 @@
 //! What the device is told, and what it replies, as bytes (VIRTIO 1.2, 5.7.6).
 
-use driver::display::Area;
+use driver::display::{Area, Pointer};
 
 /// Bytes before every request and reply: kind, flags, fence, context.
 pub const HEADER_BYTES: usize = 24;
@@ -15,8 +15,15 @@ const SCREEN: usize = HEADER_BYTES;
 
 /// The only screen that this driver serves.
 const FIRST_SCREEN: u32 = 0;
-/// Blue, green, red and a byte that means nothing: 0x00RRGGBB, little-endian.
-const B8G8R8X8: u32 = 2;
+
+/// How the pixels of a picture lie in memory, and its number in the standard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pixels {
+    /// 0xAARRGGBB, little-endian: of the cursor's image.
+    Transparent = 1,
+    /// 0x00RRGGBB: the highest byte means nothing.
+    Opaque = 2,
+}
 
 /// Kinds of replies.
 mod reply {
@@ -42,7 +49,7 @@ pub enum Command {
     /// What the screen says of itself.
     GetEdid,
     /// Makes a picture of this many pixels and lines.
-    Create { resource: Resource, width: u32, height: u32 },
+    Create { resource: Resource, pixels: Pixels, width: u32, height: u32 },
     /// Deletes a picture.
     Delete { resource: Resource },
     /// The picture is at this physical address, line after line.
@@ -53,6 +60,10 @@ pub enum Command {
     Transfer { resource: Resource, area: Area, offset: u64 },
     /// The device shows what it has copied.
     Flush { resource: Resource, area: Area },
+    /// The cursor is there, with a picture of 64 by 64 pixels, or there is none (cursor queue).
+    UpdateCursor { resource: Resource, pointer: Pointer },
+    /// The cursor is there, with the picture that it has (cursor queue).
+    MoveCursor { resource: Resource, pointer: Pointer },
 }
 
 impl Command {
@@ -65,8 +76,8 @@ impl Command {
                 request.add(&[FIRST_SCREEN, 0]);
                 0x10a
             }
-            Command::Create { resource, width, height } => {
-                request.add(&[resource.0, B8G8R8X8, width, height]);
+            Command::Create { resource, pixels, width, height } => {
+                request.add(&[resource.0, pixels as u32, width, height]);
                 0x101
             }
             Command::Delete { resource } => {
@@ -92,9 +103,22 @@ impl Command {
                 request.add(&[resource.0, 0]);
                 0x104
             }
+            Command::UpdateCursor { resource, pointer } => {
+                request.add_pointer(resource, pointer);
+                0x300
+            }
+            Command::MoveCursor { resource, pointer } => {
+                request.add_pointer(resource, pointer);
+                0x301
+            }
         };
         request.bytes[..4].copy_from_slice(&kind.to_le_bytes());
         (request.bytes, request.len)
+    }
+
+    /// Whether it is about the cursor, which has a queue of its own and no replies.
+    pub fn is_of_cursor(self) -> bool {
+        matches!(self, Command::UpdateCursor { .. } | Command::MoveCursor { .. })
     }
 
     /// Whether this is the reply of a device that has done it.
@@ -123,6 +147,10 @@ impl Request {
 
     fn add_area(&mut self, area: Area) {
         self.add(&[area.x, area.y, area.width, area.height]);
+    }
+
+    fn add_pointer(&mut self, resource: Resource, Pointer { x, y, hot }: Pointer) {
+        self.add(&[FIRST_SCREEN, x as u32, y as u32, 0, resource.0, hot.0, hot.1, 0]);
     }
 }
 
@@ -160,7 +188,13 @@ mod tests {
         let header = |kind| [kind, 0, 0, 0, 0, 0];
         let of = |kind, rest: &[u32]| [&header(kind)[..], rest].concat();
         assert_eq!(words(Command::GetDisplayInfo), of(0x100, &[]));
-        assert_eq!(words(Command::Create { resource, width: 640, height: 480 }), of(0x101, &[7, 2, 640, 480]));
+        assert_eq!(
+            words(Command::Create { resource, pixels: Pixels::Opaque, width: 640, height: 480 }),
+            of(0x101, &[7, 2, 640, 480])
+        );
+        let pointer = Pointer { x: -1, y: 2, hot: (3, 4) };
+        assert_eq!(words(Command::UpdateCursor { resource, pointer }), of(0x300, &[0, u32::MAX, 2, 0, 7, 3, 4, 0]));
+        assert_eq!(words(Command::MoveCursor { resource, pointer })[0], 0x301);
         let physical = 0x1_2345_6000;
         let attach = Command::AttachBacking { resource, physical, bytes: 4096 };
         assert_eq!(words(attach), of(0x106, &[7, 1, 0x2345_6000, 1, 4096, 0]));

@@ -2,18 +2,24 @@
 //!
 //! Each command is waited for, so that at most one is in flight. Generic over transport, memory and the wait.
 //!
+//! The cursor has a queue of its own, a picture of its own, and moves without any copying.
+//!
 //! Invariant: `shown` is what the device shows from a picture that it has, with all of the layout's memory behind it.
 
-use crate::commands::{self, Command, REPLY_BYTES, REQUEST_BYTES, Resource};
+use crate::commands::{self, Command, Pixels, REPLY_BYTES, REQUEST_BYTES, Resource};
 use abi::Errno;
-use driver::display::{Area, Colour, Device, Edid, Format, Layout};
+use driver::display::{Area, CURSOR_SHOWN, CURSOR_SIZE, Colour, Device, Edid, Format, Layout, Pointer};
 use driver::virtio::{Broken, Buffer, Chain, Dma, Memory, Queue, Setup, Transport};
 
-/// The queue of commands that draw and ask; the other one is of the mouse's cursor, which no call of Linux's fbdev moves.
+/// The queue of commands that draw and ask, and the one of the cursor.
 const CONTROL_QUEUE: u16 = 0;
+const CURSOR_QUEUE: u16 = 1;
 const QUEUE_SIZE: u16 = 16;
-/// Memory for the queue and its buffers.
+/// Memory for the queues and their buffers.
 pub const MEMORY_BYTES: usize = 0x2000;
+
+/// The picture of the cursor; those of the screen are 1 and 2.
+const CURSOR: Resource = Resource(3);
 
 mod feature {
     pub const EDID: u64 = 1 << 1;
@@ -25,7 +31,7 @@ pub trait Wait {
     fn wait(&self);
 }
 
-/// Where the pixels are.
+/// Where pixels are.
 #[derive(Clone, Copy, Debug)]
 pub struct Backing {
     /// Physical address.
@@ -38,28 +44,47 @@ pub struct Backing {
 pub struct Gpu<T, M, W> {
     transport: T,
     queue: Queue<M, ()>,
+    cursor_queue: Queue<M, ()>,
     /// Request and reply of a command; `None` while it is in flight.
     buffers: Option<[Buffer<M>; 2]>,
     wait: W,
     backing: Backing,
+    /// The memory of the cursor.
+    cursor: Backing,
+    /// The device has a picture for it.
+    has_cursor: bool,
     has_edid: bool,
     shown: Option<(Resource, Layout)>,
     is_blank: bool,
 }
 
 impl<T: Transport, M: Memory, W: Wait> Gpu<T, M, W> {
-    /// Resets the device and starts it with `MEMORY_BYTES` of memory. It shows nothing.
+    /// Resets the device and starts it with `MEMORY_BYTES` of memory; the picture is in the first `Backing`, the cursor in the other one. It shows nothing.
     ///
     /// # Errors
     /// `EIO`: the device does not work; `ENOMEM`.
-    pub fn set_up(transport: T, memory: M, backing: Backing, wait: W) -> Result<Self, Errno> {
+    pub fn set_up(transport: T, memory: M, [backing, cursor]: [Backing; 2], wait: W) -> Result<Self, Errno> {
         let mut dma = Dma::new(memory);
         let mut setup = Setup::begin(transport, feature::EDID)?;
         let has_edid = setup.features() & feature::EDID != 0;
         let queue = setup.queue(CONTROL_QUEUE, QUEUE_SIZE, &mut dma)?;
+        let cursor_queue = setup.queue(CURSOR_QUEUE, QUEUE_SIZE, &mut dma)?;
         let buffers = Some([dma.take(REQUEST_BYTES, 8)?, dma.take(REPLY_BYTES, 8)?]);
         let transport = setup.start();
-        Ok(Gpu { transport, queue, buffers, wait, backing, has_edid, shown: None, is_blank: false })
+        let (has_cursor, shown, is_blank) = (false, None, false);
+        Ok(Gpu {
+            transport,
+            queue,
+            cursor_queue,
+            buffers,
+            wait,
+            backing,
+            cursor,
+            has_cursor,
+            has_edid,
+            shown,
+            is_blank,
+        })
     }
 
     /// Has the device do something. Returns what it replied.
@@ -75,26 +100,17 @@ impl<T: Transport, M: Memory, W: Wait> Gpu<T, M, W> {
         to.set_len(len);
         to.write(0, &request[..len]);
         let chain = Chain::new().readable(to).writable(from);
-        let wants_notice = self.queue.offer(chain, ()).unwrap_or_else(|_| panic!("no room for the only command"));
+        let queue = if command.is_of_cursor() { &mut self.cursor_queue } else { &mut self.queue };
+        let wants_notice = queue.offer(chain, ()).unwrap_or_else(|_| panic!("no room for the only command"));
         if wants_notice {
-            self.transport.notify(CONTROL_QUEUE);
+            self.transport.notify(queue.number());
         }
         let (buffers, written) =
-            self.completed().unwrap_or_else(|broken| panic!("the device violates virtio: {broken:?}"));
+            completed(queue, &self.wait).unwrap_or_else(|broken| panic!("the device violates virtio: {broken:?}"));
         let mut reply = [0; REPLY_BYTES];
         buffers[1].read(0, &mut reply[..written]);
         self.buffers = Some(buffers);
-        if command.is_done(&reply[..written]) { Ok(reply) } else { Err(Errno::EIO) }
-    }
-
-    fn completed(&mut self) -> Result<([Buffer<M>; 2], usize), Broken> {
-        loop {
-            if let Some(completed) = self.queue.completed()? {
-                let buffers = completed.chain.into_buffers().expect("a command has two buffers");
-                return Ok((buffers, completed.written));
-            }
-            self.wait.wait();
-        }
+        if command.is_of_cursor() || command.is_done(&reply[..written]) { Ok(reply) } else { Err(Errno::EIO) }
     }
 
     /// Makes the picture of a layout, with all that its memory has, and shows it; then deletes the one before.
@@ -102,7 +118,7 @@ impl<T: Transport, M: Memory, W: Wait> Gpu<T, M, W> {
         let old = self.shown;
         let resource = Resource(if old.is_some_and(|(resource, _)| resource == Resource(1)) { 2 } else { 1 });
         let (width, height) = (layout.virtual_width, layout.virtual_height);
-        self.command(Command::Create { resource, width, height })?;
+        self.command(Command::Create { resource, pixels: Pixels::Opaque, width, height })?;
         let bytes = layout.bytes().min(self.backing.bytes) as u32;
         let filled = self
             .command(Command::AttachBacking { resource, physical: self.backing.physical, bytes })
@@ -126,10 +142,38 @@ impl<T: Transport, M: Memory, W: Wait> Gpu<T, M, W> {
         self.command(Command::Flush { resource, area }).map(drop)
     }
 
+    /// Makes the picture of the cursor, once, and has the device copy it from memory.
+    fn copy_cursor(&mut self) -> Result<(), Errno> {
+        let (width, height) = (CURSOR_SIZE, CURSOR_SIZE);
+        if !self.has_cursor {
+            self.command(Command::Create { resource: CURSOR, pixels: Pixels::Transparent, width, height })?;
+            let Backing { physical, bytes } = self.cursor;
+            let attach = Command::AttachBacking { resource: CURSOR, physical, bytes: bytes as u32 };
+            if let Err(error) = self.command(attach) {
+                self.command(Command::Delete { resource: CURSOR })?;
+                return Err(error);
+            }
+            self.has_cursor = true;
+        }
+        let area = Area { x: 0, y: 0, width, height };
+        self.command(Command::Transfer { resource: CURSOR, area, offset: CURSOR_SHOWN as u64 }).map(drop)
+    }
+
     /// Has the device copy an area of a picture from memory.
     fn transfer(&mut self, resource: Resource, layout: &Layout, area: Area) -> Result<(), Errno> {
         let offset = Layout { x: area.x, y: area.y, ..*layout }.start();
         self.command(Command::Transfer { resource, area, offset }).map(drop)
+    }
+}
+
+/// Waits for the only command that is in flight.
+fn completed<M: Memory>(queue: &mut Queue<M, ()>, wait: &impl Wait) -> Result<([Buffer<M>; 2], usize), Broken> {
+    loop {
+        if let Some(completed) = queue.completed()? {
+            let buffers = completed.chain.into_buffers().expect("a command has two buffers");
+            return Ok((buffers, completed.written));
+        }
+        wait.wait();
     }
 }
 
@@ -196,6 +240,22 @@ impl<T: Transport, M: Memory, W: Wait> Device for Gpu<T, M, W> {
         let Some((resource, layout)) = self.shown.filter(|_| area.width > 0 && area.height > 0) else { return };
         let copied = self.transfer(resource, &layout, area);
         report("flush", copied.and_then(|()| self.command(Command::Flush { resource, area }).map(drop)));
+    }
+
+    fn show_cursor(&mut self, pointer: Option<Pointer>) {
+        let (resource, pointer, copied) = match pointer {
+            Some(pointer) => (CURSOR, pointer, self.copy_cursor()),
+            None if !self.has_cursor => return,
+            None => (Resource::NONE, Pointer { x: 0, y: 0, hot: (0, 0) }, Ok(())),
+        };
+        let shown = copied.and_then(|()| self.command(Command::UpdateCursor { resource, pointer }).map(drop));
+        report("cursor", shown);
+    }
+
+    fn move_cursor(&mut self, pointer: Pointer) {
+        if self.has_cursor {
+            report("cursor", self.command(Command::MoveCursor { resource: CURSOR, pointer }).map(drop));
+        }
     }
 }
 

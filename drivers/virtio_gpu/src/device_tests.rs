@@ -27,7 +27,8 @@ struct Other {
 
 impl Wait for Other {
     fn wait(&self) {
-        let chain = self.played.take(0).expect("a command is in flight");
+        let of_cursor = self.played.take(1).map(|chain| (1, chain));
+        let (queue, chain) = of_cursor.or_else(|| Some((0, self.played.take(0)?))).expect("a command is in flight");
         let words: Vec<u32> = chain.readable[0].as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let mut reply = vec![0; 24];
         let result: u32 = match words[0] {
@@ -40,7 +41,8 @@ impl Wait for Other {
         };
         reply[..4].copy_from_slice(&result.to_le_bytes());
         self.played.write(&chain, 0, &reply);
-        self.played.finish(0, &chain, reply.len());
+        // QEMU replies nothing on the cursor's queue.
+        self.played.finish(queue, &chain, if queue == 1 { 0 } else { reply.len() });
         self.done.borrow_mut().push((words[0], words[6..].to_vec()));
     }
 }
@@ -63,7 +65,8 @@ fn start() -> (Tested, Other) {
     let other = Other { played: played.clone(), done: Rc::default(), refused: Rc::default() };
     let backing = Backing { physical: 0x1_0000_0000, bytes: 16 << 20 };
     let transport = played.transport().expect("there are registers");
-    (Gpu::set_up(transport, played.memory(), backing, other.clone()).expect("it works"), other)
+    let cursor = Backing { physical: 0x8000, bytes: 0x8000 };
+    (Gpu::set_up(transport, played.memory(), [backing, cursor], other.clone()).expect("it works"), other)
 }
 
 fn layout() -> Layout {
@@ -144,6 +147,44 @@ fn a_mode_that_the_device_refuses_leaves_the_one_before() {
         other.refused.set(0);
         gpu.flush(layout().visible());
         assert_eq!(other.done()[0].1[6], 1, "the old picture is the one that is shown");
+    }
+}
+
+const UPDATE_CURSOR: u32 = 0x300;
+const MOVE_CURSOR: u32 = 0x301;
+
+#[test]
+fn a_cursor_is_copied_once_and_moves_without() {
+    let (mut gpu, other) = start();
+    gpu.show_cursor(None);
+    gpu.move_cursor(Pointer { x: 1, y: 1, hot: (0, 0) });
+    assert_eq!(other.done(), [], "there was none so far");
+    gpu.show_cursor(Some(Pointer { x: 9, y: -2, hot: (3, 4) }));
+    let expected = [
+        (CREATE, vec![3, 1, 64, 64]),
+        (ATTACH, vec![3, 1, 0x8000, 0, 0x8000, 0]),
+        (TRANSFER, vec![0, 0, 64, 64, 0x4000, 0, 3, 0]),
+        (UPDATE_CURSOR, vec![0, 9, -2_i32 as u32, 0, 3, 3, 4, 0]),
+    ];
+    assert_eq!(other.done(), expected);
+    gpu.move_cursor(Pointer { x: 10, y: 0, hot: (3, 4) });
+    assert_eq!(other.done(), [(MOVE_CURSOR, vec![0, 10, 0, 0, 3, 3, 4, 0])]);
+    gpu.show_cursor(Some(Pointer { x: 10, y: 0, hot: (0, 0) }));
+    assert_eq!(other.kinds(), [TRANSFER, UPDATE_CURSOR], "another image in the same picture");
+    gpu.show_cursor(None);
+    assert_eq!(other.done(), [(UPDATE_CURSOR, vec![0, 0, 0, 0, 0, 0, 0, 0])]);
+}
+
+#[test]
+fn a_cursor_that_the_device_refuses_is_tried_again() {
+    for refused in [CREATE, ATTACH] {
+        let (mut gpu, other) = start();
+        other.refused.set(refused);
+        gpu.show_cursor(Some(Pointer { x: 0, y: 0, hot: (0, 0) }));
+        assert!(!other.kinds().contains(&UPDATE_CURSOR));
+        other.refused.set(0);
+        gpu.show_cursor(Some(Pointer { x: 0, y: 0, hot: (0, 0) }));
+        assert_eq!(other.kinds(), [CREATE, ATTACH, TRANSFER, UPDATE_CURSOR]);
     }
 }
 

@@ -13,14 +13,14 @@ mod device;
 
 use abi::{Errno, layout::PAGE_BYTES};
 use device::{Backing, Gpu, MEMORY_BYTES, Wait};
-use driver::display::{Framebuffer, Pixels, STATE_BYTES, State};
+use driver::display::{CURSOR_BYTES, Framebuffer, Pixels, STATE_BYTES, State};
 use driver::virtio::{PciTransport, Window};
 use driver::{Interrupt, Region, pci, virtio};
 use sys::keep::Keep;
 
 sys::program!(main);
 
-/// Memory for pixels, as a VGA of QEMU has it: 1920 by 1080 twice. The system file's `dma_bytes` is this and `MEMORY_BYTES`.
+/// Memory for pixels, as a VGA of QEMU has it: 1920 by 1080 twice. The system file's `dma_bytes` is this, `CURSOR_BYTES` and `MEMORY_BYTES`.
 const PIXEL_BYTES: usize = 16 << 20;
 const _: () = assert!(PIXEL_BYTES.is_multiple_of(PAGE_BYTES as usize));
 
@@ -39,11 +39,13 @@ fn set_up(state: State) -> Result<Screen, Errno> {
     // The interrupt is message-signalled: it needs no `done`.
     let (transport, interrupts) = virtio::find(1)?;
     let interrupt = interrupts.into_iter().next().ok_or(Errno::EIO)?;
-    // The larger piece first: each finds that of the predecessor, with the picture.
+    // The larger piece first, the smallest last: each finds that of the predecessor, with the picture.
     let pixels = Region::inherited(PIXEL_BYTES)?;
+    let cursor = Region::inherited(CURSOR_BYTES)?;
     let backing = Backing { physical: pixels.physical(0), bytes: PIXEL_BYTES as u64 };
-    let device = Gpu::set_up(transport, pci::dma(MEMORY_BYTES)?, backing, interrupt)?;
-    Framebuffer::new(device, Pixels::new(pixels, 0), None, state)
+    let cursor_backing = Backing { physical: cursor.physical(0), bytes: CURSOR_BYTES as u64 };
+    let device = Gpu::set_up(transport, pci::dma(MEMORY_BYTES)?, [backing, cursor_backing], interrupt)?;
+    Ok(Framebuffer::new(device, Pixels::new(pixels, 0), None, state)?.with_cursor(cursor))
 }
 
 impl Wait for Interrupt {

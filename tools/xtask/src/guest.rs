@@ -62,6 +62,8 @@ pub struct Job<'a> {
     pub tablet: bool,
     /// Further devices, as QEMU's option `-device` has them.
     pub devices: &'a [String],
+    /// Events of QEMU's devices that are written to a file, by their names in QEMU.
+    pub traced: &'a [String],
     /// Record the trace.
     pub trace: bool,
     /// Memory in MiB.
@@ -105,6 +107,7 @@ impl<'a> Job<'a> {
             icount: false,
             tablet: false,
             devices: &[],
+            traced: &[],
             trace: false,
             memory_mib: 512,
             processors: 1,
@@ -146,6 +149,8 @@ pub struct Guest {
     keys: Option<(Script, PathBuf)>,
     limit: Option<Duration>,
     screenshot: Option<PathBuf>,
+    /// Where the events of devices are.
+    traced: Option<PathBuf>,
     /// The folder of its files; they are gone when this is dropped.
     pub folder: RunFolder,
 }
@@ -225,13 +230,18 @@ impl Guest {
         if job.tablet {
             machine.extra.extend(["-device".into(), "virtio-tablet-pci,disable-legacy=on".into()]);
         }
+        let traced = (!job.traced.is_empty()).then(|| folder.join("events"));
+        if let Some(file) = &traced {
+            machine.extra.extend(job.traced.iter().flat_map(|event| ["-trace".into(), event.into()]));
+            machine.extra.extend(["-D".into(), file.into()]);
+        }
         let keys = job.keys.clone().map(|script| (script, folder.join("monitor")));
         if let Some((_, socket)) = &keys {
             let server = format!("unix:{},server=on,wait=off", socket.display());
             machine.extra.extend(["-qmp".into(), server.into()]);
         }
         let screenshot = job.screenshot.clone();
-        Self { machine, second_line: None, keys, limit: job.limit, screenshot, folder }
+        Self { machine, second_line: None, keys, limit: job.limit, screenshot, traced, folder }
     }
 
     /// Adds arguments of QEMU.
@@ -338,6 +348,11 @@ impl Guest {
     /// Bytes printed on the parallel port, if the machine has one.
     pub fn printed(&self) -> Option<&Path> {
         self.machine.printer.as_deref()
+    }
+
+    /// The events of devices, if the job wanted any.
+    pub fn traced(&self) -> Option<&Path> {
+        self.traced.as_deref()
     }
 
     /// The picture of the screen, if the job wanted it.

@@ -13,7 +13,7 @@ pub mod ioctl {
     pub const GETCMAP: u64 = 0x4604;
     pub const PUTCMAP: u64 = 0x4605;
     pub const PAN_DISPLAY: u64 = 0x4606;
-    pub const CURSOR: u64 = 0x4608;
+    pub const CURSOR: u64 = 0xc068_4608;
     pub const GET_CON2FBMAP: u64 = 0x460f;
     pub const BLANK: u64 = 0x4611;
     pub const GET_VBLANK: u64 = 0x8020_4612;

@@ -3,10 +3,11 @@
 //!
 //! * `screen`: layouts, checked against the device's memory, and the trait of devices; `pixels`: that memory; `server`: the requests; `state`: what is preserved;
 //!   `fbdev`: Linux's structures; `rotation`: pictures that are turned;
-//! * `format`: pixel formats; `edid`: what a display says of itself. Both are pure.
+//! * `cursor`: a small image above the picture; `format`: pixel formats; `edid`: what a display says of itself.
 //!
 //! What the screen shows is preserved before the device is told; a successor shows that again.
 
+mod cursor;
 pub mod edid;
 mod fbdev;
 pub mod format;
@@ -16,6 +17,7 @@ mod screen;
 mod server;
 mod state;
 
+pub use cursor::{CURSOR_BYTES, CURSOR_SHOWN, CURSOR_SIZE, Pointer};
 pub use edid::Edid;
 pub use format::Format;
 pub use pixels::Pixels;

@@ -3,7 +3,7 @@
 //! Invariant of a [`Layout`] that [`Layout::fitted`] has returned: the visible part lies within the virtual picture, and that within the
 //! device's memory.
 
-use crate::display::{Edid, Format, Rotation};
+use crate::display::{Edid, Format, Pointer, Rotation};
 use abi::Errno;
 
 /// Intensities of red, green and blue, 16 bits each.
@@ -176,6 +176,14 @@ pub trait Device {
     /// Shows what was drawn in an area of the virtual picture. Its neighbours may be shown as well.
     fn flush(&mut self, area: Area) {
         let _ = area;
+    }
+    /// Shows its cursor with the image that is in the cursor's memory now, or none. Devices with a cursor need flushes.
+    fn show_cursor(&mut self, pointer: Option<Pointer>) {
+        let _ = pointer;
+    }
+    /// Shows its cursor elsewhere.
+    fn move_cursor(&mut self, pointer: Pointer) {
+        let _ = pointer;
     }
 }
 

@@ -1,15 +1,17 @@
-//! The requests: of programs by `chardev`, of the console by `abi::display`.
+//! The requests: of programs by `chardev`, of the console and of procfs by `abi::display`. The file is long because each kind of request is in it, and all
+//! change the one committed state.
 //!
 //! Whatever is asked may be asked again, by a vfs or a console that died, or because this driver did: every request says what is to be,
 //! not what is to change.
 
+use super::cursor::{self, Cursor, Pointer};
 use super::fbdev::{self, ColourMap, Var, ioctl};
 use super::pixels::Pixels;
 use super::screen::{Area, COLOURS, Colour, Device, Layout};
 use super::state::State;
-use crate::Client;
 use crate::chardev::{Answers, CharDriver, Further, Held};
 use crate::display::{Edid, Format, Rotation};
+use crate::{Client, Region};
 use abi::chardev::{Control, Map, OPENED_POSITIONS, Open, Read, ReadAt, Write, WriteAt};
 use abi::{Endpoint, Errno, GrantId, Message, display, layout::PAGE_BYTES, vm};
 use alloc::vec::Vec;
@@ -35,6 +37,8 @@ pub struct Framebuffer<D> {
     device: D,
     pixels: Pixels,
     edid: Option<Edid>,
+    /// Memory of the device's cursor, if it has one.
+    cursor: Option<Region>,
     /// What is shown; as in `state`.
     layout: Layout,
     state: State,
@@ -61,8 +65,18 @@ impl<D: Device> Framebuffer<D> {
             None => first_layout(edid.as_ref(), device.preferred_size(), pixels.bytes())?,
         };
         let (offered, waiting) = (Endpoint::NONE, Vec::new());
-        let mut screen =
-            Framebuffer { device, pixels, edid, layout, state, offered, waiting, mapped_until_ns: 0, rested_at_ns: 0 };
+        let mut screen = Framebuffer {
+            device,
+            pixels,
+            edid,
+            cursor: None,
+            layout,
+            state,
+            offered,
+            waiting,
+            mapped_until_ns: 0,
+            rested_at_ns: 0,
+        };
         if known.is_none() {
             screen.pixels.clear(layout.bytes());
             screen.state.set_colours(0, &usual_colours());
@@ -72,6 +86,15 @@ impl<D: Device> Framebuffer<D> {
         // Programs may have it mapped since a predecessor.
         screen.expect_mappings();
         Ok(screen)
+    }
+
+    /// Has the device's cursor too, as the predecessor left it: `memory` has `CURSOR_BYTES`, and is the predecessor's.
+    pub fn with_cursor(mut self, memory: Region) -> Self {
+        self.cursor = Some(memory);
+        if self.state.cursor().is_shown() {
+            self.show_cursor();
+        }
+        self
     }
 
     /// Flushes from now on as long as the memory is mapped.
@@ -133,6 +156,7 @@ impl<D: Device> Framebuffer<D> {
             self.show_colours(0, COLOURS);
         }
         self.device.blank(self.state.is_blank());
+        self.show_cursor();
         self.tell_watcher();
     }
 
@@ -158,6 +182,7 @@ impl<D: Device> Framebuffer<D> {
         if is_pan {
             self.state.set_place(layout.x, layout.y);
             self.device.pan(layout.x, layout.y);
+            self.move_cursor();
             self.tell_watcher();
         } else {
             self.state.set_layout(&layout);
@@ -167,14 +192,15 @@ impl<D: Device> Framebuffer<D> {
         }
     }
 
-    fn var(&self) -> Var {
-        Var::of(&self.layout, self.edid.as_ref().and_then(Edid::size_mm))
+    /// What a program is told of a layout.
+    fn var(&mut self, layout: &Layout) -> Var {
+        Var::of(layout, self.edid.as_ref().and_then(Edid::size_mm))
     }
 
     fn put_var(&mut self, client: &Client) -> Result<(), Errno> {
         let wanted = Var::from_bytes(&fetch(client)?).wanted()?;
         let layout = self.checked(wanted.layout)?;
-        let told = Var::of(&layout, self.edid.as_ref().and_then(Edid::size_mm));
+        let told = self.var(&layout);
         if !wanted.is_test {
             self.change(layout);
         }
@@ -194,13 +220,72 @@ impl<D: Device> Framebuffer<D> {
         let (x, y) = Var::from_bytes(&fetch(client)?).offsets()?;
         let layout = self.layout.panned(x, y)?;
         self.change(layout);
-        client.put(0, &self.var().to_bytes())
+        client.put(0, &self.var(&layout).to_bytes())
     }
 
     fn blank(&mut self, level: u64) -> Result<(), Errno> {
         self.state.set_blank(level != 0);
         self.device.blank(level != 0);
+        self.show_cursor();
         Ok(())
+    }
+
+    /// Where the cursor is on the screen. `None`: it is not to be seen.
+    fn pointer(&self) -> Option<Pointer> {
+        self.state.cursor().pointer(&self.layout).filter(|_| !self.state.is_blank())
+    }
+
+    /// Has the device show the cursor with its image, or no cursor.
+    fn show_cursor(&mut self) {
+        let Some(memory) = &self.cursor else { return };
+        cursor::turn(memory, self.layout.rotation);
+        self.device.show_cursor(self.pointer());
+    }
+
+    /// Has the device show the cursor where it is now.
+    fn move_cursor(&mut self) {
+        if let Some(pointer) = self.pointer().filter(|_| self.cursor.is_some()) {
+            self.device.move_cursor(pointer);
+        }
+    }
+
+    /// Commits the cursor and has it shown. What only moves costs the device no image.
+    fn set_cursor(&mut self, cursor: Cursor, image: Option<cursor::Image>) {
+        let old = self.state.cursor();
+        self.state.set_cursor(cursor);
+        if image.is_none() && cursor.is_like(old) { self.move_cursor() } else { self.show_cursor() }
+    }
+
+    /// `FBIO_CURSOR`: asks for the image, if there is to be a new one. `EINVAL`: the device has no cursor.
+    fn control_cursor(&mut self, held: Held, client: &Client, answers: &mut Answers) {
+        let request = match fetch(client).and_then(|bytes| cursor::Request::parse(&bytes)) {
+            Ok(request) if self.cursor.is_some() => request,
+            Ok(_) => return answers.give(held, Err(Errno::EINVAL)),
+            Err(error) => return answers.give(held, Err(error)),
+        };
+        if let Some(image) = request.image() {
+            return answers.ask_further(held, image.address, image.bytes());
+        }
+        self.set_cursor(request.applied_to(self.state.cursor()), None);
+        answers.give(held, Ok(0));
+    }
+
+    /// `FBIO_CURSOR`, with the image that was asked for.
+    fn take_cursor(&mut self, further: &Further) -> Result<u64, Errno> {
+        let request = cursor::Request::parse(&fetch(&further.argument)?)?;
+        let memory = self.cursor.as_ref().ok_or(Errno::EINVAL)?;
+        let image = request.image().ok_or(Errno::EINVAL)?;
+        image.fetch(memory, &further.memory)?;
+        self.set_cursor(request.applied_to(self.state.cursor()), Some(image));
+        Ok(0)
+    }
+
+    /// Text was drawn: the cursor of a program goes with its picture.
+    fn drop_cursor(&mut self) {
+        let cursor = self.state.cursor();
+        if cursor.is_shown() {
+            self.set_cursor(cursor.hidden(), None);
+        }
     }
 
     fn wait_for_picture(&mut self, held: Held, client: &Client, answers: &mut Answers) {
@@ -385,7 +470,10 @@ impl<D: Device> CharDriver for Framebuffer<D> {
                 return Self::next_part(held, map, 0, answers);
             }
             ioctl::WAITFORVSYNC => return self.wait_for_picture(held, &client, answers),
-            ioctl::GET_VSCREENINFO => client.put(0, &self.var().to_bytes()),
+            ioctl::GET_VSCREENINFO => {
+                let layout = self.layout;
+                client.put(0, &self.var(&layout).to_bytes())
+            }
             ioctl::PUT_VSCREENINFO => self.put_var(&client),
             ioctl::GET_FSCREENINFO => {
                 let name = self.device.name();
@@ -395,14 +483,17 @@ impl<D: Device> CharDriver for Framebuffer<D> {
             ioctl::GET_CON2FBMAP => fetch(&client).and_then(fbdev::console_map).and_then(|map| client.put(0, &map)),
             ioctl::BLANK => self.blank(request.argument),
             ioctl::GET_VBLANK => client.put(0, &fbdev::vblank(time::now_ns() / PICTURE_NS)),
-            // No program draws a cursor by this; Linux refuses it too.
-            ioctl::CURSOR => Err(Errno::EINVAL),
+            ioctl::CURSOR => return self.control_cursor(held, &client, answers),
             _ => Err(Errno::ENOTTY),
         };
         answers.give(held, result.map(|()| 0));
     }
 
     fn control_further(&mut self, held: Held, further: &Further, answers: &mut Answers) {
+        if further.request == ioctl::CURSOR {
+            let result = self.take_cursor(further);
+            return answers.give(held, result);
+        }
         let map = fetch(&further.argument).and_then(|bytes| ColourMap::parse(&bytes));
         let moved = map.and_then(|map| self.move_colours(&map, further).map(|()| map));
         Self::next_part(held, moved, further.step, answers);
@@ -425,6 +516,7 @@ impl<D: Device> CharDriver for Framebuffer<D> {
             Some(display::Request::Flush(flush)) => {
                 let [x, y, width, height] =
                     [flush.at, flush.at >> 32, flush.size, flush.size >> 32].map(|word| word as u32);
+                self.drop_cursor();
                 self.flush(self.layout.clipped(x, y, width, height));
                 answers.give(held, Ok(0));
             }

@@ -6,10 +6,12 @@
 //! word 2   endpoint of the service that draws text
 //! word 3   when the picture was switched off: 1
 //! word 4   first visible pixel and line, 16 bits each, and in the high half the number of changes that this belongs to
+//! word 5   the cursor, if the device has one
 //! 64       copy 0: seven words of the layout, then the colours; 2048 bytes behind: copy 1
 //! ```
 //! Panning is one word, since programs do it with every picture. Any other change is written to the other copy and committed by word 1, before the device is told: a successor completes it.
 
+use super::cursor::Cursor;
 use super::screen::{COLOURS, Colour, Layout};
 use crate::display::{Format, Rotation};
 use abi::Endpoint;
@@ -20,6 +22,7 @@ const CHANGES: usize = 1;
 const WATCHER: usize = 2;
 const BLANK: usize = 3;
 const PAN: usize = 4;
+const CURSOR: usize = 5;
 /// Offset of first visible pixel and line in a copy.
 const PLACE: usize = 16;
 const MAGIC: u64 = 0x6672_616d_6500_0001;
@@ -131,6 +134,16 @@ impl State {
     /// Commits whether the picture is switched off.
     pub fn set_blank(&mut self, is_blank: bool) {
         self.keep.write_word(BLANK, is_blank.into());
+    }
+
+    /// The cursor.
+    pub fn cursor(&self) -> Cursor {
+        Cursor::from_word(self.keep.read_word(CURSOR))
+    }
+
+    /// Commits the cursor, whose image is complete.
+    pub fn set_cursor(&mut self, cursor: Cursor) {
+        self.keep.write_word(CURSOR, cursor.to_word());
     }
 
     /// Who draws text.

@@ -41,6 +41,8 @@ pub struct Terms {
     pub tablet: bool,
     /// `device SPECIFICATION`: it has this device, as QEMU's option `-device` has it.
     pub devices: Vec<String>,
+    /// `traced EVENT`: what QEMU's device tells of these events is kept for `NAME.check`.
+    pub traced: Vec<String>,
     /// `disk_rate BYTES`: what the disks read in a second.
     pub disk_rate: Option<u32>,
     /// `package NAMES`: Debian packages for the root file system.
@@ -69,6 +71,7 @@ impl Default for Terms {
             icount: false,
             tablet: false,
             devices: Vec::new(),
+            traced: Vec::new(),
             disk_rate: None,
             packages: Vec::new(),
             second_disk_mib: None,
@@ -132,6 +135,7 @@ fn terms(text: &str) -> Result<Terms> {
             "icount" => terms.icount = true,
             "tablet" => terms.tablet = true,
             "device" => terms.devices.push(value.to_string()),
+            "traced" => terms.traced.push(value.to_string()),
             "disk_rate" => terms.disk_rate = Some(value.parse().with_context(wrong)?),
             "package" => terms.packages.extend(debian::names(value)?),
             "second_disk" => terms.second_disk_mib = Some(value.parse().with_context(wrong)?),
@@ -141,7 +145,7 @@ fn terms(text: &str) -> Result<Terms> {
             "screen" => terms.screen = true,
             "functions" => terms.functions.extend(value.split(' ').map(str::to_string)),
             _ => bail!(
-                "expected system, status, timeout, memory, icount, tablet, device, disk_rate, package, second_disk, journal, inodes, linux, screen or functions, not '{key}'"
+                "expected system, status, timeout, memory, icount, tablet, device, traced, disk_rate, package, second_disk, journal, inodes, linux, screen or functions, not '{key}'"
             ),
         }
     }

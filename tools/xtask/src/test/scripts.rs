@@ -154,6 +154,7 @@ impl<'a> Parts<'a> {
             icount: terms.icount,
             tablet: terms.tablet,
             devices: &terms.devices,
+            traced: &terms.traced,
             memory_mib: terms.memory_mib,
             disk_rate: terms.disk_rate,
             has_journal: terms.has_journal,
@@ -180,6 +181,7 @@ impl<'a> Parts<'a> {
         let mut variables: Vec<(&str, &Path)> =
             vec![("STDOUT", &output), ("STDERR", &errors), ("OUT", &out), ("OVERLAY", &self.overlay)];
         variables.extend(guest.printed().map(|path| ("PRINTED", path)));
+        variables.extend(guest.traced().map(|path| ("TRACED", path)));
         variables.extend(guest.screenshot().map(|path| ("SCREEN", path)));
         run_script(check, &variables)
     }
