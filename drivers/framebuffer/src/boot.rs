@@ -1,13 +1,40 @@
-//! The frame buffer that the boot loader has set up (GOP of UEFI, VBE of a BIOS): one picture of one size, and nothing else.
+//! The frame buffer that the boot loader has set up (GOP of UEFI, VBE of a BIOS): one picture of one size, and nothing else. Where the system has a driver
+//! for the bus in the display's cable (DDC), the display says of itself what it is.
 //!
 //! rs gives the driver the right to this memory when the system file says `framebuffer = true`.
 
-use abi::{Errno, info, layout::PAGE_BYTES, layout::map};
+use abi::{Errno, Name, info, layout::PAGE_BYTES, layout::map};
 use driver::Region;
 use driver::display::{Colour, Device, Edid, Format, Layout, Pixels};
+use driver::i2c::ddc;
+use sys::time;
+
+/// Between two questions to a bus that has not replied with an EDID.
+const PAUSE_NS: u64 = 1_000_000_000;
 
 /// The device: nothing can be changed.
-pub struct Boot;
+pub struct Boot {
+    /// The driver of the bus in the display's cable.
+    bus: Option<Name>,
+    next_question_ns: u64,
+}
+
+impl Boot {
+    /// The device, with the service that drives the bus in the display's cable.
+    pub fn new(bus: Option<Name>) -> Boot {
+        Boot { bus, next_question_ns: 0 }
+    }
+
+    /// Asks the bus. Its driver may be down; nobody waits for its successor.
+    fn ask(bus: Name) -> Option<Edid> {
+        let endpoint = server::names::lookup(bus).ok()?;
+        let edid = Edid::parse(&ddc::read_edid(endpoint).ok()?).ok()?;
+        let ([a, b, c], (width, height)) = (edid.manufacturer().map(char::from), edid.size_mm().unwrap_or((0, 0)));
+        let (product, name) = (edid.product(), edid.name().unwrap_or_default());
+        sys::log!("the display is {a}{b}{c} {product:04x} '{name}', {width} by {height} mm, by {bus}");
+        Some(edid)
+    }
+}
 
 /// The picture and its memory. `ENODEV`: the boot loader has given none that can be used.
 pub fn find() -> Result<(Layout, Pixels), Errno> {
@@ -33,7 +60,15 @@ impl Device for Boot {
         "boot"
     }
     fn edid(&mut self) -> Option<Edid> {
-        None
+        self.late_edid()
+    }
+    fn late_edid(&mut self) -> Option<Edid> {
+        let (bus, now_ns) = (self.bus?, time::now_ns());
+        if now_ns < self.next_question_ns {
+            return None;
+        }
+        self.next_question_ns = now_ns + PAUSE_NS;
+        Boot::ask(bus)
     }
     fn supports(&self, _: Format) -> bool {
         false

@@ -18,7 +18,7 @@ mod ramfb;
 use crate::bochs::{Bochs, REGISTER_BYTES};
 use crate::boot::Boot;
 use crate::ramfb::{FwCfg, Ramfb};
-use abi::{Errno, layout::map};
+use abi::{Errno, Name, layout::map};
 use driver::display::{Device, Framebuffer, Pixels, STATE_BYTES, State};
 use driver::{Region, pci};
 use sys::keep::Keep;
@@ -31,6 +31,8 @@ const VGA_CLASS: u32 = 0x300;
 const PIXELS: u8 = 0;
 const REGISTERS: u8 = 2;
 
+/// Argument `ddc=NAME`: the driver of the bus in the display's cable, for a picture that the boot loader has set up.
+const DDC: &str = "ddc";
 /// Argument of a system whose screen is `ramfb`, and the memory for its pixels: 1920 by 1080 twice. The system file's `dma_bytes` is this
 /// and `ramfb::MEMORY_BYTES`.
 const RAMFB: &str = "ramfb";
@@ -48,7 +50,10 @@ fn main(start: sys::Start) {
     match bochs() {
         Ok((device, pixels)) => serve(Framebuffer::new(device, pixels, None, state)),
         Err(Errno::ENODEV) => match boot::find() {
-            Ok((layout, pixels)) => serve(Framebuffer::new(Boot, pixels, Some(layout), state)),
+            Ok((layout, pixels)) => {
+                let device = Boot::new(start.argument(DDC).and_then(Name::new));
+                serve(Framebuffer::new(device, pixels, Some(layout), state))
+            }
             Err(error) => server::not_ready(error),
         },
         Err(error) => server::not_ready(error),

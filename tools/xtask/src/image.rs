@@ -24,16 +24,22 @@ const GRUB_MODULES: &str = "normal multiboot2 iso9660 part_msdos part_gpt fat al
 pub fn image(workspace: &Workspace, options: &ImageOptions) -> Result<u8> {
     let bundle = Bundle::build(workspace, &options.system)?;
     let packages = Set::get(&workspace.build, &options.packages)?;
-    let iso = make(workspace, &bundle, packages.as_ref(), "")?;
+    let iso = make(workspace, &bundle, packages.as_ref(), "", "skink.iso")?;
     println!("{}", iso.display());
     Ok(0)
 }
 
-/// Makes the image with `packages` in its root and `append` on the kernel's command line, and returns its path.
+/// Makes the image `name` in the build folder, with `packages` in its root and `append` on the kernel's command line, and returns its path.
 ///
 /// # Errors
 /// When the system keeps its root on a disk, or a tool fails.
-pub fn make(workspace: &Workspace, bundle: &Bundle, packages: Option<&Set>, append: &str) -> Result<PathBuf> {
+pub fn make(
+    workspace: &Workspace,
+    bundle: &Bundle,
+    packages: Option<&Set>,
+    append: &str,
+    name: &str,
+) -> Result<PathBuf> {
     if bundle.root() != Root::Ramdisk {
         bail!("an ISO image needs a system with its root on the ramdisk, for example --system ramdisk");
     }
@@ -41,8 +47,8 @@ pub fn make(workspace: &Workspace, bundle: &Bundle, packages: Option<&Set>, appe
     let media = bundle.make_media(&Contents { packages, ..bundle.contents(workspace) }, &folder)?;
     let tree = folder.join("iso");
     lay_out(&media, append, &tree)?;
-    let iso = workspace.build.join("skink.iso");
-    let made = folder.join("skink.iso");
+    let iso = workspace.build.join(name);
+    let made = folder.join(name);
     process::run(
         Command::new("grub-mkrescue")
             .args(["--compress=xz", "--locales=", "--fonts=", "--themes="])

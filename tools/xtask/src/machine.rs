@@ -78,6 +78,8 @@ pub enum Adapter {
     Virtio,
     /// Memory of the machine that it is told of by its firmware's interface, and nothing else.
     Ramfb,
+    /// A graphics card whose registers no driver of a screen knows: its BIOS sets modes (VBE). Its display tells what it is by DDC.
+    Card,
 }
 
 /// How the disks are connected.
@@ -271,6 +273,9 @@ impl Machine {
         let display = if self.screen == Screen::Window { "gtk" } else { "none" };
         let has_vga = self.screen != Screen::None && self.adapter == Adapter::Vga;
         qemu.args(["-vga", if has_vga { "std" } else { "none" }, "-display", display]);
+        if self.screen != Screen::None && self.adapter == Adapter::Card {
+            qemu.args(["-device", "ati-vga,model=rv100"]);
+        }
         if self.screen != Screen::None && self.adapter == Adapter::Virtio {
             let platform = if self.iommu { ",iommu_platform=on" } else { "" };
             qemu.args(["-device", &format!("virtio-gpu-pci{platform}")]);

@@ -153,6 +153,10 @@ pub trait Device {
     fn name(&self) -> &'static str;
     /// What the display says of itself.
     fn edid(&mut self) -> Option<Edid>;
+    /// What the display says by another service, which may come up later than this device. Asked as long as nothing is known.
+    fn late_edid(&mut self) -> Option<Edid> {
+        None
+    }
     /// The size of picture that it would have, if it has no EDID that says so.
     fn preferred_size(&mut self) -> Option<(u32, u32)> {
         None

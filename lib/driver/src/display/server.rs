@@ -194,6 +194,9 @@ impl<D: Device> Framebuffer<D> {
 
     /// What a program is told of a layout.
     fn var(&mut self, layout: &Layout) -> Var {
+        if self.edid.is_none() {
+            self.edid = self.device.late_edid();
+        }
         Var::of(layout, self.edid.as_ref().and_then(Edid::size_mm))
     }
 

@@ -41,7 +41,7 @@ const LIST_BYTES: usize = 16;
 /// Bytes of `struct i2c_msg`.
 pub const MESSAGE_BYTES: usize = 16;
 /// `i2c_msg`: from the device.
-const READS: u16 = 1;
+pub const READS: u16 = 1;
 
 /// Where the list of messages of an `I2C_RDWR` is, and how many there are (`struct i2c_rdwr_ioctl_data`).
 ///

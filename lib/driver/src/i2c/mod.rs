@@ -1,11 +1,13 @@
 //! The I2C kit: what drivers of buses share. A program sees a bus as Linux's /dev/i2c-N.
 //!
 //! * `handles`: open files, each with an address of its own; `ioctl`: Linux's structures;
+//! * `ddc`: a display's EDID, for another driver;
 //! * `wires`: a bus whose two wires the processor moves itself, and SMBus' transfers on it; `bus`: the requests to such a bus.
 //!
 //! A bus has one driver, and a driver one bus.
 
 mod bus;
+pub mod ddc;
 pub mod handles;
 pub mod ioctl;
 mod wires;

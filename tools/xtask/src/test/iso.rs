@@ -1,4 +1,4 @@
-//! The ISO image starts on BIOS and on UEFI machines: GRUB, multiboot2, to the shell. The UEFI machine has a screen that only its firmware knows how to
+//! The ISO image starts on BIOS and on UEFI machines: GRUB, multiboot2, to the shell. Two of them have a screen that only their firmware knows how to
 //! set up, as those of real PCs: the shell is on it too.
 
 use super::dialogue::{self, Step};
@@ -18,31 +18,46 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(180);
 const SHOWN_LINES: usize = 30;
 
-/// One test for each kind of firmware.
-pub fn tests<'a>(setting: &'a Setting) -> [Test<'a>; 2] {
-    [Test::new("iso/bios", || run(setting, Firmware::Bios)), Test::new("iso/uefi", || run(setting, Firmware::Uefi))]
+/// One test for each kind of firmware, and for each way in which it sets up a screen.
+pub fn tests<'a>(setting: &'a Setting) -> [Test<'a>; 3] {
+    [
+        Test::new("iso/bios", || run(setting, Firmware::Bios)),
+        Test::new("iso/vbe", || run(setting, Firmware::Vbe)),
+        Test::new("iso/uefi", || run(setting, Firmware::Uefi)),
+    ]
 }
 
 #[derive(Clone, Copy)]
 enum Firmware {
+    /// A BIOS, and no screen.
     Bios,
+    /// A BIOS, and a graphics card whose own BIOS sets modes.
+    Vbe,
+    /// UEFI, with a screen by its graphics output protocol.
     Uefi,
 }
 
 fn run(setting: &Setting, firmware: Firmware) -> Result<Verdict> {
-    let iso = make(setting)?;
     let folder = setting.workspace.run_folder()?;
     let picture = folder.join("screen.ppm");
-    let (mut machine, steps) = match firmware {
-        Firmware::Bios => (Machine::new(Boot::IsoBios(iso)), steps()),
+    let (boot, adapter) = match firmware {
+        Firmware::Bios => (Boot::IsoBios(make(setting)?), None),
+        Firmware::Vbe => (Boot::IsoBios(make_with_ddc(setting)?), Some(Adapter::Card)),
         Firmware::Uefi => {
             let variables = folder.join("variables.fd");
             fs::copy(UEFI_VARIABLES, &variables).context("cannot copy the UEFI firmware's variables")?;
-            let mut machine = Machine::new(Boot::IsoUefi { iso, variables });
+            (Boot::IsoUefi { iso: make(setting)?, variables }, Some(Adapter::Ramfb))
+        }
+    };
+    let mut machine = Machine::new(boot);
+    let steps = match adapter {
+        None => steps(),
+        Some(adapter) => {
             let monitor = folder.join("monitor");
-            (machine.screen, machine.adapter) = (Screen::Hidden, Adapter::Ramfb);
+            (machine.screen, machine.adapter) = (Screen::Hidden, adapter);
             machine.monitor = Some(monitor.clone());
-            (machine, steps_with_screen(monitor, picture.clone()))
+            let display = if adapter == Adapter::Card { steps_with_display() } else { Vec::new() };
+            steps_with_screen(display, monitor, picture.clone())
         }
     };
     match dialogue::hold(&mut machine, &steps, LIMIT)? {
@@ -80,13 +95,20 @@ fn check_picture(picture: &Path, said: &str) -> Result<()> {
     }
 }
 
-/// As [`steps`], with a picture of the screen when the shell on it has its prompt and all is drawn.
-fn steps_with_screen(monitor: PathBuf, file: PathBuf) -> Vec<Step> {
-    let typed = |text: &str| Step::Type(text.as_bytes().to_vec());
-    let expected = |text: &str| Step::Expect(text.as_bytes().to_vec());
+/// The display has told the driver of the screen what it is, by the driver of its bus; one that is dead when it is asked is not waited for.
+fn steps_with_display() -> Vec<Step> {
+    let display = "the display is RHT 1234 'QEMU Monitor', 325 by 203 mm, by ati_i2c";
+    let dead = "service kill ati_i2c; service kill framebuffer; cat /sys/class/graphics/fb0/name\r";
+    let alive = "service kill framebuffer\r";
+    vec![expected("# "), typed(alive), expected(display), expected("# "), typed(dead), expected("boot\n")]
+}
+
+/// As [`steps`], with a picture of the screen when the shell on it has its prompt and all is drawn, behind other steps.
+fn steps_with_screen(before: Vec<Step>, monitor: PathBuf, file: PathBuf) -> Vec<Step> {
     let settled = "until grep -q '# ' /dev/vcs1 && cp /dev/fb0 /tmp/seen && sleep 0.5 && cmp /dev/fb0 /tmp/seen; do sleep 0.1; done";
     let told = "cat /sys/class/graphics/fb0/name; md5sum </tmp/seen; echo all 'told'\r";
-    let mut steps = vec![expected("# "), typed(&format!("{settled}\r")), expected("# "), typed(told)];
+    let mut steps = before;
+    steps.extend([expected("# "), typed(&format!("{settled}\r")), expected("# "), typed(told)]);
     steps.extend([expected("boot\n"), expected("all told"), Step::Picture { monitor, file }]);
     steps.extend(self::steps().into_iter().skip(1));
     steps
@@ -94,19 +116,32 @@ fn steps_with_screen(monitor: PathBuf, file: PathBuf) -> Vec<Step> {
 
 /// To the prompt, a command, and out.
 pub fn steps() -> Vec<Step> {
-    let typed = |text: &str| Step::Type(text.as_bytes().to_vec());
-    let expected = |text: &str| Step::Expect(text.as_bytes().to_vec());
     let command = "echo from $(whoami)\r";
     vec![expected("# "), typed(command), expected("from root"), expected("# "), typed("poweroff\r"), Step::End]
 }
 
-/// Both tests boot the same image; the first one makes it.
+fn typed(text: &str) -> Step {
+    Step::Type(text.as_bytes().to_vec())
+}
+
+fn expected(text: &str) -> Step {
+    Step::Expect(text.as_bytes().to_vec())
+}
+
+/// The system in which the display's bus has a driver.
+const DDC_SYSTEM: &str = "ati";
+
+fn make_with_ddc(setting: &Setting) -> Result<PathBuf> {
+    image::make(setting.workspace, setting.bundle(DDC_SYSTEM)?, None, "", "ddc.iso")
+}
+
+/// Two tests boot the same image; the first one makes it.
 fn make(setting: &Setting) -> Result<PathBuf> {
     static MADE: Mutex<Option<PathBuf>> = Mutex::new(None);
     let mut made = MADE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(iso) = &*made {
         return Ok(iso.clone());
     }
-    let iso = image::make(setting.workspace, setting.bundle(RAMDISK_SYSTEM)?, None, "")?;
+    let iso = image::make(setting.workspace, setting.bundle(RAMDISK_SYSTEM)?, None, "", "skink.iso")?;
     Ok(made.insert(iso).clone())
 }
