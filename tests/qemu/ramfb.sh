@@ -11,4 +11,4 @@ for test in information colours modes rotation mapping; do
     framebuffer $test
 done
 echo "-- deaths"
-film framebuffer
+film framebuffer console input ps2 tty

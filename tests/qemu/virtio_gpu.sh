@@ -11,6 +11,6 @@ for test in information colours modes rotation mapping; do
     framebuffer $test
 done
 echo "-- deaths"
-film virtio_gpu console
+film virtio_gpu console input ps2 tty
 # Returns when the next picture is shown.
 framebuffer information | tail -n 5 | head -n 1
