@@ -12,6 +12,7 @@
 //! | `at X Y` | moves a tablet or a finger to a place from 0 to 32767 |
 //! | `press BUTTON`, `release BUTTON` | `left`, `middle`, `right`, `side`, `extra`, `wheel-up`, `wheel-down` |
 //! | `pause MS` | waits so long |
+//! | `flood COUNT STEP` | does a step that types, moves or presses so many times, as fast as the machine takes it |
 //! | `again` | goes on with the first line, until the machine ends |
 
 use anyhow::{Context, Result, bail};
@@ -40,6 +41,8 @@ enum Step {
     Again,
     /// Events of one moment.
     Events(Vec<Value>),
+    /// Events of one moment after the other, again and again.
+    Flood(i64, Vec<Vec<Value>>),
 }
 
 /// The steps, each with its line.
@@ -90,10 +93,12 @@ impl Script {
                 Step::Wait(_) => {}
                 Step::Pause(duration) => thread::sleep(*duration),
                 Step::Events(events) => {
-                    monitor
-                        .execute(&json!({"execute": "input-send-event", "arguments": {"events": events}}))
-                        .with_context(|| format!("line {line}"))?;
+                    monitor.send(events).with_context(|| format!("line {line}"))?;
                     thread::sleep(STROKE);
+                }
+                Step::Flood(count, moments) => {
+                    let mut all = (0..*count).flat_map(|_| moments);
+                    all.try_for_each(|events| monitor.send(events)).with_context(|| format!("line {line}"))?;
                 }
             }
         }
@@ -232,6 +237,10 @@ impl Monitor {
         Ok(monitor)
     }
 
+    fn send(&mut self, events: &[Value]) -> Result<()> {
+        self.execute(&json!({"execute": "input-send-event", "arguments": {"events": events}}))
+    }
+
     fn execute(&mut self, command: &Value) -> Result<()> {
         writeln!(self.stream, "{command}").context("QEMU's monitor has ended")?;
         loop {
@@ -275,7 +284,15 @@ fn steps_of(line: &str) -> Result<Vec<Step>> {
         "at" => axes("abs")?,
         "press" => button(true),
         "release" => button(false),
-        _ => bail!("expected wait, type, keys, down, up, move, at, press, release, pause or again"),
+        "flood" => {
+            let (count, step) = both()?;
+            let moments = steps_of(step)?.into_iter().map(|step| match step {
+                Step::Events(events) => Ok(events),
+                other => bail!("{other:?} is no event"),
+            });
+            vec![Step::Flood(number(count)?, moments.collect::<Result<_>>()?)]
+        }
+        _ => bail!("expected wait, type, keys, down, up, move, at, press, release, pause, flood or again"),
     })
 }
 
@@ -387,6 +404,14 @@ mod tests {
     #[test]
     fn keys_of_a_word_are_pressed_together() {
         assert_eq!(names("# now\n\nkeys ctrl-c up"), ["+ctrl", "+c", "-c", "-ctrl", "+up", "-up"]);
+    }
+
+    #[test]
+    fn a_flood_is_made_of_events_alone() {
+        let script = Script::parse("flood 1000 keys shift").expect("is right");
+        let Step::Flood(1000, moments) = &script.0[0].1 else { panic!("{script:?}") };
+        assert_eq!((script.0.len(), moments.len()), (1, 2));
+        assert!(Script::parse("flood 10 wait x").is_err() && Script::parse("flood x keys a").is_err());
     }
 
     #[test]
