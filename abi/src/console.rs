@@ -151,6 +151,8 @@ pub fn font_memory(request: u64, structure: &[u8; MAX_FONT_ARGUMENT]) -> Result<
                 _ => Err(Errno::EINVAL),
             }
         }
+        // The name of a font of the system's own: its first byte, for it is none in any case.
+        ioctl::KDFONTOP if word(0) == font::SET_DEFAULT && pointer(6) != 0 => Ok((pointer(6), 1)),
         ioctl::GIO_UNIMAP | ioctl::PIO_UNIMAP => Ok((pointer(2), 4 * (word(0) & 0xffff) as usize)),
         _ => Ok((0, 0)),
     }
@@ -174,6 +176,8 @@ mod tests {
             assert_eq!(set(width, count), Err(Errno::EINVAL));
         }
         let map = structure([3, 0, 0x2000, 1, 0, 0, 0, 0]);
+        let named = |low, high| font_memory(ioctl::KDFONTOP, &structure([font::SET_DEFAULT, 0, 0, 0, 0, 0, low, high]));
+        assert_eq!((named(0x1000, 2), named(0, 0)), (Ok((0x2_0000_1000, 1)), Ok((0, 0))));
         assert_eq!(font_memory(ioctl::PIO_UNIMAP, &map), Ok((0x1_0000_2000, 12)));
         assert_eq!(font_memory(ioctl::PIO_UNIMAPCLR, &map), Ok((0, 0)));
     }

@@ -47,6 +47,8 @@ pub fn carry_out(
             *loaded = Some(Loaded::new(structure, memory)?);
             Ok(true)
         }
+        // There are no fonts with names.
+        (ioctl::KDFONTOP, SET_DEFAULT) if !memory.is_empty() => Err(Errno::ENOENT),
         (ioctl::KDFONTOP, SET_DEFAULT) => Ok(loaded.take().is_some()),
         (ioctl::KDFONTOP, GET) => Loaded::shown(loaded.as_ref(), usual)?.tell(structure, memory).map(|()| false),
         (ioctl::KDFONTOP, _) => Err(Errno::ENOSYS),

@@ -261,9 +261,11 @@ impl<D: Device> Framebuffer<D> {
 
     /// `FBIO_CURSOR`: asks for the image, if there is to be a new one. `EINVAL`: the device has no cursor.
     fn control_cursor(&mut self, held: Held, client: &Client, answers: &mut Answers) {
+        if self.cursor.is_none() {
+            return answers.give(held, Err(Errno::EINVAL));
+        }
         let request = match fetch(client).and_then(|bytes| cursor::Request::parse(&bytes)) {
-            Ok(request) if self.cursor.is_some() => request,
-            Ok(_) => return answers.give(held, Err(Errno::EINVAL)),
+            Ok(request) => request,
             Err(error) => return answers.give(held, Err(error)),
         };
         if let Some(image) = request.image() {
