@@ -10,16 +10,23 @@
 #include "../rs.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/i2c-dev.h>
+#include <linux/i2c.h>
+#include <linux/input.h>
+#include <linux/kd.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 
-enum { BYTES = 20000 };
+enum { BYTES = 20000, EVENT_MS = 2000 };
 
 /* Errors that stand for memory that is exhausted. */
 static int is_shortage(int error)
@@ -183,11 +190,90 @@ static enum result proc_work(void)
     return result;
 }
 
+/* A text on a terminal of the screen, which is to be seen there, and the font that it is drawn in. */
+static enum result console_work(unsigned seed)
+{
+    static unsigned char glyphs[32 * 512];
+    char text[32], seen[32];
+    int length = snprintf(text, sizeof text, "\x1b[2J\x1b[HSCARCE %u", seed), head = 7;
+    struct console_font_op font = { .op = KD_FONT_OP_GET, .width = 8, .height = 32, .charcount = 512, .data = glyphs };
+    int terminal, picture = -1;
+    TRY("/dev/tty2", (terminal = open("/dev/tty2", O_RDWR | O_NOCTTY)) >= 0);
+    enum result result = PASSED;
+    errno = 0;
+    if (write(terminal, text, length) != length || tcdrain(terminal) != 0)
+        result = failed("write to a terminal");
+    errno = 0;
+    if (result == PASSED && ioctl(terminal, KDFONTOP, &font) != 0)
+        result = failed("KDFONTOP");
+    errno = 0;
+    if (result == PASSED && ((picture = open("/dev/vcs2", O_RDONLY)) < 0 || read(picture, seen, length - head) != length - head ||
+                             memcmp(seen, text + head, length - head) != 0))
+        result = failed("/dev/vcs2");
+    if (picture >= 0)
+        close(picture);
+    close(terminal);
+    return result;
+}
+
+static enum result put_shift(int keyboard, int value)
+{
+    struct input_event key[2] = { { .type = EV_KEY, .code = KEY_LEFTSHIFT, .value = value }, { .type = EV_SYN } };
+    TRY("write to event0", write(keyboard, key, sizeof key) == sizeof key);
+    return PASSED;
+}
+
+/* A key that types nothing comes back to whoever has the keyboard open, once. */
+static enum result input_work(void)
+{
+    struct input_event seen[2];
+    int keyboard;
+    TRY("event0", (keyboard = open("/dev/input/event0", O_RDWR | O_NONBLOCK)) >= 0);
+    struct pollfd ready = { .fd = keyboard, .events = POLLIN };
+    /* It may still be pressed, if its release met an error before. */
+    enum result result = put_shift(keyboard, 0);
+    while (result == PASSED && read(keyboard, seen, sizeof seen) > 0)
+        ;
+    if (result == PASSED)
+        result = put_shift(keyboard, 1);
+    errno = 0;
+    if (result == PASSED && poll(&ready, 1, EVENT_MS) != 1)
+        result = failed("poll of event0");
+    errno = 0;
+    if (result == PASSED && (read(keyboard, seen, sizeof seen) != sizeof seen || seen[0].code != KEY_LEFTSHIFT || seen[0].value != 1))
+        result = failed("read of event0");
+    enum result released = put_shift(keyboard, 0);
+    close(keyboard);
+    return released > result ? released : result;
+}
+
+/* A byte of a memory module's EEPROM, which is always the same. */
+static enum result bus_work(void)
+{
+    static int known = -1;
+    union i2c_smbus_data data = { 0 };
+    struct i2c_smbus_ioctl_data transfer = { I2C_SMBUS_READ, 2, I2C_SMBUS_BYTE_DATA, &data };
+    int bus;
+    TRY("i2c-0", (bus = open("/dev/i2c-0", O_RDWR)) >= 0);
+    enum result result = PASSED;
+    errno = 0;
+    if (ioctl(bus, I2C_SLAVE, 0x50) != 0 || ioctl(bus, I2C_SMBUS, &transfer) != 0)
+        result = failed("i2c-0");
+    else if (known < 0)
+        known = data.byte;
+    errno = 0;
+    if (result == PASSED && data.byte != known)
+        result = failed("a byte of i2c-0");
+    close(bus);
+    return result;
+}
+
 static enum result work(unsigned seed)
 {
     enum result worst = PASSED;
     enum result results[] = { pipe_work(),        memory_work(),  file_work("/tmp", seed), file_work("/dev/shm", seed),
-                              process_work(),     signal_work(),  proc_work() };
+                              process_work(),     signal_work(),  proc_work(),
+                              console_work(seed), input_work(),   bus_work() };
     for (size_t at = 0; at < sizeof results / sizeof *results; at++)
         if (results[at] > worst)
             worst = results[at];
