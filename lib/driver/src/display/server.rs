@@ -247,7 +247,10 @@ impl<D: Device> Framebuffer<D> {
 
     /// Has the device show the cursor where it is now.
     fn move_cursor(&mut self) {
-        if let Some(pointer) = self.pointer().filter(|_| self.cursor.is_some()) {
+        if self.cursor.is_none() {
+            return;
+        }
+        if let Some(pointer) = self.pointer() {
             self.device.move_cursor(pointer);
         }
     }
@@ -287,6 +290,9 @@ impl<D: Device> Framebuffer<D> {
 
     /// Text was drawn: the cursor of a program goes with its picture.
     fn drop_cursor(&mut self) {
+        if self.cursor.is_none() {
+            return;
+        }
         let cursor = self.state.cursor();
         if cursor.is_shown() {
             self.set_cursor(cursor.hidden(), None);
