@@ -33,7 +33,7 @@ use recover::records::Found;
 use recover::snapshot::{Size, Snapshots};
 use server::{Handlers, OnRuntime, Runtime, Step};
 use source::Sources;
-use state::{PARTS, State};
+use state::{KEYS_PART, PARTS, State};
 use sys::keep::Keep;
 use world::World;
 
@@ -48,16 +48,20 @@ const SIZE: Size = Size::equal(PARTS, PART_BYTES);
 
 fn main(start: sys::Start) {
     let keep = Keep::take(SIZE.bytes()).expect("preserved memory is taken once");
-    let (snapshots, found) = Snapshots::open_sized(keep, LAYOUT, SIZE);
+    let (mut snapshots, found) = Snapshots::open_sized(keep, LAYOUT, SIZE);
     if found == Found::Damaged {
         sys::log!("the preserved state is damaged: all open files of input devices are closed");
     }
     let runtime = Runtime::new();
-    let state = RefCell::new(State::restore(&snapshots));
+    let state = State::restore(&snapshots);
     let sources = Sources::connect(&runtime, &start);
+    // What a key changes is saved once into each of its two places, so that no key waits for the memory of one.
+    for _ in 0..2 {
+        snapshots.save(sources.devices().chain([KEYS_PART]), |part, writer| state.save(part, writer));
+    }
     let input = Rc::new(Input {
         runtime: runtime.clone(),
-        state,
+        state: RefCell::new(state),
         sources,
         snapshots: RefCell::new(snapshots),
         deadline_ns: Cell::new(None),

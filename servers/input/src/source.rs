@@ -48,6 +48,11 @@ impl Sources {
         Sources(fallible::collect(sources).expect("input starts with memory for its drivers"))
     }
 
+    /// The devices that drivers have.
+    pub fn devices(&self) -> impl Iterator<Item = usize> {
+        (0..DEVICES).filter(|index| self.0[*index].is_some())
+    }
+
     /// Tells a driver the lights of its device.
     pub fn set_lights(&self, device: usize, lights: u32) {
         if let Some(Source { driver, minor }) = &self.0[device] {
