@@ -3,7 +3,7 @@
 root=$(dirname "$SKINK")
 made=${CARGO_TARGET_DIR:-$root/target}/release
 (cd "$root" && cargo build --quiet --release --package libm3ipc --package m3ipcd --package m3)
-for program in buffers deaths steady scribbler talk; do
+for program in boxes buffers deaths steady scribbler talk; do
     gcc -O1 -Wall -Wextra -Werror -static -I "$root/lib/m3ipc/include" "$root/host/tests/$program.c" -o "$program" -L "$made" -lm3ipc
 done
 export M3IPC_SOCKET="$PWD/socket"
@@ -150,6 +150,33 @@ PYTHON
     "$m3" end
     grep -q 'user 0 has connections enough' crowd.log
     ! grep 'worker ended' crowd.log || exit 1
+)
+
+# Boxes. Each takes one of the broker's files, which count among what a user may have: 160 / 8. Others do not notice, and a successor knows who has which.
+(
+    export M3IPC_SOCKET="$PWD/boxed"
+    prlimit --nofile=160:160 "$made/m3ipcd" --uid 1000 --uid 1001 2>boxes.log &
+    broker=$!
+    trap 'kill $broker' EXIT
+    while ! [ -S boxed ]; do sleep 0.01; done
+    chmod a+rw boxed
+    "$m3" init 0
+    other='setpriv --reuid 1001 --regid 1001 --clear-groups'
+    mkfifo stay
+    $user ./boxes 40 8 <stay >filled &
+    filler=$!
+    exec 4>stay
+    while ! grep -q . filled; do sleep 0.01; done
+    [ "$(cat filled)" = '12 boxes, 16 refused, 0 strange' ]
+    grep -q 'user 1000 has boxes enough' boxes.log
+    [ "$($other ./boxes 50 4 </dev/null)" = '6 boxes, 0 refused, 0 strange' ]
+    kill -9 "$(pgrep -P $broker)"
+    [ "$($user ./boxes 55 5 </dev/null)" = '3 boxes, 7 refused, 0 strange' ]
+    [ "$(./boxes 50 4 </dev/null)" = '6 boxes, 0 refused, 0 strange' ]
+    exec 4>&-
+    wait $filler
+    [ "$($user ./boxes 40 4 </dev/null)" = '6 boxes, 0 refused, 0 strange' ]
+    "$m3" end
 )
 
 # Buffers. A user has a share of their memory, and what he frees, or dies with, he may have again.

@@ -49,17 +49,17 @@ impl Admission {
         Admission { own_uid, uids, gids, files, buffer_bytes, connections: BTreeMap::new(), logged: None }
     }
 
-    /// Counts a new connection, of a user with so many buffers. It is not counted if it is refused.
+    /// Counts a new connection, of a user whose buffers and boxes take so many files. It is not counted if it is refused.
     ///
     /// # Errors
-    /// `NotPermitted`: processes of this user may not be bound. `NoMemory`: the user has connections and buffers enough.
-    pub fn admit(&mut self, caller: &Caller, buffers: usize) -> Result<(), Error> {
+    /// `NotPermitted`: processes of this user may not be bound. `NoMemory`: the user has files enough.
+    pub fn admit(&mut self, caller: &Caller, files: usize) -> Result<(), Error> {
         if !self.may_join(caller) {
             return Err(Error::NotPermitted);
         }
         let share = share_of(caller.uid, self.files as u64);
         let count = self.connections.entry(caller.uid).or_default();
-        if (*count + buffers) as u64 >= share {
+        if (*count + files) as u64 >= share {
             return Err(Error::NoMemory);
         }
         *count += 1;
@@ -71,14 +71,31 @@ impl Admission {
     /// # Errors
     /// `NoMemory`.
     pub fn check_buffer(&mut self, caller: &Caller, used: Used, bytes: u64) -> Result<(), Error> {
-        let connections = self.connections.get(&caller.uid).copied().unwrap_or(0);
-        let has_file = ((connections + used.count) as u64) < share_of(caller.uid, self.files as u64);
-        if has_file && used.bytes + bytes <= share_of(caller.uid, self.buffer_bytes) {
+        if self.has_file(caller, used) && used.bytes + bytes <= share_of(caller.uid, self.buffer_bytes) {
             return Ok(());
         }
         let Caller { pid, uid, .. } = *caller;
         self.log(|| format!("process {pid}: user {uid} has buffers enough"));
         Err(Error::NoMemory)
+    }
+
+    /// Checks that a user may have one more box.
+    ///
+    /// # Errors
+    /// `NoMemory`.
+    pub fn check_box(&mut self, caller: &Caller, used: Used) -> Result<(), Error> {
+        if self.has_file(caller, used) {
+            return Ok(());
+        }
+        let Caller { pid, uid, .. } = *caller;
+        self.log(|| format!("process {pid}: user {uid} has boxes enough"));
+        Err(Error::NoMemory)
+    }
+
+    /// Whether there is one more file for a user with these buffers and boxes.
+    fn has_file(&self, caller: &Caller, used: Used) -> bool {
+        let connections = self.connections.get(&caller.uid).copied().unwrap_or(0);
+        ((connections + used.files) as u64) < share_of(caller.uid, self.files as u64)
     }
 
     /// A connection that was admitted is closed.
@@ -126,7 +143,7 @@ impl Admission {
 /// A user who is not root.
 const NOBODY: u32 = 65534;
 
-/// What a user may have of what there is for all: others need some too, and of files the boxes. Root has a larger share.
+/// What a user may have of what there is for all: others need some too, and the broker itself. Root has a larger share.
 fn share_of(uid: u32, all: u64) -> u64 {
     match uid {
         0 => all / 2,
@@ -159,7 +176,7 @@ mod tests {
     #[test]
     fn a_user_has_a_share_of_memory_and_files_for_buffers() {
         let mut admission = Admission::new(&options(), 80);
-        let used = |count, bytes| Used { count, bytes };
+        let used = |files, bytes| Used { files, bytes };
         assert_eq!(admission.check_buffer(&caller(STUDENT), used(9, 1 << 19), 1 << 19), Ok(()));
         assert_eq!(admission.check_buffer(&caller(STUDENT), used(9, 1 << 19), (1 << 19) + 4096), Err(Error::NoMemory));
         assert_eq!(admission.check_buffer(&caller(0), used(9, 1 << 20), 3 << 20), Ok(()));
@@ -168,6 +185,9 @@ mod tests {
         assert_eq!(admission.check_buffer(&caller(STUDENT), used(9, 0), 4096), Err(Error::NoMemory));
         assert_eq!(admission.admit(&caller(STUDENT), 9), Err(Error::NoMemory));
         assert_eq!(admission.admit(&caller(STUDENT), 8), Ok(()));
+        assert_eq!(admission.check_box(&caller(STUDENT), used(7, 0)), Ok(()));
+        assert_eq!(admission.check_box(&caller(STUDENT), used(8, 0)), Err(Error::NoMemory));
+        assert_eq!(admission.check_box(&caller(TEACHER), used(0, 0)), Ok(()));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The calls that bind and unbind, and those that hand out what members map.
 
 use crate::admission::Caller;
+use crate::boxes::ends;
 use crate::broker::{Answer, Broker, Turn};
 use crate::calls::{ended, int};
 use crate::container::{Container, Fate};
@@ -27,14 +28,18 @@ impl Broker {
 
     /// Hands out the box of two processes.
     pub fn box_of(&mut self, caller: &Caller, container: i32, own: i64, peer: i64) -> Result<Turn, Error> {
-        let supervisor = self.supervisor();
-        let container = self.container_mut(container.into())?;
+        let tables = self.container(container.into())?;
         let (own, peer) = (Number::new(int(own)?)?, Number::new(int(peer)?)?);
-        if container.board().occupant(own).is_none_or(|bound| bound.pid != caller.pid) || own == peer {
+        if tables.board().occupant(own).is_none_or(|bound| bound.pid != caller.pid) || own == peer {
             return Err(Error::NotBound);
         }
-        let incarnation = container.board().occupant(peer).ok_or(Error::DestinationDied)?.incarnation;
-        let file = container.box_of(own, peer, &supervisor)?;
+        let incarnation = tables.board().occupant(peer).ok_or(Error::DestinationDied)?.incarnation;
+        if tables.boxes().get(ends(own, peer)).is_none() {
+            let used = self.used_by(caller.uid);
+            self.admission.check_box(caller, used)?;
+        }
+        let supervisor = self.supervisor();
+        let file = self.container_mut(container.into())?.box_of(own, peer, caller.uid, &supervisor)?;
         Ok(Turn::Ended(Answer { value: incarnation.into(), files: vec![file], ..Answer::default() }))
     }
 

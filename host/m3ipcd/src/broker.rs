@@ -178,7 +178,7 @@ impl Broker {
             }
             Key::Box(container, low, high) => {
                 if let (Some(container), Some(file)) = (self.containers.get_mut(&container), files.pop()) {
-                    container.take_over_box(low, high, file);
+                    container.take_over_box(low, high, bytes, file);
                 }
             }
             Key::Buffer(container, leader, place) => {
@@ -337,7 +337,7 @@ impl Broker {
         let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else { return };
         let (uid, gid) = (peer.uid.as_raw(), peer.gid.as_raw());
         let caller = Caller { connection: self.next_token, pid: peer.pid.as_raw_nonzero().get(), uid, gid };
-        let admitted = self.admission.admit(&caller, self.used_by(uid).count);
+        let admitted = self.admission.admit(&caller, self.used_by(uid).files);
         let watched = match admitted {
             Ok(()) => Watched::Connection(socket, caller),
             Err(why) if self.refused() < REFUSED_AT_ONCE => Watched::Refused(socket, caller, why),

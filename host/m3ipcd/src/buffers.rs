@@ -15,12 +15,12 @@ use m3ipc::endpoint::Number;
 use m3ipc::error::Error;
 use m3ipc::limits::{BUFFERS, MAX_COPY};
 
-/// What the buffers of a user take.
+/// What the buffers and boxes of a user take.
 #[derive(Clone, Copy, Default)]
 pub struct Used {
-    /// How many there are.
-    pub count: usize,
-    /// Their bytes.
+    /// Open files: one each.
+    pub files: usize,
+    /// Bytes of buffers.
     pub bytes: u64,
 }
 
@@ -93,13 +93,14 @@ impl Broker {
         }
     }
 
-    /// Returns what the buffers of a user take.
+    /// Returns what the buffers and boxes of a user take.
     pub fn used_by(&self, uid: u32) -> Used {
         let mut used = Used::default();
         for container in self.containers.values() {
+            used.files += container.boxes().paid_by(uid);
             for (leader, place) in container.buffers() {
                 if let Some(buffer) = container.board().buffer(leader, place).filter(|buffer| buffer.uid == uid) {
-                    used.count += 1;
+                    used.files += 1;
                     used.bytes += buffer.bytes;
                 }
             }

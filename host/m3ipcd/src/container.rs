@@ -1,5 +1,6 @@
 //! A container: its descriptor, board and desks, the boxes of its pairs, and the buffers of its members.
 
+use crate::boxes::{self, Boxes};
 use crate::store::{self, Key};
 use m3core::board::{Board, Buffer, Occupant, Writer};
 use m3core::desk::{Desks, Doing, From, Takes};
@@ -14,9 +15,6 @@ use rustix::fs::{FallocateFlags, Mode, OFlags};
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use zerocopy::{FromBytes, IntoBytes};
-
-/// Two slots, the lower one first.
-type Ends = (Number, Number);
 
 /// What becomes of a process that is unbound.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,7 +32,7 @@ pub struct Container {
     board_file: OwnedFd,
     desks: Mapping<Desks>,
     desks_file: OwnedFd,
-    boxes: BTreeMap<Ends, OwnedFd>,
+    boxes: Boxes,
     /// Memory of buffers, by group leader and place.
     buffers: BTreeMap<(Number, usize), OwnedFd>,
 }
@@ -56,7 +54,7 @@ impl Container {
         let files = [board_file.as_fd(), desks_file.as_fd()];
         let kept = store::keep(supervisor, Key::Container(info.number), info.as_bytes(), &files);
         kept.map_err(|_| Error::NoMemory)?;
-        Ok(Container { info, board, board_file, desks, desks_file, boxes: BTreeMap::new(), buffers: BTreeMap::new() })
+        Ok(Container { info, board, board_file, desks, desks_file, boxes: Boxes::default(), buffers: BTreeMap::new() })
     }
 
     /// Takes over a predecessor's container.
@@ -65,13 +63,22 @@ impl Container {
         let [board_file, desks_file]: [OwnedFd; 2] = files.try_into().ok()?;
         let board = Mapping::map(&board_file, Access::Write).ok()?;
         let desks = Mapping::map(&desks_file, Access::Write).ok()?;
-        Some(Container { info, board, board_file, desks, desks_file, boxes: BTreeMap::new(), buffers: BTreeMap::new() })
+        Some(Container {
+            info,
+            board,
+            board_file,
+            desks,
+            desks_file,
+            boxes: Boxes::default(),
+            buffers: BTreeMap::new(),
+        })
     }
 
     /// Takes over a predecessor's box.
-    pub fn take_over_box(&mut self, low: i32, high: i32, file: OwnedFd) {
+    pub fn take_over_box(&mut self, low: i32, high: i32, bytes: &[u8], file: OwnedFd) {
+        let uid = bytes.first_chunk().map_or(0, |uid| u32::from_le_bytes(*uid));
         if let (Ok(low), Ok(high)) = (Number::new(low), Number::new(high)) {
-            self.boxes.insert((low, high), file);
+            self.boxes.add((low, high), file, uid);
         }
     }
 
@@ -262,10 +269,8 @@ impl Container {
             if self.board.occupant(number).is_some() {
                 Writer(&self.board).vacate(number);
             }
-            let ends: Vec<Ends> =
-                self.boxes.keys().copied().filter(|(low, high)| [*low, *high].contains(&number)).collect();
-            for (low, high) in ends {
-                self.boxes.remove(&(low, high));
+            for (low, high) in self.boxes.of(number) {
+                self.boxes.remove((low, high));
                 // A supervisor that has ended takes the worker with it.
                 let _ = store::drop(supervisor, Key::Box(self.info.number, low.get(), high.get()));
             }
@@ -281,23 +286,28 @@ impl Container {
         }
     }
 
-    /// Returns the box of two processes, which is made and deposited at first use.
+    /// The boxes of pairs.
+    pub fn boxes(&self) -> &Boxes {
+        &self.boxes
+    }
+
+    /// Returns the box of two processes, which is made and deposited at first use; this user pays for it then.
     ///
     /// # Errors
     /// `NoMemory`.
-    pub fn box_of(&mut self, own: Number, peer: Number, supervisor: &OwnedFd) -> Result<OwnedFd, Error> {
-        let ends = (own.min(peer), own.max(peer));
-        if !self.boxes.contains_key(&ends) {
+    pub fn box_of(&mut self, own: Number, peer: Number, uid: u32, supervisor: &OwnedFd) -> Result<OwnedFd, Error> {
+        let ends = boxes::ends(own, peer);
+        if self.boxes.get(ends).is_none() {
             let (file, _) = Mapping::<pair::Box>::create("m3ipc box").map_err(|_| Error::NoMemory)?;
             let key = Key::Box(self.info.number, ends.0.get(), ends.1.get());
-            store::keep(supervisor, key, &[], &[file.as_fd()]).map_err(|_| Error::NoMemory)?;
-            self.boxes.insert(ends, file);
+            store::keep(supervisor, key, &uid.to_le_bytes(), &[file.as_fd()]).map_err(|_| Error::NoMemory)?;
+            self.boxes.add(ends, file, uid);
         }
         if !self.board.boxes(peer).contains(own) {
             Writer(&self.board).add_box(own, peer);
             wait::ring(self.desks.desk(peer));
         }
-        self.boxes.get(&ends).and_then(|file| file.try_clone().ok()).ok_or(Error::NoMemory)
+        self.boxes.get(ends).and_then(|file| file.try_clone().ok()).ok_or(Error::NoMemory)
     }
 
     /// Notifies a process in the name of another slot.

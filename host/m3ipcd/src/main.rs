@@ -10,6 +10,7 @@
 
 mod admission;
 mod bindings;
+mod boxes;
 mod broker;
 mod buffers;
 mod calls;
