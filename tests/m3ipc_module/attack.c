@@ -635,9 +635,9 @@ static void one_request(void)
 {
     m.m_type = 5;
     m.m1_i1 = 20;
+    EXPECT(mnx_notify(1), 0);
     EXPECT(mnx_sendrec(1, &m), 0);
     CHECK(m.m1_i1 == 40, "answer %d", m.m1_i1);
-    EXPECT(mnx_notify(1), 0);
 }
 
 /* All calls of `posix_fadvise` are refused from now on. */
@@ -679,11 +679,11 @@ static void ways(int count)
         expect_errno(advise(file, M3IPC_CALL_RECEIVE, 2, -1, (void *)4096), EFAULT, "a receive to nowhere");
         expect_errno(advise(file, M3IPC_CALL_RECEIVE, ANY, -1, (void *)0xffff888000001000ul), EFAULT, "a receive to the kernel");
         EXPECT(mnx_receive(2, &m), 0);
+        CHECK(m.m_type == NOTIFY_FROM(2), "type %x", m.m_type);
+        EXPECT(mnx_receive(2, &m), 0);
         CHECK(m.m1_i1 == 20, "request %d", m.m1_i1);
         m.m1_i1 *= 2;
         EXPECT(mnx_send(2, &m), 0);
-        EXPECT(mnx_receive(2, &m), 0);
-        CHECK(m.m_type == NOTIFY_FROM(2), "type %x", m.m_type);
         join(pid);
     }
     by = open("/dev/null", O_RDWR);
