@@ -46,8 +46,7 @@ pub fn begin_again<M: Machine>(node: &mut Node, m: &mut M, slot: usize, report: 
     thread.form = MessageSource::Native;
     thread.outgoing = *report;
     thread.attention = attention::RENEW;
-    thread.progress = 0;
-    thread.linux_call = 0;
+    (thread.progress, thread.linux_call) = (0, 0);
     if !was_ready {
         node.threads.wake(slot);
     }

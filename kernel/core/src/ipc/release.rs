@@ -13,7 +13,7 @@ use abi::{Endpoint, endpoint::FIRST_CONTAINER, endpoint::FIRST_SERVICE, endpoint
 
 /// Threads passed between two preemption points.
 const PASSED_AT_ONCE: usize = 64;
-/// To end or repeat the call of one takes as long as to pass so many.
+/// To end or repeat the call of one takes as long as to pass so many, and as to see that a program is waited for by none of `PASSED_AT_ONCE`.
 const PEER_STEPS: usize = 16;
 
 /// Begins to release the peers of the thread that has died in `slot`; no other release is in progress. Only services wait for
@@ -41,12 +41,12 @@ pub fn finish<M: Machine>(node: &mut Node, m: &mut M) -> Result<(), Stop> {
 pub fn release_some<M: Machine>(node: &mut Node, m: &mut M) -> bool {
     let mut steps = 0;
     while steps < PASSED_AT_ONCE {
-        let Some((waiter, slot, fate)) = node.release.next() else { return false };
+        let Some((waiter, slot, fate)) = node.release.next(&node.threads, PASSED_AT_ONCE) else { return false };
         if waiter == SLOTS {
             notify::notify_refused_senders(node, m, slot);
             return false;
         }
-        steps += if release_peer(node, m, waiter, slot, fate) { PEER_STEPS } else { 1 };
+        steps += if release_peer(node, m, waiter, slot, fate) || slot >= SERVICE_SLOTS { PEER_STEPS } else { 1 };
     }
     true
 }
@@ -62,11 +62,9 @@ fn release_peer<M: Machine>(node: &mut Node, m: &mut M, waiter: usize, slot: usi
     let Some(peer) = thread.state.peer_in(slot) else { return false };
     let is_held = matches!(thread.state.blocked_on(), Some(BlockedOn::Answer(_)));
     match (thread.form, fate) {
-        (_, Fate::Restarts) if !is_held => {}
-        (_, Fate::Restarts) => ask_again(node, m, waiter, slot),
-        (MessageSource::Kernel, _) if is_held => ask_again(node, m, waiter, slot),
+        (_, Fate::Restarts) | (MessageSource::Kernel, _) if is_held => ask_again(node, m, waiter, slot),
         (MessageSource::Linux | MessageSource::Repeated, Fate::Expected) if is_held => ask_again(node, m, waiter, slot),
-        (MessageSource::Kernel, _) => {}
+        (_, Fate::Restarts) | (MessageSource::Kernel, _) => {}
         _ if fate == Fate::Gone || peer.generation() != 0 => message::fail_wait(node, m, waiter),
         _ => {}
     }
