@@ -33,10 +33,11 @@ const JOURNALED: [&str; 2] = ["files", "synced"];
 const M3IPC: &str = "m3ipc";
 
 /// What is measured in several machines, and written into docs/.
-const EXPERIMENTS: [(&str, fn(&Workspace) -> Result<()>); 4] = [
+const EXPERIMENTS: [(&str, fn(&Workspace) -> Result<()>); 5] = [
     (bench_compare::NAME, bench_compare::bench),
     (bench_io::NAME, bench_io::bench),
     (bench_m3ipc::NAME, bench_m3ipc::bench),
+    (bench_m3ipc::ticks::NAME, bench_m3ipc::ticks::bench),
     (bench_rt::NAME, bench_rt::bench),
 ];
 

@@ -1,9 +1,10 @@
 //! `./skink bench m3ipc`: how fast messages and copies of M3-IPC are in Linux, beside what the kernel offers, on this machine.
 //!
 //! The program is host/bench/ipc.c. Its runs are interleaved, and each is compared with the bare futex of the same round, so that other work
-//! on the machine weighs on both. Nothing of this is in ticks: see `./skink bench ipc` for those.
+//! on the machine weighs on both. `ticks` has the rows of host/bench/rows.c, on all back ends in the emulator.
 
 mod chart;
+pub mod ticks;
 
 use crate::performance;
 use crate::process;
