@@ -81,6 +81,7 @@ int main(void)
     SHOW(mnx_vcopy(2, theirs[0], SELF, buffer, BYTES));
     SHOW(mnx_send(2, &m));
     reap(pids[0]);
+    mnx_wait4unbind(2);
     SHOW(mnx_vcopy(2, theirs[0], SELF, buffer, BYTES));
     SHOW(mnx_vcopy(3, theirs[1], SELF, buffer, BYTES));
     SHOW(mnx_send(3, &m));
