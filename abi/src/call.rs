@@ -136,7 +136,8 @@ kernel_calls! {
     Diag = 36,
     /// `(mode, status)`: 0 powers off, 1 reboots, 2 halts. pm, rs.
     Shutdown = 37,
-    /// `(on)`: switches the trace ring on or off. rs.
+    /// `(events, period)`: sets the kinds of events that are recorded, a bit for each of `trace::event`, 0: none, and the distance of
+    /// samples in nanoseconds, at least `trace::MIN_PERIOD_NS`. `GetInfo` shows the records.
     Trace = 38,
     /// `(number, slot)`: routes a system call to a service; slot 0 is the kernel, `u64::MAX` removes. rs.
     Route = 39,

@@ -25,6 +25,9 @@ pub const PRIVILEGES: u64 = 7;
 /// Address of the ACPI RSDP, a u64; 0 when unknown.
 pub const ACPI: u64 = 8;
 
+/// Bytes of the trace ring (`trace`) from the offset `what - TRACE` on. Only who may make the kernel call `Trace`.
+pub const TRACE: u64 = 1 << 32;
+
 /// States of a thread in `ThreadInfo::state`.
 pub mod state {
     #![allow(missing_docs)]

@@ -48,6 +48,9 @@ pub mod service_call {
     /// Waits for crash report number `value`, of any service, and copies it into the buffer: a `ReportHead`, then text. Reports are
     /// numbered from 1; for one that has been discarded, the oldest kept is returned. `EBUSY`: another process waits already.
     pub const REPORT: u64 = 7;
+    /// Copies the name of the function of the service at the address `value` into the buffer: text. `ENODATA`: there is none, or the
+    /// program is an updated one, without symbols.
+    pub const FUNCTION: u64 = 8;
 }
 
 /// A fault to inject, in the caller's buffer: `(kind of call::inject, value, further value, bytes)` of the kernel call `Inject`.

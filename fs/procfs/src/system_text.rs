@@ -1,5 +1,6 @@
 //! The files of /proc about the whole machine, in the format of proc(5).
 
+use crate::process_text::name;
 pub use crate::processor::cpu;
 use crate::source::Source;
 use crate::text::Text;
@@ -83,6 +84,25 @@ pub fn statistics(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     writeln!(text, "processes {}", kernel.threads)
 }
 
+/// /proc/skink/threads: endpoint, id and name of each thread, for who reads the trace ring.
+pub fn threads(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    let mut pid = 1;
+    while let Some(process) = source.process_from(pid).map_err(|_| fmt::Error)? {
+        writeln!(text, "{} {} {}", process.endpoint.0, process.pid, name(&process))?;
+        pid = process.pid + 1;
+        // Most have one thread.
+        let mut tid = if process.threads > 1 { Some(1) } else { None };
+        while let Some(from) = tid {
+            let thread = source.thread_from(process.pid, from).map_err(|_| fmt::Error)?;
+            if let Some(thread) = thread.filter(|thread| thread.endpoint != process.endpoint) {
+                writeln!(text, "{} {} {}", thread.endpoint.0, thread.pid, name(&process))?;
+            }
+            tid = thread.map(|thread| thread.pid + 1);
+        }
+    }
+    Ok(())
+}
+
 /// /proc/version.
 pub fn version(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
     writeln!(text, "Linux version {RELEASE} (Skink: Linux system calls as messages) {VERSION}")
@@ -102,7 +122,7 @@ pub fn devices(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
 
 /// /proc/misc: minor numbers of the major number 10.
 pub fn other_devices(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
-    text.write_str("135 rtc\n237 loop-control\n")
+    text.write_str("135 rtc\n237 loop-control\n240 trace\n")
 }
 
 /// Nothing.

@@ -26,6 +26,8 @@ pub const TOP: &[Entry] = &[
     text("net/unix", system_text::sockets),
     text("partitions", |source, out| source.partitions(out)),
     entry("self", Kind::OwnProcess),
+    folder("skink"),
+    text("skink/threads", system_text::threads),
     text("stat", system_text::statistics),
     text("swaps", system_text::swaps),
     entry("thread-self", Kind::OwnThread),

@@ -122,10 +122,11 @@ pub fn on_timer<M: Machine>(kernel: &mut Kernel, m: &mut M) {
     let now = m.ticks();
     node.timer.disarm();
     node.threads.charge(now);
-    if node.threads.is_observed() {
+    if node.is_timer_watched {
         while let Some(slot) = injection::marked_waiter(&node.threads) {
             critical::die(node, m, slot);
         }
+        node.tracing.sample(&node.threads, &mut node.timer, m, now);
     }
     minix4rt::expire_timers(kernel, m, now);
     end_quantum(kernel, m);

@@ -50,17 +50,15 @@ impl Kernel {
         self.node.threads[slot].frame = frame;
         self.node.spaces[slot] = 1;
         life::enter_space(&mut self.node, slot, Space(slot as u16));
-        if self.node.tracing.is_on() {
-            tracing::trace_name(m, self.node.threads[slot].endpoint, name);
-        }
+        tracing::trace!(self.node, NAMED, trace_name(m, self.node.threads[slot].endpoint, name));
         self.node.threads[slot].state.release(Hold::Stopped);
         self.node.threads.wake(slot);
         self.node.threads[slot].endpoint
     }
 
-    /// Switches the trace ring on or off; as the command line says before `boot_service`, so that names are recorded.
-    pub fn set_tracing(&mut self, on: bool) {
-        self.node.set_tracing(on);
+    /// Sets the events that are recorded; as the command line says before `boot_service`, so that names are.
+    pub fn set_tracing(&mut self, events: u64) {
+        self.node.set_tracing(events, 0);
     }
 
     /// Slot of the thread that runs; the idle task's when no thread does.
@@ -190,10 +188,7 @@ impl Kernel {
         if looked_into && port_ways::emulate_fault(&mut self.node, m) {
             return;
         }
-        if self.node.tracing.is_on() {
-            let thread = self.node.threads.running();
-            tracing::trace_exception(m, thread.endpoint, vector, address, thread.frame.rip);
-        }
+        tracing::trace!(self.node, EXCEPTION, trace_exception(m, self.node.threads.running(), vector, address));
         let slot = self.node.current();
         report::report_exception(&mut self.node, m, slot, vector, error, address);
     }

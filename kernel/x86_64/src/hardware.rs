@@ -41,8 +41,6 @@ pub struct Hardware {
     special: [bool; SLOTS],
     /// FPU registers or open ports of some thread are in the CPU.
     is_something_loaded: bool,
-    #[cfg(feature = "tracing")]
-    trace: crate::trace::TraceRing,
     /// One bit each: in use.
     messages: u64,
 }
@@ -64,8 +62,6 @@ impl Hardware {
         free: MemoryMap::EMPTY,
         special: [true; SLOTS],
         is_something_loaded: false,
-        #[cfg(feature = "tracing")]
-        trace: crate::trace::TraceRing::EMPTY,
         messages: 0,
     };
 
@@ -276,6 +272,9 @@ impl Machine for Hardware {
             info::ARCHIVE => self.boot.archive.as_bytes(),
             info::FRAMEBUFFER => self.boot.framebuffer.as_ref().ok_or(Errno::ENOENT)?.as_bytes(),
             info::ACPI => self.boot.rsdp.as_bytes(),
+            info::TRACE.. if cfg!(feature = "tracing") => {
+                return Ok(crate::trace::bytes(self, (what - info::TRACE) as usize + offset));
+            }
             _ => return Err(Errno::ENOENT),
         };
         Ok(all.get(offset..).unwrap_or_default())
@@ -290,10 +289,8 @@ impl Machine for Hardware {
         info.pool_frames = self.frames.free();
     }
 
-    #[cfg_attr(not(feature = "tracing"), allow(unused_variables))]
     fn trace(&mut self, record: &Record) {
-        #[cfg(feature = "tracing")]
-        self.trace.add(record);
+        crate::trace::add(self, record);
     }
 
     fn shutdown(&mut self, mode: u64, status: u64) -> ! {

@@ -26,5 +26,4 @@ mod power;
 mod spaces;
 mod start;
 mod state;
-#[cfg(feature = "tracing")]
 mod trace;

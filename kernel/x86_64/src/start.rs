@@ -5,7 +5,7 @@
 //! clocks replace what was there.
 
 use crate::{entry, hardware::Hardware, loader, page_tables, page_tables::KernelTables, physical, state::node_state};
-use abi::layout::PAGE_BYTES;
+use abi::{layout::PAGE_BYTES, trace::event};
 use core::fmt::Write;
 use kernel_boot::{BootInfo, Platform};
 
@@ -41,7 +41,10 @@ extern "C" fn kernel_main(magic: u64, information: u64, tsc: u64) -> ! {
     hardware.apic.start();
     hardware.clock.start(&hardware.apic, tsc);
     kernel.boot(hardware);
-    kernel.set_tracing(hardware.boot.has_word("trace"));
+    if cfg!(feature = "tracing") && hardware.boot.has_word("trace") {
+        kernel.set_tracing(event::ALL);
+        crate::trace::send(hardware);
+    }
     loader::start_services(kernel, hardware);
     give_rest_to_vm(hardware);
     entry::run()

@@ -8,7 +8,8 @@ use core::{cell::UnsafeCell, mem::MaybeUninit};
 use kernel_core::Kernel;
 use zerocopy::FromZeros;
 
-struct State<T>(UnsafeCell<T>);
+/// Something that is used only while interrupts are off.
+pub struct State<T>(pub UnsafeCell<T>);
 
 // SAFETY: one CPU, and interrupts are off wherever the state is used.
 unsafe impl<T> Sync for State<T> {}
@@ -17,7 +18,7 @@ static NODE: State<MaybeUninit<Kernel>> = zeroed();
 static HARDWARE: State<Hardware> = State(UnsafeCell::new(Hardware::NEW));
 
 /// State whose bytes are all zero, which is a value of its type.
-const fn zeroed<T: FromZeros>() -> State<MaybeUninit<T>> {
+pub const fn zeroed<T: FromZeros>() -> State<MaybeUninit<T>> {
     State(UnsafeCell::new(MaybeUninit::zeroed()))
 }
 

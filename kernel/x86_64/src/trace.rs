@@ -1,38 +1,50 @@
-//! The trace ring (`abi::trace`), and its way out: every record goes to port 0xe9 as it is, where the host decodes it.
+//! The trace ring (`abi::trace`), and its ways out: `GetInfo` shows its bytes, and if the machine was booted with `trace`, every record also
+//! goes to port 0xe9 as it is, where the host decodes it.
+//!
+//! It is no field of `Hardware` so that it takes no room in the image. Who holds `Hardware` has it, too.
 
-use abi::trace::Record;
-use core::mem::size_of;
-use zerocopy::{FromBytes, transmute};
+use crate::{hardware::Hardware, state::State, state::zeroed};
+use abi::trace::{RING_RECORDS, Record};
+use core::{arch::asm, mem::MaybeUninit};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// QEMU's `debugcon`.
 const PORT: u16 = 0xe9;
-/// Records that the ring holds, for a debugger.
-const RECORDS: usize = 256;
 
-/// The newest records.
-#[derive(FromBytes)]
-pub struct TraceRing {
-    records: [Record; RECORDS],
-    next: usize,
+static RING: State<MaybeUninit<TraceRing>> = zeroed();
+
+/// The newest records, in the layout that `abi::trace` describes.
+#[repr(C)]
+#[derive(FromBytes, IntoBytes, Immutable)]
+struct TraceRing {
+    written: u64,
+    is_sent: u64,
+    records: [Record; RING_RECORDS],
 }
 
-impl TraceRing {
-    /// An empty ring.
-    pub const EMPTY: TraceRing = transmute!([0u8; size_of::<TraceRing>()]);
+/// Sends every record to the port, too, from now on.
+pub fn send(hardware: &mut Hardware) {
+    ring(hardware).is_sent = 1;
+}
 
-    /// Keeps a record and sends it.
-    pub fn add(&mut self, record: &Record) {
-        let place = &mut self.records[self.next % RECORDS];
-        *place = *record;
-        self.next += 1;
-        let bytes: *const Record = place;
+/// The ring's bytes from `offset` on.
+pub fn bytes(_: &Hardware, offset: usize) -> &[u8] {
+    // SAFETY: initialised with zeros; the only mutable reference borrows `Hardware`.
+    unsafe { (*RING.0.get()).assume_init_ref() }.as_bytes().get(offset..).unwrap_or_default()
+}
+
+fn ring(_: &mut Hardware) -> &mut TraceRing {
+    // SAFETY: initialised with zeros; all other references borrow `Hardware`, of which the caller holds the only one.
+    unsafe { (*RING.0.get()).assume_init_mut() }
+}
+
+/// Keeps a record and sends it.
+pub fn add(hardware: &mut Hardware, record: &Record) {
+    let ring = ring(hardware);
+    ring.records[ring.written as usize % RING_RECORDS] = *record;
+    ring.written += 1;
+    if ring.is_sent != 0 {
         // SAFETY: `rep outsb` reads exactly the record, which has no padding.
-        unsafe {
-            core::arch::asm!(
-                "rep outsb",
-                in("dx") PORT, inout("rcx") size_of::<Record>() => _, inout("rsi") bytes => _,
-                options(nostack, preserves_flags)
-            );
-        }
+        unsafe { asm!("rep outsb", in("dx") PORT, inout("rcx") size_of::<Record>() => _, inout("rsi") record => _) };
     }
 }

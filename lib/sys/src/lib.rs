@@ -32,6 +32,7 @@ pub mod ipc;
 pub mod irq;
 pub mod keep;
 pub mod linux;
+pub mod linux_heap;
 pub mod linux_output;
 pub mod linux_processes;
 pub mod page_cache;

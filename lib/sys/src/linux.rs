@@ -97,6 +97,7 @@ pub mod open {
     #![allow(missing_docs)]
     pub const READ: u64 = 0;
     pub const WRITE: u64 = 0o1;
+    pub const READ_WRITE: u64 = 0o2;
     pub const CREATE: u64 = 0o100;
     pub const EXCLUSIVE: u64 = 0o200;
     pub const TRUNCATE: u64 = 0o1000;
@@ -134,6 +135,16 @@ pub fn read(descriptor: i32, into: &mut [u8]) -> Result<usize> {
     let arguments = [descriptor as u64, into.as_mut_ptr() as u64, into.len() as u64, 0, 0, 0];
     // SAFETY: read writes within the buffer, before it returns.
     unsafe { raw::linux(nr::READ.into(), arguments) }.map(|bytes| bytes as usize)
+}
+
+/// Reads from a position of the file behind a descriptor. Returns the bytes read, 0 at the end.
+///
+/// # Errors
+/// As pread(2).
+pub fn read_at(descriptor: i32, into: &mut [u8], position: u64) -> Result<usize> {
+    let arguments = [descriptor as u64, into.as_mut_ptr() as u64, into.len() as u64, position, 0, 0];
+    // SAFETY: pread writes within the buffer, before it returns.
+    unsafe { raw::linux(nr::PREAD64.into(), arguments) }.map(|bytes| bytes as usize)
 }
 
 /// Returns the length of the file behind a descriptor, and sets its position to 0.

@@ -163,6 +163,23 @@ pub fn wait(pid: u64) -> Result<End> {
     }
 }
 
+/// Makes the program one of SCHED_FIFO with this priority (1 to 99): it and the services that work for it run before all ordinary ones.
+///
+/// # Errors
+/// As sched_setscheduler(2).
+pub fn set_real_time(priority: u32) -> Result<()> {
+    const SCHED_FIFO: u64 = 1;
+    // SAFETY: sched_setscheduler only reads the priority.
+    unsafe { raw::linux(nr::SCHED_SETSCHEDULER.into(), [0, SCHED_FIFO, (&raw const priority) as u64, 0, 0, 0]) }
+        .map(drop)
+}
+
+/// Returns the program's process id.
+pub fn own_id() -> u32 {
+    // SAFETY: getpid touches no memory of the program.
+    unsafe { raw::linux(nr::GETPID.into(), [0; 6]) }.map_or(0, |pid| pid as u32)
+}
+
 /// Sleeps for some milliseconds, below a second.
 pub fn sleep_ms(ms: u32) {
     let time = [0u64, u64::from(ms.min(999)) * 1_000_000];

@@ -32,12 +32,12 @@ pub fn route(number: u32, slot: Option<usize>) -> Result<()> {
     raw::kernel(KernelCall::Route, [number.to_word(), slot, 0, 0, 0, 0]).map(drop)
 }
 
-/// Switches the trace ring on or off.
+/// Sets the kinds of events that are recorded (a bit for each of `abi::trace::event`), and the distance of samples.
 ///
 /// # Errors
 /// `ECALLDENIED`.
-pub fn trace(on: bool) -> Result<()> {
-    raw::kernel(KernelCall::Trace, [on.to_word(), 0, 0, 0, 0, 0]).map(drop)
+pub fn trace(events: u64, period_ns: u64) -> Result<()> {
+    raw::kernel(KernelCall::Trace, [events, period_ns, 0, 0, 0, 0]).map(drop)
 }
 
 /// Injects a fault into a service, for tests of recovery: `kind`, `value`, `further` and `bytes` as `abi::call::inject` says. Only rs.

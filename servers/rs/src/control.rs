@@ -27,7 +27,7 @@ pub enum Answer {
 /// # Errors
 /// `ENOENT`: no such service; `EINVAL`: no such operation, or a wrong buffer; `EFAULT`; those of `abi::rs::service_call` and the supervisor.
 pub fn control(supervisor: &mut Supervisor<Launcher>, request: &Message) -> Result<Answer> {
-    let [operation, low, high, address, bytes, _, tag] = request.words;
+    let [operation, low, high, address, bytes, value, tag] = request.words;
     let name = Name::from_words(low, high);
     match operation {
         service_call::LIST => {
@@ -55,6 +55,15 @@ pub fn control(supervisor: &mut Supervisor<Launcher>, request: &Message) -> Resu
             let text = supervisor.world.reports.newest_of(name).ok_or(Errno::ENODATA)?.text();
             let length = text.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
             copy::to_process(request.source, address, &text.as_bytes()[..length])?;
+            Ok(Answer::Now(length as u64))
+        }
+        service_call::FUNCTION => {
+            let record = &supervisor.records()[supervisor.named(name)?];
+            let is_known = record.program.is_none();
+            let found = is_known.then(|| supervisor.world.function(name.as_str(), value)).flatten();
+            let text = found.ok_or(Errno::ENODATA)?.as_bytes();
+            let length = text.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
+            copy::to_process(request.source, address, &text[..length])?;
             Ok(Answer::Now(length as u64))
         }
         // rs died over this call, so it has injected the fault into itself: not twice.

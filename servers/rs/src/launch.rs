@@ -67,6 +67,14 @@ impl Launcher {
         Launcher { archive, archive_physical, services, remains: Remains::new(archive), reports: Reports::new() }
     }
 
+    /// Returns the name of the function of a service, as it is in the archive, at this address.
+    #[expect(clippy::disallowed_macros, reason = "short texts of the system file: from the heap's reserve")]
+    pub fn function(&self, name: &str, address: u64) -> Option<&'static str> {
+        let known = self.services.iter().find(|known| known.name == name)?;
+        let file = self.archive.find(&format!("{}{}", known.binary, symbols::SUFFIX))?;
+        Symbols::new(file.data)?.function(address).map(|function| function.name)
+    }
+
     fn known(&self, endpoint: Endpoint) -> Option<&Known> {
         self.services.iter().find(|known| known.slot == endpoint.slot())
     }

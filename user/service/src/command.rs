@@ -5,9 +5,16 @@ use abi::call::inject;
 use abi::rs::Injection;
 use core::fmt;
 
+/// Longest observation, in seconds.
+const MAX_SECONDS: u32 = 86_400;
+/// Samples a second: unless the command says something else, and at most.
+const HERTZ: u32 = 1000;
+const MAX_HERTZ: u32 = 50_000;
+
 /// Usage.
 pub const USAGE: &str = "usage: service list | status NAME | kill NAME | restart NAME | update NAME FILE | log NAME
        service inject NAME kill-after COUNT | poke ADDRESS HEXBYTES | silence | fail-allocation COUNT
+       service top [SECONDS] | trace SECONDS | profile SECONDS [HERTZ]
        service reports | --help
 ";
 
@@ -21,6 +28,12 @@ pub const HELP: &str = "
   log NAME             prints its newest crash report
   inject NAME ...      injects a fault, to test recovery: kills it after COUNT messages, overwrites up to 8 bytes of its
                        memory, stops it so that it misses its heartbeats, or lets its COUNT-th allocation fail
+  top [SECONDS]        shows who called whom, how often and how long it took, and who used the processor: for so many seconds once, or
+                       every second anew
+  trace SECONDS        prints every message, notification, interrupt and exception as it happens
+  profile SECONDS [HERTZ]
+                       samples what runs, by default 1000 times a second, and prints folded stacks for a flame graph: program, calls of
+                       services that work for it, function
   reports              saves each crash report in /var/log/crash, forever; /etc/inittab starts it
 
 Only root may do this. Exit status: 0 success, 1 failure, 2 error in the command line.
@@ -47,6 +60,12 @@ pub enum Command<'a> {
     Inject(Name, Injection),
     /// Save crash reports as they arrive.
     Reports,
+    /// Show latencies, for so many seconds or for ever.
+    Top(Option<u32>),
+    /// Print events for so many seconds.
+    Trace(u32),
+    /// Sample for so many seconds, so often a second.
+    Profile(u32, u32),
 }
 
 impl Command<'_> {
@@ -54,6 +73,7 @@ impl Command<'_> {
     pub fn name(&self) -> Option<Name> {
         match *self {
             Command::Help | Command::List | Command::Reports => None,
+            Command::Top(_) | Command::Trace(_) | Command::Profile(..) => None,
             Command::Status(name) | Command::Kill(name) | Command::Restart(name) | Command::Log(name) => Some(name),
             Command::Update(name, _) | Command::Inject(name, _) => Some(name),
         }
@@ -77,6 +97,8 @@ pub enum Problem<'a> {
     NotANumber(&'a str),
     /// Not 1 to 8 bytes in hexadecimal.
     NotBytes(&'a str),
+    /// Not a number of this kind in this range.
+    NotInRange(&'static str, u32, &'a str),
     /// Superfluous argument.
     TooMuch(&'a str),
 }
@@ -91,6 +113,7 @@ impl fmt::Display for Problem<'_> {
             Problem::NoKind(word) => write!(f, "expected kill-after, poke or silence, not '{word}'"),
             Problem::NotANumber(word) => write!(f, "'{word}' is no number"),
             Problem::NotBytes(word) => write!(f, "expected 1 to 8 bytes of two hexadecimal digits each, not '{word}'"),
+            Problem::NotInRange(what, most, word) => write!(f, "expected {what} from 1 to {most}, not '{word}'"),
             Problem::TooMuch(word) => write!(f, "'{word}' is one word too many"),
         }
     }
@@ -119,6 +142,11 @@ impl<'a, F: Fn(usize) -> Option<&'a str>> Words<'a, F> {
     fn name(&mut self) -> Result<Name, Problem<'a>> {
         let text = self.need("the name of a service")?;
         Name::new(text).ok_or(Problem::NotAName(text))
+    }
+
+    fn seconds(&mut self) -> Result<u32, Problem<'a>> {
+        let text = self.need("the number of seconds")?;
+        in_range("a number of seconds", MAX_SECONDS, text)
     }
 
     fn injection(&mut self) -> Result<Injection, Problem<'a>> {
@@ -155,9 +183,24 @@ pub fn parse<'a>(count: usize, argument: impl Fn(usize) -> Option<&'a str>) -> R
         "log" => Command::Log(words.name()?),
         "inject" => Command::Inject(words.name()?, words.injection()?),
         "reports" => Command::Reports,
+        "top" => match words.take() {
+            Some(text) => Command::Top(Some(in_range("a number of seconds", MAX_SECONDS, text)?)),
+            None => Command::Top(None),
+        },
+        "trace" => Command::Trace(words.seconds()?),
+        "profile" => {
+            let seconds = words.seconds()?;
+            let hertz = words.take().map_or(Ok(HERTZ), |text| in_range("samples a second", MAX_HERTZ, text))?;
+            Command::Profile(seconds, hertz)
+        }
         other => return Err(Problem::Unknown(other)),
     };
     words.take().map_or(Ok(parsed), |extra| Err(Problem::TooMuch(extra)))
+}
+
+fn in_range<'a>(what: &'static str, most: u32, text: &'a str) -> Result<u32, Problem<'a>> {
+    let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or(Problem::NotInRange(what, most, text))
 }
 
 /// Parses a number, decimal or hexadecimal with `0x`.
@@ -204,6 +247,11 @@ mod tests {
         assert_eq!(parse_line("service update uart /tmp/uart"), Ok(Command::Update(uart, "/tmp/uart")));
         assert_eq!(parse_line("service log uart"), Ok(Command::Log(uart)));
         assert_eq!(parse_line("service reports"), Ok(Command::Reports));
+        assert_eq!(parse_line("service top"), Ok(Command::Top(None)));
+        assert_eq!(parse_line("service top 3"), Ok(Command::Top(Some(3))));
+        assert_eq!(parse_line("service trace 1"), Ok(Command::Trace(1)));
+        assert_eq!(parse_line("service profile 2"), Ok(Command::Profile(2, 1000)));
+        assert_eq!(parse_line("service profile 2 97"), Ok(Command::Profile(2, 97)));
     }
 
     #[test]
@@ -231,6 +279,15 @@ mod tests {
         assert_eq!(parse_line("service update uart"), Err(Problem::Missing("the file with the new program")));
         assert_eq!(parse_line("service inject uart hang"), Err(Problem::NoKind("hang")));
         assert_eq!(parse_line("service inject uart kill-after soon"), Err(Problem::NotANumber("soon")));
+        let seconds = |word| Problem::NotInRange("a number of seconds", 86_400, word);
+        assert_eq!(parse_line("service top 0"), Err(seconds("0")));
+        assert_eq!(parse_line("service trace 86401"), Err(seconds("86401")));
+        assert_eq!(parse_line("service trace"), Err(Problem::Missing("the number of seconds")));
+        assert_eq!(
+            parse_line("service profile 1 1000000"),
+            Err(Problem::NotInRange("samples a second", 50_000, "1000000"))
+        );
+        assert_eq!(parse_line("service top 1 2"), Err(Problem::TooMuch("2")));
         for wrong in ["9", "0x90", "901", "010203040506070809"] {
             let words = ["service", "inject", "uart", "poke", "0x1000", wrong];
             assert_eq!(parse(6, |index| words.get(index).copied()), Err(Problem::NotBytes(wrong)));

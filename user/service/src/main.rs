@@ -1,13 +1,16 @@
 //! `service`: the command that lists, kills, restarts and updates services, by system calls to rs. A native program.
 //!
-//! `command` parses the command line, `output` prints, `reports` is started by init and saves crash reports in files. Exit status 1 when rs refuses, 2 when the command line is wrong.
+//! `tracing` shows what the kernel's trace ring tells. `command` parses the command line, `output` prints, `reports` is started by init and saves crash reports in files. Exit status 1 when rs refuses, 2 when the command line is wrong.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod command;
 mod output;
 mod refusal;
 mod reports;
+mod tracing;
 
 use abi::rs::{REPORT_BYTES, ServiceRecord, service_call};
 use abi::{Errno, Name};
@@ -60,6 +63,9 @@ fn run(command: &Command, arguments: &Arguments) -> i32 {
             linux::service(service_call::INJECT, *name, request.as_mut_bytes(), 0).map(drop)
         }
         Command::Reports => reports::write_for_ever(),
+        Command::Top(seconds) => tracing::top(*seconds),
+        Command::Trace(seconds) => tracing::trace(*seconds),
+        Command::Profile(seconds, hertz) => tracing::profile(*seconds, *hertz),
     };
     match done {
         Ok(()) => 0,

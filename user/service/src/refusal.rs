@@ -29,6 +29,7 @@ impl fmt::Display for Refusal<'_> {
                 error => write!(f, "'{file}' cannot be read: {error}"),
             },
             (error, Command::Update(_, file)) => self.refused_update(f, error, name, file),
+            (error, Command::Top(_) | Command::Trace(_) | Command::Profile(..)) => refused_device(f, error),
             (Errno::ENOENT, _) => write!(f, "there is no service '{name}'; 'service list' shows them"),
             (Errno::ESRCH, _) => write!(f, "'{name}' is not running; 'service restart {name}' starts it"),
             (Errno::EPERM, Command::Restart(_)) => f.write_str("only root may do that, and not to rs or vm"),
@@ -38,6 +39,17 @@ impl fmt::Display for Refusal<'_> {
             (Errno::EBUSY, Command::Reports) => f.write_str("another 'service reports' is running"),
             (error, _) => write!(f, "rs returned {error}"),
         }
+    }
+}
+
+fn refused_device(f: &mut fmt::Formatter<'_>, error: Errno) -> fmt::Result {
+    match error {
+        Errno::ENOENT | Errno::ENXIO => {
+            f.write_str("there is no /dev/trace; 'service status trace' says whether its driver runs")
+        }
+        Errno::EPERM | Errno::EACCES => f.write_str("only root may do that: it shows the messages of all users"),
+        Errno::EMFILE => f.write_str("too many programs read /dev/trace; end one of them"),
+        error => write!(f, "/dev/trace cannot be read: {error}"),
     }
 }
 

@@ -25,6 +25,7 @@ pub fn get_info<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Resu
         info::PRIVILEGES => {
             give(node.privileges.get(index as usize).copied().ok_or(Errno::EINVAL)?.as_bytes(), node, m, to)
         }
+        info::TRACE.. if !super::may_call(node, super::KernelCall::Trace) => Err(Errno::EPERM.into()),
         info::FREE_MEMORY if node.caller() != slot::VM => Err(Errno::EPERM.into()),
         _ => machine_info(node, m, what, address, bytes),
     }

@@ -16,6 +16,7 @@ use crate::{
 
 use abi::{
     Endpoint, Errno, call::KernelCall, call::REAL_TIME, call::UNRESTRICTED, endpoint::SERVICE_SLOTS, endpoint::slot,
+    trace::MIN_PERIOD_NS,
 };
 
 /// A kernel call (or a number that is none) by the current thread.
@@ -23,9 +24,7 @@ use abi::{
 pub fn kernel_call<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64) {
     let result = permitted_call(kernel, m, KernelCall::from_number(number));
     let node = &mut kernel.node;
-    if node.tracing.is_on() {
-        tracing::trace_call(m, &node.threads, node.current(), number, result);
-    }
+    tracing::trace!(node, KERNEL_CALL, trace_call(m, &node.threads, node.current(), number, result));
     report::finish(node, m, node.current(), attention::RESUME, result);
 }
 
@@ -132,7 +131,8 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
         KernelCall::Diag => copy::print(node, m, w0, w1)?,
         KernelCall::Shutdown => m.shutdown(w0, w1),
         KernelCall::Trace => {
-            node.set_tracing(w0 != 0);
+            node.set_tracing(w0, m.ns_to_ticks(w1.max(MIN_PERIOD_NS)));
+            node.timer.arm(m, 0);
             0
         }
         KernelCall::Route => route::set_route(node, w0, w1)?,

@@ -25,9 +25,7 @@ pub fn set_privileges<M: Machine>(node: &mut Node, m: &mut M, endpoint: Endpoint
     }
     node.privileges[slot] = privileges;
     m.rights_changed(slot);
-    if node.tracing.is_on() {
-        tracing::trace_name(m, node.threads[slot].endpoint, privileges.name);
-    }
+    tracing::trace!(node, NAMED, trace_name(m, node.threads[slot].endpoint, privileges.name));
     Ok(0)
 }
 

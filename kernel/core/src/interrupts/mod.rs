@@ -124,9 +124,7 @@ pub fn deliver_interrupt<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
     let mut from = 0;
     while let Some((hook, next)) = node.lines.fire(line, from) {
         let driver = &mut node.threads[hook.owner as usize];
-        if node.tracing.is_on() {
-            tracing::trace_interrupt(m, driver.endpoint, line);
-        }
+        tracing::trace!(node, INTERRUPT, trace_interrupt(m, driver.endpoint, line));
         driver.hooks |= 1 << hook.bit;
         notify::post(node, m, hook.owner as usize, slot::HARDWARE, Endpoint::HARDWARE);
         from = next;

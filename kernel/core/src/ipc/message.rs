@@ -355,10 +355,8 @@ pub fn stop_waiting(node: &mut Node, slot: usize) {
 /// A message is delivered, and both sides have counted it: records it, and counts down to an injected death.
 #[cold]
 fn observe<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receiver: usize) {
-    if node.tracing.is_on() {
-        let message = message_of(node, sender);
-        tracing::trace_message(m, event::MESSAGE, &message, node.threads[receiver].endpoint);
-    }
+    let (message, to) = (message_of(node, sender), node.threads[receiver].endpoint);
+    tracing::trace!(node, MESSAGE, trace_message(m, event::MESSAGE, &message, to));
     injection::count_down(&mut node.threads[sender], &mut node.timer, m);
     injection::count_down(&mut node.threads[receiver], &mut node.timer, m);
 }

@@ -100,8 +100,6 @@ pub fn notify_refused_senders<M: Machine>(node: &mut Node, m: &mut M, receiver: 
 /// A notification is delivered, and the receiver has counted it.
 #[cold]
 fn observe<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, message: &Message) {
-    if node.tracing.is_on() {
-        tracing::trace_message(m, event::NOTIFY, message, node.threads[receiver].endpoint);
-    }
+    tracing::trace!(node, NOTIFY, trace_message(m, event::NOTIFY, message, node.threads[receiver].endpoint));
     injection::count_down(&mut node.threads[receiver], &mut node.timer, m);
 }

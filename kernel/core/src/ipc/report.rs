@@ -42,9 +42,7 @@ pub fn page_fault<M: Machine>(node: &mut Node, m: &mut M, address: u64, access: 
     let thread = &mut node.threads[slot];
     thread.linux_call = 0;
     let ip = thread.frame.rip;
-    if node.tracing.is_on() {
-        tracing::trace_exception(m, thread.endpoint, PAGE_FAULT, address, ip);
-    }
+    tracing::trace!(node, EXCEPTION, trace_exception(m, thread, PAGE_FAULT, address));
     let message = Fault { address, access, ip }.message();
     if slot == slot::VM || report(node, m, slot, message, Endpoint::VM).is_err() {
         report_exception(node, m, slot, PAGE_FAULT, Err(Errno::EFAULT).to_word(), address);

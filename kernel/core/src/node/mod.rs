@@ -19,7 +19,7 @@ use crate::{
 
 use abi::{
     Endpoint, Errno, endpoint::SERVICE_SLOTS, endpoint::SLOTS, endpoint::slot, layout::SPACES, linux::NUMBERS,
-    privilege::Privileges,
+    privilege::Privileges, trace::event,
 };
 use core::ops::Range;
 use zerocopy::FromZeros;
@@ -49,6 +49,8 @@ pub struct Node {
     pub release: Release,
     /// In whose name the SYSTEM task makes a call; 0: none.
     pub serving: u16,
+    /// Whenever the timer has come, probes look first.
+    pub is_timer_watched: bool,
     /// Interrupted long work waits for interrupts to be taken first.
     pub interrupts_first: bool,
     /// Messages and notifications delivered.
@@ -133,9 +135,7 @@ impl Node {
     #[inline(always)]
     pub fn switch_to<M: Machine>(&mut self, m: &mut M, slot: usize) {
         self.threads.charge(m.ticks());
-        if self.tracing.is_on() {
-            tracing::trace_switch(m, &self.threads, slot);
-        }
+        tracing::trace!(self, SWITCH, trace_switch(m, &self.threads, slot));
         self.threads.set_current(slot);
     }
 
@@ -149,20 +149,23 @@ impl Node {
         }
     }
 
-    /// Switches the trace ring on or off.
-    pub fn set_tracing(&mut self, on: bool) {
-        self.tracing.set(on);
+    /// Sets the events that are recorded, and the distance of samples in ticks; 0: none.
+    pub fn set_tracing(&mut self, events: u64, period: u64) {
+        self.tracing.set(events, period);
         self.update_fast_path();
     }
 
     /// Decides whether every message is observed, and whether messages may take a fast path.
     pub fn update_fast_path(&mut self) {
-        self.threads.set_observed(self.tracing.is_on() || self.injection.is_armed());
+        self.is_timer_watched = self.tracing.records(event::SAMPLE) || self.injection.is_armed();
+        self.threads.set_observed(self.tracing.is_observer() || self.injection.is_armed());
     }
 
     /// Cancels the injected death of the thread in this slot.
     pub fn cancel_death(&mut self, slot: usize) {
-        self.injection.set(&mut self.threads[slot], 0);
-        self.update_fast_path();
+        if self.threads[slot].dies_at != 0 {
+            self.injection.set(&mut self.threads[slot], 0);
+            self.update_fast_path();
+        }
     }
 }

@@ -167,7 +167,7 @@ fn copied(
 #[test]
 fn a_short_copy_by_the_fast_path_is_the_same_as_by_the_general_one() {
     let nothing = |_: &mut World| {};
-    let traced = |w: &mut World| w.node.set_tracing(true);
+    let traced = |w: &mut World| w.node.set_tracing(abi::trace::event::ALL);
     let restricted = |w: &mut World| {
         let b = w.endpoint(B);
         w.set_privileges(b, &abi::privilege::Privileges { flags: COPY_APPLICATIONS_ONLY, ..all_rights() });
@@ -227,7 +227,7 @@ fn copied_by_grant(
 #[test]
 fn a_short_copy_by_grant_is_the_same_by_the_fast_path() {
     let nothing = |_: &mut World| {};
-    let traced = |w: &mut World| w.node.set_tracing(true);
+    let traced = |w: &mut World| w.node.set_tracing(abi::trace::event::ALL);
     let revoked = |w: &mut World| granted_to_b(w, READ | WRITE);
     let neither = |w: &mut World| granted_to_b(w, USED);
     let of_the_dead = |w: &mut World| {

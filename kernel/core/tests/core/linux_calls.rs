@@ -253,7 +253,7 @@ fn a_trace_shows_calls_with_kept_answers() {
     let (mut w, program) = world_with_route();
     keep_answer(&mut w, program, GETPPID, 5);
     w.receive(PM, Endpoint::ANY);
-    w.node.set_tracing(true);
+    w.node.set_tracing(abi::trace::event::ALL);
     w.make_current(program.slot());
     w.linux_call(program.slot(), GETPPID, [1; 6]);
     assert_eq!(w.message(PM).label, GETPPID as u32);

@@ -280,7 +280,7 @@ fn unknown_devices_and_ways_cannot_be_given() {
 #[test]
 fn the_trace_shows_accesses_that_are_no_calls() {
     let mut w = emulated();
-    w.node.set_tracing(true);
+    w.node.set_tracing(abi::trace::event::ALL);
     w.m.ports.insert(0x3f8, 0x41);
     assert_eq!(w.hal(A, 1, 0x3f8, 0), Ok(0x41));
     w.protection_fault(A, &[0xec], |frame| frame.rdx = 0x3f8);

@@ -28,7 +28,7 @@ fn the_baseline_path_is_visible_step_by_step() {
     w.set_privileges(a, &driver_rights());
     w.m.ports.insert(0x3f8, 0x41);
     w.make_current(A);
-    w.node.set_tracing(true);
+    w.node.set_tracing(abi::trace::event::ALL);
     assert_eq!(w.ask_system(A, KernelCall::DevIo, &[0x3f8, io::IN | 1, 0]), Ok(0x41));
     let label = SYSTEM_LABELS | KernelCall::DevIo as u32;
     let steps: Vec<_> = w.m.records.iter().map(|record| (record.event, record.label, record.from, record.to)).collect();

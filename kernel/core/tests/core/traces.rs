@@ -25,7 +25,7 @@ fn traced() -> World {
     let mut w = World::with_services();
     w.m.now = 100;
     w.make_current(A);
-    w.node.set_tracing(true);
+    w.node.set_tracing(abi::trace::event::ALL);
     w
 }
 
@@ -49,7 +49,7 @@ fn a_message_is_recorded_when_it_is_delivered() {
     w.receive(B, Endpoint::ANY);
     let all = records(&w, event::MESSAGE);
     assert_eq!(all.iter().map(parts).collect::<Vec<_>>(), [(250, 0x20_0001, a, b, [7, 8, 9, 10, 11, 12, 13])]);
-    w.node.set_tracing(false);
+    w.node.set_tracing(0);
     w.m.records.clear();
     w.receive(B, Endpoint::ANY);
     w.primitive(A, call::SEND, b, 0x20_0001, 7);
@@ -63,7 +63,7 @@ fn a_linux_call_is_recorded_with_its_number_and_words() {
     w.kernel_call(RS, KernelCall::Route, &[39, PM as u64]).expect("routed");
     let program = w.application();
     w.receive(PM, Endpoint::ANY);
-    w.node.set_tracing(true);
+    w.node.set_tracing(abi::trace::event::ALL);
     w.linux_call(program.slot(), 39, [1, 2, 3, 4, 5, 6]);
     let pm = w.endpoint(PM);
     let number = w.node.thread(program.slot()).messages();
@@ -83,7 +83,7 @@ fn a_notification_is_recorded_with_its_time_and_bits() {
     let all = records(&w, event::NOTIFY);
     assert_eq!(all.iter().map(parts).collect::<Vec<_>>(), [(100, Notify::LABEL, a, b, [100, 0, 0, 0, 0, 0, 0])]);
     assert_eq!(records(&w, event::MESSAGE).len(), 0);
-    w.node.set_tracing(false);
+    w.node.set_tracing(0);
     w.receive(B, Endpoint::ANY);
     w.primitive(A, call::NOTIFY, b, 0, 0);
     assert_eq!(records(&w, event::NOTIFY).len(), 1);
@@ -96,7 +96,7 @@ fn a_switch_names_both_threads_and_the_idle_task_by_its_slot() {
         w.receive(slot, Endpoint::ANY);
     }
     w.kernel_call(C, KernelCall::SetAlarm, &[7]).expect("set");
-    w.node.set_tracing(true);
+    w.node.set_tracing(abi::trace::event::ALL);
     w.receive(C, Endpoint::ANY);
     w.m.now = 7;
     w.node.timer(&mut w.m);
@@ -158,7 +158,7 @@ fn exceptions_and_page_faults_are_recorded_where_they_happened() {
         (100, 6, b, NONE, [0x99, 0x40_5678, 0, 0, 0, 0, 0]),
     ];
     assert_eq!(all, expected);
-    w.node.set_tracing(false);
+    w.node.set_tracing(0);
     w.make_current(C);
     w.node.exception(&mut w.m, 6, 1, 0x99);
     assert_eq!(records(&w, event::EXCEPTION).len(), 2);
@@ -176,7 +176,7 @@ fn an_interrupt_is_recorded_for_each_of_its_drivers() {
     }
     w.node.interrupt(&mut w.m, 4);
     assert_eq!(w.m.records.len(), 0);
-    w.node.set_tracing(true);
+    w.node.set_tracing(abi::trace::event::ALL);
     w.m.now = 40;
     w.node.interrupt(&mut w.m, 4);
     w.node.interrupt(&mut w.m, 5);
@@ -193,7 +193,7 @@ fn services_are_named_when_they_start_and_when_they_get_their_rights() {
     let name = Name::new("first").expect("short");
     node.boot_service(&mut m, VM, name, Frame::start(0x40_0000, 0));
     assert_eq!(m.records.len(), 0);
-    node.set_tracing(true);
+    node.set_tracing(abi::trace::event::ALL);
     let rs = node.boot_service(&mut m, RS, name, Frame::start(0x40_0000, 0));
     let (low, high) = name.to_words();
     let all: Vec<_> = m.records.iter().map(parts).collect();
@@ -207,7 +207,7 @@ fn services_are_named_when_they_start_and_when_they_get_their_rights() {
     let (low, high) = name.to_words();
     let all: Vec<_> = records(&w, event::NAMED).iter().map(parts).collect();
     assert_eq!(all, [(100, 0, NONE, b, [low, high, 0, 0, 0, 0, 0])]);
-    w.node.set_tracing(false);
+    w.node.set_tracing(0);
     w.set_privileges(b, &all_rights());
     assert_eq!(records(&w, event::NAMED).len(), 1);
 }
@@ -221,7 +221,7 @@ fn accesses_to_ports_are_recorded_with_path_operation_value_and_result() {
     let space = w.space(A);
     w.m.poke(space, BUFFER, b"abcd");
     w.make_current(A);
-    w.node.set_tracing(true);
+    w.node.set_tracing(abi::trace::event::ALL);
     assert_eq!(w.hal(A, io::IN | 1, 0x3f8, 5), Ok(0x41));
     assert_eq!(w.hal(A, io::OUT | 2, 0x60, 6), Err(Errno::ECALLDENIED));
     w.begin_hal(A, io::OUT | io::STRING | 1, 0x3f8, BUFFER, 3);
@@ -241,7 +241,7 @@ fn accesses_to_ports_are_recorded_with_path_operation_value_and_result() {
     assert_eq!(all[4], emulated(0x3fa, [io::OUT | 2, 0x123, 0], 0x123));
     assert_eq!(all[5], emulated(0x3f8, [io::OUT | io::STRING | 1, BUFFER, 0], 4));
     assert_eq!(all.len(), 6);
-    w.node.set_tracing(false);
+    w.node.set_tracing(0);
     w.protection_fault(A, &[0xec], |frame| frame.rdx = 0x3f8);
     w.protection_fault(A, &[0xf3, 0x6e], |frame| (frame.rdx, frame.rsi, frame.rcx) = (0x3f8, BUFFER, 4));
     let _ = w.hal(A, io::IN | 1, 0x3f8, 5);
@@ -255,7 +255,7 @@ fn an_access_that_waits_for_memory_is_recorded_once() {
     w.set_privileges(a, &driver_rights());
     w.receive(VM, Endpoint::ANY);
     w.make_current(A);
-    w.node.set_tracing(true);
+    w.node.set_tracing(abi::trace::event::ALL);
     w.begin_hal(A, io::OUT | io::STRING | 1, 0x3f8, 0x7000_0000, 3);
     assert_eq!(records(&w, event::PORT).len(), 0);
     let space = w.space(A);
@@ -263,4 +263,135 @@ fn an_access_that_waits_for_memory_is_recorded_once() {
     w.primitive(VM, call::REPLYREC, a, message::REPLY, 0);
     w.make_current(A);
     assert_eq!(records(&w, event::PORT).len(), 1);
+}
+
+/// The bits of these kinds of events.
+fn bits(kinds: &[u32]) -> u64 {
+    kinds.iter().fold(0, |bits, kind| bits | 1 << kind)
+}
+
+/// B, which may, sets what is recorded.
+fn set_events(w: &mut World, events: u64, period_ns: u64) {
+    let b = w.endpoint(B);
+    w.set_privileges(b, &all_rights());
+    assert_eq!(w.kernel_call(B, KernelCall::Trace, &[events, period_ns]), Ok(0));
+}
+
+#[test]
+fn only_the_chosen_kinds_of_events_are_recorded() {
+    let mut w = World::with_services();
+    let (a, b) = (w.endpoint(A), w.endpoint(B));
+    set_events(&mut w, bits(&[event::NOTIFY]), 0);
+    w.receive(A, Endpoint::ANY);
+    w.primitive(B, call::SEND, a, 0x20_0001, 7);
+    w.receive(A, Endpoint::ANY);
+    w.primitive(B, call::NOTIFY, a, 0, 0);
+    let kinds: Vec<u32> = w.m.records.iter().map(|record| record.event).collect();
+    assert_eq!(kinds, [event::NOTIFY]);
+    assert_eq!((w.m.records[0].from, w.m.records[0].to), (b, a));
+}
+
+#[test]
+fn samples_tell_where_the_current_thread_is_at_each_period() {
+    let mut w = World::with_services();
+    let a = w.endpoint(A);
+    set_events(&mut w, bits(&[event::SAMPLE]), 1_000_000);
+    w.make_current(A);
+    let mut sample = |at: u64, set: &dyn Fn(&mut Frame)| {
+        w.m.now = at;
+        set(w.node.frame_mut(A));
+        w.make_current(A);
+        w.timer_once();
+        w.m.records.drain(..).map(|record| (record.tsc, record.label, record.from, record.words)).collect::<Vec<_>>()
+    };
+    let in_user = |frame: &mut Frame| {
+        (frame.rip, frame.rsp, frame.rbp, frame.rcx, frame.entry) = (0x40_1000, 0x7000, 0x8000, 3, 0);
+    };
+    let first = sample(5_000_000, &in_user);
+    assert_eq!(first.iter().map(|sample| (sample.0, sample.1, sample.2)).collect::<Vec<_>>(), [(5_000_000, 0, a)]);
+    assert_eq!(first[0].3[..3], [0x40_1000, 0x7000, 0x8000]);
+    assert_eq!(sample(5_999_999, &in_user), [], "it is not due");
+    let after_sysret = |frame: &mut Frame| (frame.rip, frame.rcx, frame.entry) = (0x40_1000, 0x40_1000, 0);
+    assert_eq!(sample(6_000_000, &after_sysret)[0].1, 1, "the system call took the time");
+    let within_a_call = |frame: &mut Frame| (frame.rip, frame.rcx, frame.entry) = (0x40_1000, 0, 1);
+    assert_eq!(sample(7_000_000, &within_a_call)[0].1, 1);
+}
+
+#[test]
+fn samples_are_taken_at_least_twenty_microseconds_apart() {
+    let mut w = World::with_services();
+    set_events(&mut w, bits(&[event::SAMPLE]), 1);
+    w.make_current(A);
+    for now in (5_000_000..5_100_000).step_by(1_000) {
+        w.m.now = now;
+        w.make_current(A);
+        w.timer_once();
+    }
+    assert_eq!(records(&w, event::SAMPLE).len(), 5);
+}
+
+#[test]
+fn the_idle_task_is_sampled_by_its_own_name() {
+    let mut w = World::with_services();
+    set_events(&mut w, bits(&[event::SAMPLE]), 1_000_000);
+    for slot in [A, B, C, RS, VM] {
+        w.receive(slot, Endpoint::ANY);
+    }
+    assert_eq!(w.node.current(), slot::IDLE);
+    w.m.now = 9_000_000;
+    w.timer_once();
+    let from: Vec<Endpoint> = records(&w, event::SAMPLE).iter().map(|record| record.from).collect();
+    assert_eq!(from, [Endpoint::current(slot::IDLE)]);
+}
+
+#[test]
+fn samples_leave_the_fast_path_open_and_messages_close_it() {
+    for (events, takes_it) in [(bits(&[event::SAMPLE, event::NAMED]), true), (bits(&[event::MESSAGE]), false)] {
+        let mut w = World::with_services();
+        set_events(&mut w, events, 1_000_000);
+        for sleeper in [RS, VM, C, B] {
+            w.receive(sleeper, Endpoint::ANY);
+        }
+        let b = w.endpoint(B);
+        w.make_current(A);
+        let frame = w.node.frame_mut(A);
+        (frame.rax, frame.r13) = (call::SENDREC, b.0 as u64 | 0x20_0001 << 32);
+        frame.entry = kernel_core::frame::entry::SYSCALL;
+        w.node.frame_mut(B).entry = kernel_core::frame::entry::SYSCALL;
+        assert_eq!(w.node.try_request(&mut w.m).is_some(), takes_it);
+    }
+}
+
+#[test]
+fn a_death_that_is_armed_brings_no_samples() {
+    let mut w = World::with_services();
+    let b = w.endpoint(B);
+    assert_eq!(
+        w.kernel_call(abi::endpoint::slot::RS, KernelCall::Inject, &[b.0 as u64, call::inject::KILL_AFTER_MESSAGES, 9]),
+        Ok(0)
+    );
+    w.make_current(A);
+    w.m.now = 9_000_000;
+    w.timer_once();
+    assert_eq!(w.m.records.len(), 0);
+}
+
+#[test]
+fn the_ring_is_shown_only_to_who_may_trace() {
+    let mut w = World::with_services();
+    let a = w.endpoint(A);
+    let rights = Privileges { kernel_calls: all_rights().kernel_calls & !KernelCall::Trace.bit(), ..all_rights() };
+    w.set_privileges(a, &rights);
+    for offset in [0, 16, 1 << 40] {
+        assert_eq!(
+            w.kernel_call(A, KernelCall::GetInfo, &[abi::info::TRACE + offset, 0, BUFFER, 80]),
+            Err(Errno::EPERM)
+        );
+    }
+    let program = w.application();
+    let slot = program.slot();
+    assert_eq!(w.kernel_call(slot, KernelCall::GetInfo, &[abi::info::TRACE, 0, BUFFER, 80]), Err(Errno::EPERM));
+    w.set_privileges(a, &all_rights());
+    // The machine of these tests has no ring.
+    assert_eq!(w.kernel_call(A, KernelCall::GetInfo, &[abi::info::TRACE, 0, BUFFER, 80]), Err(Errno::ENOENT));
 }

@@ -339,7 +339,8 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (mode, status): 0 powers off, 1 reboots, 2 halts. pm, rs. */
 #define SKINK_SYS_SHUTDOWN 37
 
-/* (on): switches the trace ring on or off. rs. */
+/* (events, period): sets the kinds of events that are recorded, a bit for each of trace::event, 0: none, and the distance of samples in
+ * nanoseconds, at least trace::MIN_PERIOD_NS. GetInfo shows the records. */
 #define SKINK_SYS_TRACE 38
 
 /* (number, slot): routes a system call to a service; slot 0 is the kernel, u64::MAX removes. rs. */
@@ -1593,6 +1594,9 @@ _Static_assert(offsetof(struct skink_grant_entry, bytes) == 24, "skink_grant_ent
 /* Address of the ACPI RSDP, a u64; 0 when unknown. */
 #define SKINK_INFO_ACPI 8ull
 
+/* Bytes of the trace ring (trace) from the offset what - TRACE on. Only who may make the kernel call Trace. */
+#define SKINK_INFO_TRACE 0x100000000ull
+
 /* States of a thread in ThreadInfo::state. */
 #define SKINK_INFO_STATE_READY 0u
 #define SKINK_INFO_STATE_SENDING 1u
@@ -2738,6 +2742,10 @@ _Static_assert(offsetof(struct skink_registers, unused) == 1008, "skink_register
  * for one that has been discarded, the oldest kept is returned. EBUSY: another process waits already. */
 #define SKINK_RS_SERVICE_CALL_REPORT 7ull
 
+/* Copies the name of the function of the service at the address value into the buffer: text. ENODATA: there is none, or the program is an
+ * updated one, without symbols. */
+#define SKINK_RS_SERVICE_CALL_FUNCTION 8ull
+
 /* A fault to inject, in the caller's buffer: (kind of call::inject, value, further value, bytes) of the kernel call Inject. */
 struct skink_injection {
     /* One of call::inject. */
@@ -3429,7 +3437,7 @@ _Static_assert(offsetof(struct skink_queue_statistics, delivered) == 0, "skink_q
 _Static_assert(offsetof(struct skink_queue_statistics, enqueued) == 8, "skink_queue_statistics.enqueued");
 _Static_assert(offsetof(struct skink_queue_statistics, maxinq) == 16, "skink_queue_statistics.maxinq");
 
-/* Records of the kernel's trace ring, which --trace decodes. */
+/* Records of the kernel's trace ring, which --trace decodes on the host and /dev/trace gives to programs of root. */
 
 /* Kinds of events. */
 
@@ -3457,6 +3465,36 @@ _Static_assert(offsetof(struct skink_queue_statistics, maxinq) == 16, "skink_que
 /* Thread from accessed port label on the access path in word 0 (privilege::way); word 1 is the operation, word 2 the value written, word 6
  * the result. */
 #define SKINK_TRACE_EVENT_PORT 8u
+
+/* The timer found thread from at the address in word 0, with stack pointer and RBP in words 1 and 2 and its queue in word 3. label is 1 if
+ * it was in the kernel: the address is behind its system call. */
+#define SKINK_TRACE_EVENT_SAMPLE 9u
+
+/* Kinds that can only be recorded while nothing takes a fast path. */
+#define SKINK_TRACE_EVENT_OBSERVED 286ull
+
+/* All kinds but samples. */
+#define SKINK_TRACE_EVENT_ALL 510ull
+
+/* Records that the ring holds. */
+#define SKINK_TRACE_RING_RECORDS 0x2000u
+
+/* Bytes before the first record. */
+#define SKINK_TRACE_RING_HEADER_BYTES 16u
+
+/* Shortest distance of samples: beyond it the machine would do little else. */
+#define SKINK_TRACE_MIN_PERIOD_NS 0x4e20ull
+
+/* What a program writes to /dev/trace. */
+struct skink_trace_settings {
+    /* A bit for each kind of event. */
+    uint64_t events;
+    /* Distance of samples in nanoseconds, at least MIN_PERIOD_NS; 0 without samples. */
+    uint64_t period_ns;
+};
+_Static_assert(sizeof(struct skink_trace_settings) == 16, "size of skink_trace_settings");
+_Static_assert(offsetof(struct skink_trace_settings, events) == 0, "skink_trace_settings.events");
+_Static_assert(offsetof(struct skink_trace_settings, period_ns) == 8, "skink_trace_settings.period_ns");
 
 /* One record, 80 bytes, little endian. */
 struct skink_record {

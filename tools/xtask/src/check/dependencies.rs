@@ -9,8 +9,18 @@ struct Layer {
     may_use: &'static [&'static str],
 }
 
-const PROGRAMS_MAY_USE: &[&str] =
-    &["abi", "lib/sys", "lib/recover", "lib/server", "lib/driver", "lib/jbd", "lib/fs", "lib/elf", "lib/m3ipc"];
+const PROGRAMS_MAY_USE: &[&str] = &[
+    "abi",
+    "lib/sys",
+    "lib/recover",
+    "lib/server",
+    "lib/driver",
+    "lib/jbd",
+    "lib/fs",
+    "lib/elf",
+    "lib/m3ipc",
+    "lib/tracing",
+];
 
 const LAYERS: &[Layer] = &[
     Layer { folder: "abi", may_use: &[] },
@@ -20,6 +30,7 @@ const LAYERS: &[Layer] = &[
     Layer { folder: "lib/elf", may_use: &["abi"] },
     Layer { folder: "lib/m3ipc", may_use: &[] },
     Layer { folder: "lib/sys", may_use: &["abi"] },
+    Layer { folder: "lib/tracing", may_use: &["abi", "lib/sys"] },
     Layer { folder: "lib/recover", may_use: &["abi", "lib/sys"] },
     Layer { folder: "lib/server", may_use: &["abi", "lib/sys", "lib/recover"] },
     Layer { folder: "lib/driver", may_use: &["abi", "lib/sys", "lib/recover", "lib/server"] },

@@ -118,10 +118,8 @@ pub fn real_time_call<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64) -
         Ok(None) => {}
         Err(error) => thread.frame.set_result(Err(error)),
     }
-    if kernel.node.tracing.is_on() {
-        let result = kernel.node.threads[caller].frame.rax;
-        tracing::trace_call(m, &kernel.node.threads, caller, number, Ok(result));
-    }
+    let result = Ok(kernel.node.threads[caller].frame.rax);
+    tracing::trace!(kernel.node, KERNEL_CALL, trace_call(m, &kernel.node.threads, caller, number, result));
     kernel.node.threads.keeps_running()
 }
 

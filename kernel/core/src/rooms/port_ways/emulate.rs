@@ -72,10 +72,8 @@ fn emulate_single<M: Machine>(node: &mut Node, m: &mut M, instruction: &Instruct
             _ => value,
         }
     };
-    if node.tracing.is_on() {
-        let operation = instruction.operation();
-        tracing::trace_port(m, &node.threads, way::EMULATE, [target.port as u64, operation, rax], Ok(result));
-    }
+    let access = || [target.port as u64, instruction.operation(), rax];
+    tracing::trace!(node, PORT, trace_port(m, &node.threads, way::EMULATE, access(), Ok(result)));
     let frame = &mut node.threads.running_mut().frame;
     frame.rax = result;
     frame.rip += instruction.length;
@@ -105,10 +103,8 @@ fn emulate_string<M: Machine>(node: &mut Node, m: &mut M, instruction: &Instruct
             Err(_) => return false,
         }
     }
-    if node.tracing.is_on() {
-        let operation = instruction.operation();
-        tracing::trace_port(m, &node.threads, way::EMULATE, [target.port as u64, operation, lowest], Ok(items));
-    }
+    let access = || [target.port as u64, instruction.operation(), lowest];
+    tracing::trace!(node, PORT, trace_port(m, &node.threads, way::EMULATE, access(), Ok(items)));
     let frame = &mut node.threads.running_mut().frame;
     let moved = if downwards { first.wrapping_sub(bytes) } else { first.wrapping_add(bytes) };
     *(if instruction.writes { &mut frame.rsi } else { &mut frame.rdi }) = moved & mask;

@@ -5,7 +5,7 @@
 
 use crate::{
     Machine, Node, ipc::report, probes::tracing, rights::port_operation, rooms::port_ways::denial,
-    rooms::port_ways::denial::Path, rooms::port_ways::ports, stop::Stop, thread::attention,
+    rooms::port_ways::denial::Path, rooms::port_ways::ports, thread::attention,
 };
 
 use abi::{Errno, privilege::io, privilege::way};
@@ -23,8 +23,6 @@ pub fn hal_trap<M: Machine>(node: &mut Node, m: &mut M) {
         0 => ports::access_port(node, m, Path::Hal, port, operation, value),
         _ => ports::port_string(node, m, Path::Hal, [port, operation & !io::STRING, value, count]),
     };
-    if node.tracing.is_on() && !matches!(result, Err(Stop::Fault(..) | Stop::Preempted)) {
-        tracing::trace_port(m, &node.threads, way::HAL, [port, operation, value], result);
-    }
+    tracing::trace!(node, PORT, trace_port(m, &node.threads, way::HAL, [port, operation, value], result));
     report::finish(node, m, caller, attention::HAL_AGAIN, result);
 }

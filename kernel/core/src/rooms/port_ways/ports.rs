@@ -47,7 +47,7 @@ pub struct Transfer {
 #[inline(always)]
 pub fn reaches_port(node: &Node, port: u64, width: u64) -> bool {
     let privileges = node.privileges(node.current());
-    !node.tracing.is_on()
+    !node.threads.is_observed()
         && privileges.kernel_calls & KernelCall::DevIo.bit() != 0
         && allows_machine_port(privileges, port, width)
 }

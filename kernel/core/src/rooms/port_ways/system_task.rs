@@ -65,9 +65,8 @@ fn serve<M: Machine>(
     kernel.node.serving = requester as u16;
     let result = make_call(kernel, m, requested_call(label));
     let node = &mut kernel.node;
-    if node.tracing.is_on() {
-        tracing::trace_call(m, &node.threads, requester, KERNEL_CALLS + (label & 0xffff) as u64, result);
-    }
+    let number = KERNEL_CALLS + (label & 0xffff) as u64;
+    tracing::trace!(node, KERNEL_CALL, trace_call(m, &node.threads, requester, number, result));
     node.serving = 0;
     let answer = match result {
         Ok(value) => Ok(value),

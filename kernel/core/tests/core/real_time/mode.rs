@@ -213,7 +213,7 @@ fn recorded_interrupts_reach_their_drivers_in_the_order_of_their_arrival() {
     }
     let slot = w.sleeper(plain(5));
     w.awaken(slot);
-    w.node.set_tracing(true);
+    w.node.set_tracing(abi::trace::event::ALL);
     for line in [20, 12, 20] {
         w.node.interrupt(&mut w.m, line);
     }
@@ -305,10 +305,10 @@ fn calls_are_for_processes_of_the_right_kind() {
 fn real_time_calls_are_traced_with_their_results() {
     let mut w = world();
     let slot = w.process(plain(5));
-    w.node.set_tracing(true);
+    w.node.set_tracing(abi::trace::event::ALL);
     w.m.now += 77;
     let _ = w.calls(slot, rt::call::WAKEUP, [pid(slot), 0]);
-    w.node.set_tracing(false);
+    w.node.set_tracing(0);
     let _ = w.calls(slot, rt::call::WAKEUP, [pid(slot), 0]);
     let [record] = w.m.records[..] else { panic!("one record: {:?}", w.m.records) };
     assert_eq!((record.event, record.label), (abi::trace::event::KERNEL_CALL, rt::call::WAKEUP as u32));
