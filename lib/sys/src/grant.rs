@@ -3,7 +3,7 @@
 //! Safe code must not let a process write into memory that Rust assumes unshared. So there are these forms:
 //! [`lend`] and [`lend_mut`] borrow a buffer while a closure runs (for calls that wait), [`GrantedBuffer`] owns its buffer
 //! (for requests in flight), and [`MagicGrant`] grants a program's memory. Leaking one of the last two leaks its buffer too,
-//! so the grant stays sound. [`CacheGrant`] grants memory that Rust never sees.
+//! so the grant stays sound. [`RangeGrant`] grants memory that Rust never sees.
 
 use crate::{Result, raw};
 use abi::call::KernelCall;
@@ -111,15 +111,16 @@ impl MagicGrant {
     }
 }
 
-/// A grant of pages of a [`PageCache`](crate::page_cache::PageCache). Dropping it revokes it.
+/// A grant of memory that stays where it is as long as the service: of a [`PageCache`](crate::page_cache::PageCache), or preserved
+/// ([`Keep`](crate::keep::Keep)). Dropping it revokes it.
 #[derive(Debug)]
-pub struct CacheGrant {
+pub struct RangeGrant {
     entry: Entry,
 }
 
-impl CacheGrant {
-    pub(crate) fn new(address: u64, bytes: u64, grantee: Endpoint, access: Access) -> Result<CacheGrant> {
-        Ok(CacheGrant { entry: Entry::new(access.flags(), grantee, Endpoint::SELF, address, bytes)? })
+impl RangeGrant {
+    pub(crate) fn new(address: u64, bytes: u64, grantee: Endpoint, access: Access) -> Result<RangeGrant> {
+        Ok(RangeGrant { entry: Entry::new(access.flags(), grantee, Endpoint::SELF, address, bytes)? })
     }
 
     /// Returns the grant's number, for the request.

@@ -8,7 +8,11 @@ mod part;
 
 pub use part::{Part, Parts};
 
-use crate::{Result, raw};
+use crate::{
+    Result,
+    grant::{Access, RangeGrant},
+    raw,
+};
 use abi::call::KernelCall;
 use abi::layout::{PAGE_BYTES, SERVICE_KEEP};
 use abi::{Endpoint, Word};
@@ -132,6 +136,17 @@ impl Keep {
     pub fn store(&self, offset: usize, bytes: usize, to: Endpoint, address: u64) -> Result<()> {
         let arguments = [Endpoint::SELF.to_word(), self.address(offset, bytes), to.to_word(), address, bytes as u64, 0];
         raw::kernel(KernelCall::VirCopy, arguments).map(drop)
+    }
+
+    /// Lets `grantee` copy to or from `bytes` bytes from `offset` on, by the kernel. Dropping the grant ends that.
+    ///
+    /// # Errors
+    /// As [`crate::grant::lend`].
+    ///
+    /// # Panics
+    /// If the range is outside the memory.
+    pub fn grant(&self, offset: usize, bytes: usize, grantee: Endpoint, access: Access) -> Result<RangeGrant> {
+        RangeGrant::new(self.address(offset, bytes), bytes as u64, grantee, access)
     }
 
     /// Returns the whole pages within a range to vm: they read as zeros afterwards. For bytes that nothing refers to, nor will after a

@@ -4,7 +4,7 @@
 //! Rust's, and one that is gone is an error of a copy and no fault.
 
 use crate::copy::refuse_self;
-use crate::grant::{Access, CacheGrant};
+use crate::grant::{Access, RangeGrant};
 use crate::{Result, ipc, raw};
 use abi::call::KernelCall;
 use abi::layout::{MAX_COPY, PAGE_BYTES};
@@ -55,8 +55,8 @@ impl PageCache {
     ///
     /// # Errors
     /// As [`crate::grant::lend`]; `EINVAL`: beyond the cache.
-    pub fn grant(&self, offset: u64, bytes: u64, grantee: Endpoint, access: Access) -> Result<CacheGrant> {
-        CacheGrant::new(self.place(offset, bytes)?, bytes, grantee, access)
+    pub fn grant(&self, offset: u64, bytes: u64, grantee: Endpoint, access: Access) -> Result<RangeGrant> {
+        RangeGrant::new(self.place(offset, bytes)?, bytes, grantee, access)
     }
 
     /// The address of `bytes` bytes from `offset` on. `EINVAL`: beyond the cache.

@@ -3,8 +3,11 @@
 //! Write only where no record points yet, then change the record: then bytes that a death leaves half written are never read.
 
 use super::{Recover, WORD_BYTES};
-use abi::Endpoint;
-use sys::Result;
+use abi::{Endpoint, layout::PAGE_BYTES};
+use sys::{
+    Result,
+    grant::{Access, RangeGrant},
+};
 
 /// A run of bytes.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +24,16 @@ impl Area {
     pub fn lay_out(recover: &Recover, bytes: usize) -> Area {
         let words = bytes.div_ceil(WORD_BYTES);
         Area { start: recover.take(words) * WORD_BYTES, bytes }
+    }
+
+    /// The same, of so many pages, the first of which begins at a page of the preserved memory: the kernel is faster with what lies in one page.
+    ///
+    /// # Panics
+    /// When the memory is too small.
+    pub fn lay_out_pages(recover: &Recover, pages: usize) -> Area {
+        let page_words = PAGE_BYTES as usize / WORD_BYTES;
+        recover.take(recover.next.get().next_multiple_of(page_words) - recover.next.get());
+        Area::lay_out(recover, pages * PAGE_BYTES as usize)
     }
 
     /// Its length.
@@ -69,6 +82,24 @@ impl Area {
     /// As [`Area::read`].
     pub fn store(&self, recover: &Recover, offset: usize, bytes: usize, to: Endpoint, address: u64) -> Result<()> {
         recover.keep.store(self.place(offset, bytes), bytes, to, address)
+    }
+
+    /// Lets `grantee` copy to or from `bytes` bytes from `offset` on. Dropping the grant ends that.
+    ///
+    /// # Errors
+    /// As `sys::grant::lend`.
+    ///
+    /// # Panics
+    /// As [`Area::read`].
+    pub fn grant(
+        &self,
+        recover: &Recover,
+        offset: usize,
+        bytes: usize,
+        grantee: Endpoint,
+        access: Access,
+    ) -> Result<RangeGrant> {
+        recover.keep.grant(self.place(offset, bytes), bytes, grantee, access)
     }
 
     /// Returns the whole pages within a range to vm, at once; it is not undone, and they read as zeros.

@@ -2,6 +2,7 @@
 
 use super::wait::WaitList;
 use core::cell::{Cell, RefCell, RefMut};
+use core::fmt;
 use core::ops::{Deref, DerefMut};
 
 /// A value that one task at a time may use, even across its waits.
@@ -34,6 +35,12 @@ impl<T> Lock<T> {
             return None;
         }
         Some(LockGuard { lock: self, value: Some(self.value.borrow_mut()) })
+    }
+}
+
+impl<T> fmt::Debug for Lock<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Lock").field("held", &self.held).finish_non_exhaustive()
     }
 }
 
