@@ -20,8 +20,9 @@ protocol! {
     /// Reads into the grant. Word 0 of the reply: bytes read (0: end of file); then whether that has changed the time of last access.
     Read = 5 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { accessed: bool }
     /// Writes from the grant, and removes the capabilities of a program, as other changes of content and owner do. `ids` decide whether
-    /// reserved blocks may be used. Word 0 of the reply: bytes written; then the new size.
-    Write = 6 { node: u64, grant: GrantId, position: u64, bytes: u64, ids: u64 } -> { size: u64 }
+    /// reserved blocks may be used. `written_ns`: when a program has written it, in ns since 1970; 0: now. Word 0 of the reply: bytes written;
+    /// then the new size.
+    Write = 6 { node: u64, grant: GrantId, position: u64, bytes: u64, ids: u64, written_ns: u64 } -> { size: u64 }
     /// Fills the grant with `linux_dirent64` records from `position` (0: start; else the last reply's). Word 0 of the reply: bytes (0: end).
     /// `accessed`: as of `Read`. At the position `DIRECTORY_END` there is nothing.
     GetDents = 7 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { position: u64, accessed: bool }

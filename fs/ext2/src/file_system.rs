@@ -9,6 +9,7 @@ use fs::file_system::{
     S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK, S_ISGID, S_ISUID, S_IXGRP, Statistics, XattrMode,
 };
 use fs::flights::Arrival;
+use fs::linux::timestamp;
 
 use crate::entry::is_dot;
 use crate::rename::Place;
@@ -108,6 +109,14 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         self.begin_change()?;
         let number = self.number(node)?;
         self.write_file(number, offset, len, source, caller)
+    }
+
+    fn set_written(&mut self, node: NodeId, written_ns: u64) -> Result<(), Errno> {
+        let number = self.number(node)?;
+        if written_ns != 0 {
+            self.change(number)?.touch(timestamp(written_ns));
+        }
+        Ok(())
     }
 
     fn take_accessed(&mut self) -> bool {

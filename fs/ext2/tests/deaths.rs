@@ -218,7 +218,8 @@ impl World {
 
     fn write(&mut self, model: &mut Model, file: (usize, u64), position: u64, data: &[u8]) {
         model.write(file.0, position as usize, data);
-        let request = Write { node: file.1, grant: GRANT, position, bytes: data.len() as u64, ids: 0 }.message();
+        let request =
+            Write { node: file.1, grant: GRANT, position, bytes: data.len() as u64, ids: 0, written_ns: 0 }.message();
         let reply = self.survive("write", (data, request), model);
         assert_eq!(reply.result(), Ok(data.len() as u64));
     }
@@ -301,7 +302,7 @@ fn make_files_without_names(arguments: &[&str]) {
         Create::results(&reply).unwrap().0
     });
     for node in nodes {
-        let write = Write { node, grant: GRANT, position: 0, bytes: 5000, ids: 0 }.message();
+        let write = Write { node, grant: GRANT, position: 0, bytes: 5000, ids: 0, written_ns: 0 }.message();
         assert_eq!(world.survive("write", (&[3; 5000], write), &model).result(), Ok(5000));
     }
     world.done(&model, "sync", b"", Sync {}.message());

@@ -75,7 +75,7 @@ fn a_change_that_cannot_be_kept_has_not_happened() {
     let large = Create::results(&ask(b"g", create(0o100_644))).unwrap().0;
     // More than the cache holds: the block with the inode goes, the inode stays.
     let bytes = 200_000;
-    let write = Write { node: large, grant: GRANT, position: 0, bytes, ids: 0 }.message();
+    let write = Write { node: large, grant: GRANT, position: 0, bytes, ids: 0, written_ns: 0 }.message();
     assert_eq!(ask(&[7; 200_000], write).result(), Ok(bytes));
     assert_eq!(ask(b"", Sync {}.message()).result(), Ok(0));
     let read = Read { node: large, grant: GRANT, position: 0, bytes }.message();

@@ -75,7 +75,10 @@ impl<M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<Ext2<FileDevice>, E
     }
 
     fn write(&mut self, node: u64, position: u64, data: &[u8]) -> Result<(u64, u64), Errno> {
-        let reply = self.ask(data, Write { node, grant: GRANT, position, bytes: data.len() as u64, ids: 0 }.message());
+        let reply = self.ask(
+            data,
+            Write { node, grant: GRANT, position, bytes: data.len() as u64, ids: 0, written_ns: 0 }.message(),
+        );
         Ok((reply.result()?, Write::results(&reply)?))
     }
 
@@ -255,7 +258,7 @@ fn a_failing_buffer_gives_efault_or_a_short_count() {
     let mut vfs = vfs(one_image());
     let root = vfs.root(0);
     let file = vfs.create(root, "f", 0o100_644).unwrap();
-    let long = Write { node: file, grant: GRANT, position: 0, bytes: 10_000, ids: 0 };
+    let long = Write { node: file, grant: GRANT, position: 0, bytes: 10_000, ids: 0, written_ns: 0 };
     assert_eq!(vfs.result(&[1; 5000], long.message()), Ok(4096));
     assert_eq!(vfs.result(&[1; 100], long.message()), Err(Errno::EFAULT));
     let read = Read { node: file, grant: GRANT, position: 0, bytes: 4096 };
@@ -291,7 +294,8 @@ fn writes_of_users_leave_the_reserved_blocks_alone() {
     let mut vfs = vfs(Rc::new(vec![scratch]));
     let root = vfs.root(0);
     let file = vfs.create(root, "f", 0o100_666).unwrap();
-    let write = |ids, position| Write { node: file, grant: GRANT, position, bytes: 800_000, ids }.message();
+    let write =
+        |ids, position| Write { node: file, grant: GRANT, position, bytes: 800_000, ids, written_ns: 0 }.message();
     let user = vfs.result(&[1; 800_000], write(1000 | 100 << 32, 0)).unwrap();
     assert!(user < 800_000, "{user} bytes");
     assert_eq!(vfs.result(&[1; 800_000], write(1000 | 100 << 32, user)), Err(Errno::ENOSPC));

@@ -233,7 +233,8 @@ impl World {
         let create = |grant| Create { directory: root, grant, bytes, mode: 0o100_644, ids: 0, device: 0 }.message();
         let (_, reply) = self.do_it(name, create);
         let node = Create::results(&reply).unwrap().0;
-        let write = |grant| Write { node, grant, position: 0, bytes: content.len() as u64, ids: 0 }.message();
+        let write =
+            |grant| Write { node, grant, position: 0, bytes: content.len() as u64, ids: 0, written_ns: 0 }.message();
         assert_eq!(self.do_it(content, write).1.result(), Ok(content.len() as u64));
         node
     }
@@ -428,7 +429,7 @@ fn what_is_written_while_its_block_is_read_stays() {
     world.create(b"a", &content(1, 1024));
     let [a] = world.remount(&[b"a"])[..] else { panic!() };
     let (read, _) = world.read(a, 0, 1024);
-    let write = |grant| Write { node: a, grant, position: 0, bytes: 1024, ids: 0 }.message();
+    let write = |grant| Write { node: a, grant, position: 0, bytes: 1024, ids: 0, written_ns: 0 }.message();
     let (_, written) = world.ask(&content(9, 1024), write);
     assert_eq!(written.expect("a whole block needs no reading").result(), Ok(1024));
     assert_eq!(world.ask(b"", |_| Sync {}.message()).1.unwrap().result(), Ok(0));
@@ -458,7 +459,7 @@ fn blocks_that_are_being_freed_count_as_free() {
     world.create(b"next", b"");
     let filler = world.create(b"filler", b"");
     let bytes = before * 1024;
-    let write = |grant| Write { node: filler, grant, position: 0, bytes, ids: 0 }.message();
+    let write = |grant| Write { node: filler, grant, position: 0, bytes, ids: 0, written_ns: 0 }.message();
     assert!(world.do_it(&content(1, bytes as usize), write).1.result().unwrap() < bytes, "the disk is full");
     let [filler, next] = world.remount(&[b"filler", b"next"])[..] else { panic!() };
     let directory = world.root;
@@ -466,7 +467,7 @@ fn blocks_that_are_being_freed_count_as_free() {
     assert_eq!(world.do_it(b"filler", unlink).1.result(), Ok(0));
     assert_eq!(world.ask(b"", |_| Put { node: filler, count: 1 }.message()).1.unwrap().result(), Ok(0));
     assert!(world.reads.in_flight() > 0, "freeing waits for a block");
-    let write = |grant| Write { node: next, grant, position: 0, bytes: 3_000_000, ids: 0 }.message();
+    let write = |grant| Write { node: next, grant, position: 0, bytes: 3_000_000, ids: 0, written_ns: 0 }.message();
     assert_eq!(world.do_it(&content(2, 3_000_000), write).1.result(), Ok(3_000_000));
     world.finish();
 }

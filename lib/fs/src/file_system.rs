@@ -273,6 +273,11 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
+    /// A write that has just been carried out was made by a program at this time, in ns since 1970; 0: now.
+    fn set_written(&mut self, _node: NodeId, _written_ns: u64) -> Result<(), Errno> {
+        Ok(())
+    }
+
     /// Whether a read or listing has changed the time of last access of its node, since the last call of this method.
     fn take_accessed(&mut self) -> bool {
         false

@@ -1256,7 +1256,8 @@ struct skink_fs_read_reply {
 };
 
 /* Writes from the grant, and removes the capabilities of a program, as other changes of content and owner do. ids decide whether reserved
- * blocks may be used. Word 0 of the reply: bytes written; then the new size. */
+ * blocks may be used. written_ns: when a program has written it, in ns since 1970; 0: now. Word 0 of the reply: bytes written; then the new
+ * size. */
 #define SKINK_FS_WRITE 0x60006u
 struct skink_fs_write {
     uint64_t node;
@@ -1264,6 +1265,7 @@ struct skink_fs_write {
     uint64_t position;
     uint64_t bytes;
     uint64_t ids;
+    uint64_t written_ns;
 };
 struct skink_fs_write_reply {
     uint64_t size;

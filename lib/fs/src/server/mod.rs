@@ -307,8 +307,8 @@ where
                 Err(_) => 0,
             };
             if more < piece || *done + more == bytes {
-                let size = file_system.attributes(node)?.size;
-                return Ok(Write::reply(message, *done + more, size));
+                file_system.set_written(node, request.written_ns)?;
+                return Ok(Write::reply(message, *done + more, file_system.attributes(node)?.size));
             }
             self.commit_part()?;
             *done += more;

@@ -62,6 +62,15 @@ impl Area {
         recover.keep.write(self.place(offset, from.len()), from);
     }
 
+    /// Sets word number `index`, at once; it is not undone.
+    ///
+    /// # Panics
+    /// As [`Area::read`].
+    #[inline]
+    pub fn write_word(&self, recover: &Recover, index: usize, value: u64) {
+        recover.keep.write_word(self.place(index * WORD_BYTES, WORD_BYTES) / WORD_BYTES, value);
+    }
+
     /// Fills `bytes` bytes from `offset` on from the memory of another process, at once; it is not undone.
     ///
     /// # Errors

@@ -74,7 +74,7 @@ impl Base {
         let shared = Rc::new(Shared::new(first_number + 1));
         let peers = Rc::new(Peers::new(runtime.clone(), store.clone()));
         let watches = Watches::new(store.clone(), first_number);
-        let files = Rc::new(Files::new(peers.clone(), watches.clone(), store.sizes().names()));
+        let files = Rc::new(Files::new(peers.clone(), watches.clone(), store.clone()));
         let cache = Rc::new(PageCache::new(peers.clone(), store.sizes().cached_pages()));
         Base {
             devices,

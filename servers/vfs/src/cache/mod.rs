@@ -97,9 +97,10 @@ impl PageCache {
     /// Asks the file system for the page at `position` and what follows it of `bytes` bytes, or more when the file is read from page to page.
     /// False: it is not known afterwards.
     pub async fn fill(&self, node: &NodeRef, position: u64, bytes: u64) -> bool {
+        let is_known = !node.mount().is_volatile() && !node.dirty().is_any();
         match &self.memory {
             // A file that has just been changed may be changed again.
-            Some(memory) if !node.mount().is_volatile() && !node.known_stat().is_changed() => {
+            Some(memory) if is_known && !node.known_stat().is_changed() => {
                 self.ask(memory, node, position, bytes).await.unwrap_or(false)
             }
             _ => false,

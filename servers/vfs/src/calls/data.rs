@@ -203,18 +203,31 @@ fn sync_file(base: &'static Base, process: &Process, descriptor: i32) -> Result<
         return Ok(block::flush(base, file));
     }
     let has_data = file.node().is_some_and(|node| matches!(node.kind(), S_IFREG | S_IFDIR | S_IFBLK));
-    if has_data { sync_file_system(base.mappings(), process, descriptor) } else { Err(Errno::EINVAL) }
+    if has_data { sync_node(base.mappings(), process, descriptor) } else { Err(Errno::EINVAL) }
 }
 
-/// syncfs: of a file system, at least this file is written back.
-fn sync_file_system(mappings: &'static Mappings, process: &Process, descriptor: i32) -> Result<Flow, Errno> {
-    let file = process.file(descriptor)?;
-    file.usable()?;
-    let node = file.node().cloned().ok_or(Errno::EINVAL)?;
+fn sync_node(mappings: &'static Mappings, process: &Process, descriptor: i32) -> Result<Flow, Errno> {
+    let node = node_to_sync(process, descriptor)?;
     task(async move {
         mappings.sync_node(&node).await?;
         Ok(0)
     })
+}
+
+/// syncfs.
+fn sync_file_system(mappings: &'static Mappings, process: &Process, descriptor: i32) -> Result<Flow, Errno> {
+    let node = node_to_sync(process, descriptor)?;
+    task(async move {
+        mappings.write_back_all(Some(node.mount())).await?;
+        mappings.sync_node(&node).await?;
+        Ok(0)
+    })
+}
+
+fn node_to_sync(process: &Process, descriptor: i32) -> Result<NodeRef, Errno> {
+    let file = process.file(descriptor)?;
+    file.usable()?;
+    file.node().cloned().ok_or(Errno::EINVAL)
 }
 
 /// posix_fadvise: advice changes nothing here.
@@ -247,7 +260,7 @@ fn sync_range(call: &Call) -> Result<Flow, Errno> {
         return Err(Errno::EINVAL);
     }
     match file.node().map(|node| node.kind()) {
-        Some(S_IFREG | S_IFBLK | S_IFDIR) => sync_file_system(call.mappings(), call.process, call.int(0)),
+        Some(S_IFREG | S_IFBLK | S_IFDIR) => sync_node(call.mappings(), call.process, call.int(0)),
         _ => Err(Errno::ESPIPE),
     }
 }

@@ -5,8 +5,8 @@
 //! is running. Neighbours: `vnode`, `file_system`, `nodes` (which asks file systems).
 
 use super::{
-    file_system::FileSystem, known::KnownStat, leases::FileLeases, locks::FileLocks, seals::Seals, stat::Stat,
-    vnode::NodeRef,
+    dirty::Dirty, file_system::FileSystem, known::KnownStat, leases::FileLeases, locks::FileLocks, seals::Seals,
+    stat::Stat, vnode::NodeRef,
 };
 use crate::{
     callers::permission::{Attributes, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG},
@@ -57,6 +57,8 @@ pub struct Inode {
     /// Programs may map images of it.
     may_be_mapped: Cell<bool>,
     shared_object: Cell<Option<u64>>,
+    /// See [`Inode::is_ahead`].
+    ahead: Cell<bool>,
     /// The pipe of a FIFO that is open.
     fifo: RefCell<Weak<Pipe>>,
     locks: FileLocks,
@@ -69,6 +71,7 @@ pub struct Inode {
     /// The file system has said that it has no `security.capability`, which only `setxattr` changes.
     has_no_capabilities: Cell<bool>,
     known_stat: KnownStat,
+    dirty: Dirty,
     content: Cell<Option<NonZeroU64>>,
 }
 
@@ -89,6 +92,7 @@ impl Inode {
             has_image: Cell::new(false),
             may_be_mapped: Cell::new(may_be_mapped),
             shared_object: Cell::new(None),
+            ahead: Cell::new(false),
             fifo: RefCell::new(Weak::new()),
             locks: FileLocks::default(),
             leases: FileLeases::default(),
@@ -97,6 +101,7 @@ impl Inode {
             seals: Seals::default(),
             has_no_capabilities: Cell::new(false),
             known_stat: KnownStat::default(),
+            dirty: Dirty::default(),
             content: Cell::new(None),
         };
         inode.describe(description);
@@ -117,6 +122,12 @@ impl Inode {
     #[inline]
     pub fn known_stat(&self) -> &KnownStat {
         &self.known_stat
+    }
+
+    /// Its dirty pages.
+    #[inline]
+    pub fn dirty(&self) -> &Dirty {
+        &self.dirty
     }
 
     /// The number under which the page cache knows its content; `None`: it knows nothing of it.
@@ -299,6 +310,18 @@ impl Inode {
     /// Sets vm's object; `None`: the file is no longer mapped shared.
     pub fn set_shared_object(&self, object: Option<u64>) {
         self.shared_object.set(object);
+        self.note_ahead();
+    }
+
+    /// Whether there may be newer bytes of it than its file system has: in vm, or in dirty pages.
+    #[inline]
+    pub fn is_ahead(&self) -> bool {
+        self.ahead.get()
+    }
+
+    /// Its dirty pages have become some, or none.
+    pub(super) fn note_ahead(&self) {
+        self.ahead.set(self.shared_object.get().is_some() || self.dirty.is_any());
     }
 
     /// The pipe of a FIFO that is open.

@@ -33,12 +33,15 @@ pub struct KnownStat {
     /// Counts the changes that have ended, and the reads that were changes.
     version: Cell<u64>,
     heard: Cell<Heard>,
+    /// When the dirty pages of the file were written last, in ns since 1970; 0: it has none.
+    written_ns: Cell<u64>,
 }
 
 impl Default for KnownStat {
     fn default() -> KnownStat {
         let (source, changes, version) = (Cell::new(Endpoint::NONE), Cell::new(0), Cell::new(0));
-        KnownStat { stat: RefCell::new(None), source, changes, version, heard: Cell::new(Heard::Nothing) }
+        let (heard, written_ns) = (Cell::new(Heard::Nothing), Cell::new(0));
+        KnownStat { stat: RefCell::new(None), source, changes, version, heard, written_ns }
     }
 }
 
@@ -52,8 +55,36 @@ impl KnownStat {
     pub fn learn(&self, stat: &Stat, source: Endpoint, version: u64) {
         if self.changes.get() == 0 && self.version.get() == version {
             self.source.set(source);
-            self.stat.replace(Some(*stat));
+            self.stat.replace(Some(self.corrected(*stat)));
         }
+    }
+
+    /// What a file system that has not heard of the dirty pages says, as it is.
+    pub fn corrected(&self, mut stat: Stat) -> Stat {
+        match self.written_ns.get() {
+            0 => {}
+            written_ns => stat.set_written(written_ns),
+        }
+        stat
+    }
+
+    /// A program has written over pages that are dirty now. What is known stays known, but for the times.
+    pub(super) fn was_written(&self, now_ns: u64) {
+        self.written_ns.set(now_ns);
+        self.version.set(self.version.get() + 1);
+        if let Some(stat) = self.stat.borrow_mut().as_mut() {
+            stat.set_written(now_ns);
+        }
+    }
+
+    /// That time; 0: the file has no dirty pages.
+    pub(super) fn written_ns(&self) -> u64 {
+        self.written_ns.get()
+    }
+
+    /// The file has no dirty pages any more.
+    pub(super) fn is_written_back(&self) {
+        self.written_ns.set(0);
     }
 
     /// Returns what `use_it` makes of it; `None`: the file system has to be asked.
@@ -106,10 +137,16 @@ impl KnownStat {
 pub struct Change<const N: usize>([Option<Rc<Inode>>; N]);
 
 impl<const N: usize> Change<N> {
-    /// Begins changes of these files.
+    /// Begins changes of these files, which have been settled.
     pub fn new(nodes: [Option<&NodeRef>; N]) -> Change<N> {
+        Change::begin(nodes, false, true)
+    }
+
+    fn begin(nodes: [Option<&NodeRef>; N], only_writes: bool, is_settled: bool) -> Change<N> {
         Change(nodes.map(|node| {
             let inode = node?.inode().clone();
+            debug_assert!(!is_settled || !inode.dirty().is_any(), "what changes a file settles it before");
+            inode.dirty().change_begins(only_writes);
             let known = inode.known_stat();
             known.changes.set(known.changes.get() + 1);
             known.forget();
@@ -121,9 +158,19 @@ impl<const N: usize> Change<N> {
 }
 
 impl Change<1> {
-    /// Begins a change of one file.
+    /// Begins a change of one file, which has been settled.
     pub fn of(node: &NodeRef) -> Change<1> {
         Change::new([Some(node)])
+    }
+
+    /// Begins a write, which makes no holes.
+    pub fn writing(node: &NodeRef) -> Change<1> {
+        Change::begin([Some(node)], true, true)
+    }
+
+    /// Begins a write of a dirty page.
+    pub(super) fn of_dirty(node: &NodeRef) -> Change<1> {
+        Change::begin([Some(node)], true, false)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Files in use, of whatever file system: inodes, vnodes, mounts, the name cache, locks, leases, and the requests that file systems answer.
 
+pub mod dirty;
 mod file_system;
 mod inode;
 pub mod known;
@@ -18,10 +19,11 @@ pub mod xattrs;
 
 pub use file_system::Shared;
 
-use crate::peers::Peers;
+use crate::{keep::Store, peers::Peers};
 use abi::{Endpoint, fs, vm};
 use alloc::rc::Rc;
 use core::cell::RefCell;
+use dirty::DirtyFiles;
 use file_system::FileSystem;
 use inode::Dropped;
 use mount::{Mount, Mounts};
@@ -44,12 +46,14 @@ pub struct Files {
     pub mounts: Mounts,
     names: RefCell<Names<NodeRef>>,
     watches: Rc<Watches>,
+    dirty: DirtyFiles,
 }
 
 impl Files {
-    /// Nothing is mounted. `names`: limit of the name cache.
-    pub fn new(peers: Rc<Peers>, watches: Rc<Watches>, names: usize) -> Files {
-        Files { peers, mounts: Mounts::default(), names: RefCell::new(Names::new(names)), watches }
+    /// Nothing is mounted.
+    pub fn new(peers: Rc<Peers>, watches: Rc<Watches>, store: Rc<Store>) -> Files {
+        let names = RefCell::new(Names::new(store.sizes().names()));
+        Files { peers, mounts: Mounts::default(), names, watches, dirty: DirtyFiles::new(store) }
     }
 
     /// Watches of files.

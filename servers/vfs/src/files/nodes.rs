@@ -232,6 +232,7 @@ impl Files {
     pub async fn link(&self, caller: &Caller, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
         let lent = self.lend(directory, copied(name)?)?;
         let bytes = name.len() as u64;
+        self.settle([Some(node)]).await?;
         let _change = Change::new([Some(directory), Some(node)]);
         let request = fs::Link { directory: directory.number(), grant: lent.id(), bytes, node: node.number() };
         self.peers.ask_once(caller, directory.service(), request.message()).await?;
@@ -247,6 +248,7 @@ impl Files {
         let lent = self.lend(directory, copied(name)?)?;
         let bytes = name.len() as u64;
         let directory_wanted = node.is_directory();
+        self.settle([Some(node)]).await?;
         let _change = Change::new([Some(directory), Some(node)]);
         let request = fs::Unlink { directory: directory.number(), grant: lent.id(), bytes, directory_wanted };
         self.peers.ask_once(caller, directory.service(), request.message()).await?;
@@ -272,6 +274,7 @@ impl Files {
         replaced: Option<&NodeRef>,
         whiteout: Option<u64>,
     ) -> Result<(), Errno> {
+        self.settle([Some(node), replaced]).await?;
         let _change = Change::new([Some(from.0), Some(to.0), Some(node), replaced]);
         let flags = if whiteout.is_some() { fs::RENAME_WHITEOUT } else { 0 };
         self.ask_to_rename(caller, from, to, flags, whiteout.unwrap_or(0)).await?;
@@ -303,6 +306,7 @@ impl Files {
         node: &NodeRef,
         other: &NodeRef,
     ) -> Result<(), Errno> {
+        self.settle([Some(node), Some(other)]).await?;
         let _change = Change::new([Some(first.0), Some(second.0), Some(node), Some(other)]);
         self.ask_to_rename(caller, first, second, fs::RENAME_EXCHANGE, 0).await?;
         for (node, from, to) in [(node, first.0, second.0), (other, second.0, first.0)] {
@@ -356,7 +360,7 @@ impl Files {
         let lent = self.lend_room(node, STAT_BYTES)?;
         let request = fs::Stat { node: node.number(), grant: lent.id() };
         let reply = self.peers.ask(node.service(), request.message()).await?;
-        let stat = stat_in(node, &lent.take());
+        let stat = node.known_stat().corrected(stat_in(node, &lent.take()));
         if !node.mount().changes_by_itself() {
             node.known_stat().learn(&stat, reply.source, version);
         }
@@ -391,6 +395,7 @@ impl Files {
     /// Sets the permission bits.
     pub async fn set_mode(&self, node: &NodeRef, bits: u32) -> Result<(), Errno> {
         let bits = bits & 0o7777;
+        self.settle([Some(node)]).await?;
         let _change = Change::of(node);
         let request = fs::ChMod { node: node.number(), mode: bits as u64 };
         self.peers.ask(node.service(), request.message()).await?;
@@ -402,6 +407,7 @@ impl Files {
     /// Sets owner and group; `None` leaves one.
     pub async fn set_owner(&self, node: &NodeRef, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
         let ids = uid.unwrap_or(u32::MAX) as u64 | (gid.unwrap_or(u32::MAX) as u64) << 32;
+        self.settle([Some(node)]).await?;
         let _change = Change::of(node);
         let reply = self.peers.ask(node.service(), fs::ChOwn { node: node.number(), ids }.message()).await?;
         node.mount().mark_dirty();
@@ -416,6 +422,7 @@ impl Files {
             // Before the file system: nothing beyond the new end may be written back.
             pages::resize(node, size)?;
         }
+        self.settle([Some(node)]).await?;
         let _change = Change::of(node);
         node.set_content(None);
         let is_repeated = caller.recalls(fs::Truncate::LABEL);
@@ -429,6 +436,7 @@ impl Files {
 
     /// Sets the times, in the form that `fs::SetTimes` has.
     pub async fn set_times(&self, node: &NodeRef, accessed_ns: u64, modified_ns: u64) -> Result<(), Errno> {
+        self.settle([Some(node)]).await?;
         let _change = Change::of(node);
         let request = fs::SetTimes { node: node.number(), accessed_ns, modified_ns };
         self.peers.ask(node.service(), request.message()).await?;
@@ -438,6 +446,7 @@ impl Files {
 
     /// Truncates a file to a size that it had before a call that failed.
     pub async fn restore_size(&self, node: &NodeRef, size: u64) -> Result<(), Errno> {
+        self.settle([Some(node)]).await?;
         let _change = Change::of(node);
         node.set_content(None);
         self.peers.ask(node.service(), fs::Truncate { node: node.number(), size }.message()).await?;
@@ -447,6 +456,7 @@ impl Files {
 
     /// Changes the space that a part of a file has; `mode`: `ALLOCATE_*` of `abi::fs`.
     pub async fn allocate(&self, node: &NodeRef, offset: u64, bytes: u64, mode: u64) -> Result<(), Errno> {
+        self.settle([Some(node)]).await?;
         let _change = Change::of(node);
         node.set_content(None);
         let request = fs::Allocate { node: node.number(), offset, bytes, mode };

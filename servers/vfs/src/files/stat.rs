@@ -1,6 +1,7 @@
 //! The structures in which programs are told about files: `stat`, `statx`, `statfs`, directory records (their Linux x86-64 layouts),
 //! and device numbers.
 
+const NS_PER_S: u64 = 1_000_000_000;
 /// Bytes of `struct stat`.
 pub const STAT_BYTES: usize = 144;
 /// Bytes of `struct statx`.
@@ -50,8 +51,8 @@ impl Stat {
         stat.put_u32(32, object.gid);
         stat.put(56, 4096);
         for at in [72, 88, 104] {
-            stat.put(at, object.time_ns / 1_000_000_000);
-            stat.put(at + 8, object.time_ns % 1_000_000_000);
+            stat.put(at, object.time_ns / NS_PER_S);
+            stat.put(at + 8, object.time_ns % NS_PER_S);
         }
         stat
     }
@@ -106,6 +107,14 @@ impl Stat {
     /// Sets the device that the file is on.
     pub fn set_device(&mut self, device: u64) {
         self.put(0, device);
+    }
+
+    /// Sets the times of the last change of content and node, in ns since 1970.
+    pub fn set_written(&mut self, ns: u64) {
+        for at in [88, 104] {
+            self.put(at, ns / NS_PER_S);
+            self.put(at + 8, ns % NS_PER_S);
+        }
     }
 
     /// The same as `struct statx`, all basic fields valid.

@@ -98,6 +98,7 @@ impl Files {
         let lent = GrantedBuffer::new(text, node.service().endpoint(), Access::Read)?;
         let (name_bytes, value_bytes) = (name.len() as u64, value.len() as u64);
         let (flags, ids) = (flags.into(), caller.credentials().ids());
+        self.settle([Some(node)]).await?;
         let _change = Change::of(node);
         let request = fs::SetXattr { node: node.number(), grant: lent.id(), name_bytes, value_bytes, flags, ids };
         // Also if it fails, or vfs dies: then it is asked again.
@@ -110,6 +111,7 @@ impl Files {
     /// Removes an attribute. `ENODATA`, `EOPNOTSUPP`.
     pub async fn remove_xattr(&self, caller: &Caller, node: &NodeRef, name: &[u8]) -> Result<(), Errno> {
         let lent = GrantedBuffer::new(copied(name)?, node.service().endpoint(), Access::Read)?;
+        self.settle([Some(node)]).await?;
         let _change = Change::of(node);
         let request = fs::RemoveXattr { node: node.number(), grant: lent.id(), bytes: name.len() as u64 };
         self.peers.ask_once(caller, node.service(), request.message()).await?;

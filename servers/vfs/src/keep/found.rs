@@ -247,7 +247,7 @@ impl Store {
         self.texts.settle();
     }
 
-    fn pools(&self) -> [&Pool; 17] {
+    fn pools(&self) -> [&Pool; 18] {
         [
             &self.tables.pool,
             &self.lists.pool,
@@ -256,6 +256,7 @@ impl Store {
             &self.directories.pool,
             &self.pipes.pool,
             &self.pages.pool,
+            &self.dirty.pool,
             &self.locks.pool,
             &self.owners.pool,
             &self.queues.pool,
@@ -273,7 +274,7 @@ impl Store {
 #[cfg(test)]
 impl Store {
     /// Free places of every table.
-    pub fn in_use(&self) -> [usize; 17] {
+    pub fn in_use(&self) -> [usize; 18] {
         self.pools().map(|pool| pool.room(self.turn()))
     }
 }

@@ -19,11 +19,13 @@ use server::quota::{Quota, Shares};
 use sys::keep::Keep;
 
 /// Bytes of preserved memory: `keep_bytes` of the system file is at least this.
-pub const KEEP_BYTES: usize = scaled(0xf00_0000, 0x70_0000);
+pub const KEEP_BYTES: usize = scaled(0x1010_0000, 0x70_0000);
 /// Words that change in one turn.
 const LOG_CHANGES: usize = scaled(32768, 4096);
 /// Bytes of a page of a pipe.
 pub const PIPE_PAGE: usize = 4096;
+/// Bytes of a page of a file.
+pub const FILE_PAGE: usize = abi::layout::PAGE_BYTES as usize;
 
 const TABLES: usize = SLOTS;
 const DESCRIPTOR_BLOCKS: usize = scaled(262_144, 512);
@@ -37,6 +39,10 @@ const SHARED_PIPE_PAGES: usize = scaled(16384, 64);
 /// Freed pages are used again in the next turn only; so many more let a read of one pipe admit the writers that wait for it.
 const SPARE_PIPE_PAGES: usize = scaled(256, 4);
 const PIPE_PAGES: usize = 2 * PIPES + SHARED_PIPE_PAGES + SPARE_PIPE_PAGES;
+/// Pages of files that are written back later: 16 MiB.
+const DIRTY_PAGES: usize = scaled(4096, 16);
+/// Bytes of the time of each.
+pub(super) const TIME_BYTES: usize = 8;
 const LOCKS: usize = scaled(2048, 32);
 /// Owners of open files, with their leases.
 const OWNERS: usize = scaled(2048, 32);
@@ -77,6 +83,7 @@ pub struct Sizes {
     interests: usize,
     names: usize,
     cached_pages: usize,
+    dirty_pages: usize,
 }
 
 impl Sizes {
@@ -89,6 +96,7 @@ impl Sizes {
         interests: INTERESTS,
         names: NAMES,
         cached_pages: CACHED_PAGES,
+        dirty_pages: DIRTY_PAGES,
     };
 
     /// Sizes for a machine with so many bytes of memory.
@@ -102,6 +110,7 @@ impl Sizes {
             interests: within(8 << 10, Sizes::WHOLE.interests),
             names: within(32 << 10, Sizes::WHOLE.names),
             cached_pages: within(8 << 10, Sizes::WHOLE.cached_pages),
+            dirty_pages: within(64 << 10, Sizes::WHOLE.dirty_pages),
         }
     }
 
@@ -212,6 +221,11 @@ pub struct Store {
     pub(super) pipe_extents: Cells,
     pub(super) pages: Places<NextRecord>,
     pub(super) content: Area,
+    pub(super) dirty: Places<DirtyRecord>,
+    /// What they hold.
+    pub(super) dirty_content: Area,
+    /// When they were written, in ns since 1970.
+    pub(super) dirty_times: Area,
     pub(super) locks: Places<LockRecord>,
     pub(super) owners: Places<OwnerRecord>,
     pub(super) mounts: Places<MountRecord>,
@@ -271,6 +285,9 @@ impl Store {
             pipe_extents: Cells::lay_out(&recover, PIPES),
             pages: Places::lay_out(&recover, PIPE_PAGES),
             content: Area::lay_out(&recover, PIPE_PAGES * PIPE_PAGE),
+            dirty: Places::lay_out_shared(&recover, DIRTY_PAGES, sizes.dirty_pages),
+            dirty_content: Area::lay_out_pages(&recover, DIRTY_PAGES),
+            dirty_times: Area::lay_out(&recover, DIRTY_PAGES * TIME_BYTES),
             locks: Places::lay_out_shared(&recover, LOCKS, LOCKS),
             owners: Places::lay_out_shared(&recover, OWNERS, OWNERS),
             mounts: Places::lay_out_shared(&recover, MOUNTS, MOUNTS),

@@ -7,6 +7,7 @@
 //!
 //! `records` says what is kept, `layout`, `pool` and `text` where; `found` reads it back, and `recovery` makes the heap from it again.
 
+mod dirty;
 mod extents;
 mod found;
 mod kept;
@@ -22,7 +23,7 @@ use abi::{Endpoint, Errno};
 use alloc::rc::Rc;
 use core::cell::Cell;
 pub use kept::Kept;
-pub use layout::{KEEP_BYTES, PIPE_PAGE, Sizes, Store, quota};
+pub use layout::{FILE_PAGE, KEEP_BYTES, PIPE_PAGE, Sizes, Store, quota};
 use layout::{PEERS, Places};
 use pool::SHARE;
 pub use pool::{ROOT, scaled};

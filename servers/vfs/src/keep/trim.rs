@@ -2,7 +2,7 @@
 //!
 //! Preserved memory costs frames where it has been written. After a peak of use the tables would keep theirs for good.
 
-use super::{PIPE_PAGE, Store, layout::Places, pool::scaled, records::BLOCK};
+use super::{FILE_PAGE, PIPE_PAGE, Store, layout::Places, pool::scaled, records::BLOCK};
 use core::ops::Range;
 use recover::records::{Record, Recover};
 
@@ -21,6 +21,10 @@ impl Store {
         });
         self.pages.trim(recover, turn, PIPE_PAGE, |run| {
             self.content.discard(recover, run.start * PIPE_PAGE, run.len() * PIPE_PAGE);
+        });
+        self.dirty.trim(recover, turn, FILE_PAGE, |run| {
+            // The times stay: all of them are 32 KiB.
+            self.dirty_content.discard(recover, run.start * FILE_PAGE, run.len() * FILE_PAGE);
         });
         self.pipes.trim(recover, turn, 0, |_| {});
         self.lists.trim(recover, turn, 0, |_| {});

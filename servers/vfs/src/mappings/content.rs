@@ -33,9 +33,10 @@ impl Mappings {
         let service = node.service();
         let bytes = data.len() as u64;
         let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
-        let _change = Change::of(node);
+        self.files.settle([Some(node)]).await?;
+        let _change = Change::writing(node);
         self.cache.changed(node, position, bytes);
-        let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids };
+        let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids, written_ns: 0 };
         let reply = self.peers.ask(service, request.message()).await?;
         node.set_size(reply.words[1]);
         let mut data = lent.take();
@@ -56,9 +57,10 @@ impl Mappings {
         let service = node.service();
         let address = buffer.piece().address;
         let grant = MagicGrant::new(buffer.owner, address, bytes, service.endpoint(), Access::Read)?;
-        let _change = Change::of(node);
+        self.files.settle([Some(node)]).await?;
+        let _change = Change::writing(node);
         self.cache.changed(node, position, bytes);
-        let request = fs::Write { node: node.number(), grant: grant.id(), position, bytes, ids };
+        let request = fs::Write { node: node.number(), grant: grant.id(), position, bytes, ids, written_ns: 0 };
         let reply = self.peers.ask(service, request.message()).await?;
         Ok((reply.words[0].min(bytes), reply.words[1]))
     }
@@ -76,9 +78,10 @@ impl Mappings {
         user::fetch(buffer.owner, buffer.piece().address, &mut data)?;
         let service = node.service();
         let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
-        let _change = Change::of(node);
+        self.files.settle([Some(node)]).await?;
+        let _change = Change::writing(node);
         self.cache.changed(node, position, bytes);
-        let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids };
+        let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids, written_ns: 0 };
         let reply = self.peers.ask(service, request.message()).await?;
         let (written, size) = (reply.words[0].min(bytes), reply.words[1]);
         let mut data = lent.take();

@@ -97,7 +97,13 @@ impl Mappings {
         }
         let map = match self.map_of(node) {
             Some(map) => map,
-            None => self.share(node)?,
+            None => {
+                self.files.settle([Some(node)]).await?;
+                match self.map_of(node) {
+                    Some(map) => map,
+                    None => self.share(node)?,
+                }
+            }
         };
         map.mapping.set(map.mapping.get() + 1);
         map.written.set(map.written.get() || may_write);
@@ -132,9 +138,9 @@ impl Mappings {
         }
     }
 
-    /// Writes back what programs have changed within a part of a file.
+    /// Writes back what programs have changed within a part of a file: all of it, if they have not mapped it.
     pub async fn write_back(&self, node: &NodeRef, offset: u64, bytes: u64) -> Result<(), Errno> {
-        let Some(map) = self.map_of(node) else { return Ok(()) };
+        let Some(map) = self.map_of(node) else { return self.files.settle([Some(node)]).await };
         map.lock().await;
         let result = self.write_back_pages(&map, offset, offset.saturating_add(bytes)).await;
         map.unlock();
@@ -169,9 +175,9 @@ impl Mappings {
             let service = node.service();
             let bytes = data.len() as u64;
             let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
-            let _change = Change::of(node);
+            let _change = Change::writing(node);
             self.cache.changed(node, position, bytes);
-            let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids: 0 };
+            let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids: 0, written_ns: 0 };
             let written = self.peers.ask(service, request.message()).await?.words[0].min(bytes);
             if written == 0 {
                 return Err(Errno::ENOSPC);
@@ -207,10 +213,10 @@ impl Mappings {
         }
     }
 
-    /// Writes back the mapped files of a file system; `None`: of all that are on a device.
+    /// Writes back the mapped files of a file system; `None`: of all that are on a device. Dirty pages of those in memory too.
     pub async fn write_back_all(&self, mount: Option<&Rc<Mount>>) -> Result<(), Errno> {
         let maps = self.maps.borrow().clone();
-        let mut result = Ok(());
+        let mut result = self.files.settle_all(mount.map(|mount| &**mount)).await;
         for map in maps {
             let wanted = mount.map_or(!map.node.mount().is_in_memory(), |mount| Rc::ptr_eq(mount, map.node.mount()));
             if wanted {
@@ -230,6 +236,9 @@ impl Mappings {
         for object in maps {
             self.release_map(object).await;
         }
+        if let Err(error) = self.files.settle_all(Some(mount)).await {
+            sys::log!("dirty pages on {} stay: {error}", mount.source());
+        }
     }
 
     /// Writes a file back and syncs its file system; nothing to do for a file system in memory.
@@ -238,6 +247,7 @@ impl Mappings {
             return Ok(());
         }
         self.write_back(node, 0, u64::MAX).await?;
+        self.files.take_failure(node)?;
         self.peers.ask(node.service(), fs::Sync {}.message()).await.map(drop)
     }
 

@@ -19,9 +19,9 @@ use crate::{
     keep::records::{Note, ObjectRecord},
     mappings::BUFFER_BYTES,
     memory as user,
-    memory::buffer::UserBuffer,
+    memory::buffer::{Piece, UserBuffer},
 };
-use abi::{Errno, fs, layout::PAGE_BYTES};
+use abi::{Endpoint, Errno, fs, layout::PAGE_BYTES};
 use alloc::rc::Rc;
 use core::mem::take;
 use sys::grant::{self, MagicGrant};
@@ -57,6 +57,9 @@ impl Regular {
     ) -> Result<Flow, Errno> {
         if buffer.left() == 0 {
             return done(0);
+        }
+        if let Some(moved) = write_over(on, &self.node, buffer, at, flags) {
+            return done(moved);
         }
         let (caller, file) = (on.caller.clone(), on.file.clone());
         Ok(Flow::task(write(on.base, caller, (file, flags), self.node.clone(), take(buffer), at)))
@@ -139,11 +142,14 @@ impl Kind for Regular {
 /// Reads what the page cache knows, if that is all: then nobody is asked. What has been moved otherwise stays moved.
 fn read_known(on: &Operation, node: &NodeRef, buffer: &mut UserBuffer, at: Option<u64>) -> Option<u64> {
     let piece = buffer.piece();
-    if piece.bytes < buffer.left() || node.shared_object().is_some() {
+    if piece.bytes < buffer.left() {
         return None;
     }
     let start = at.unwrap_or_else(|| on.file.position());
-    let moved = on.base.cache().read(node, start, buffer.owner, piece);
+    let moved = match node.is_ahead() {
+        true => read_newer(on, node, start, buffer.owner, piece),
+        false => on.base.cache().read(node, start, buffer.owner, piece),
+    };
     let end = start + moved;
     if moved < piece.bytes && end < node.size() || moved == 0 {
         return None;
@@ -154,6 +160,37 @@ fn read_known(on: &Operation, node: &NodeRef, buffer: &mut UserBuffer, at: Optio
     }
     on.base.files().watches().happened(node, &on.file.path(), flag::ACCESS);
     Some(moved)
+}
+
+/// The same for a file of which there are newer bytes than its file system has.
+#[inline(never)]
+fn read_newer(on: &Operation, node: &NodeRef, start: u64, owner: Endpoint, piece: Piece) -> u64 {
+    if node.shared_object().is_some() {
+        return 0;
+    }
+    let dirty = on.base.files().read_dirty(node, start, owner, piece);
+    dirty.unwrap_or_else(|| on.base.cache().read(node, start, owner, piece))
+}
+
+/// Writes over what a file has, if the file system need not hear of it now. Returns how many bytes.
+fn write_over(on: &Operation, node: &NodeRef, buffer: &UserBuffer, at: Option<u64>, flags: u32) -> Option<u64> {
+    let piece = buffer.piece();
+    let start = at.unwrap_or_else(|| on.file.position());
+    let end = start.checked_add(piece.bytes)?;
+    let is_plain = flags & (O_APPEND | O_DSYNC) == 0 && piece.bytes == buffer.left();
+    let is_allowed =
+        is_plain && end <= on.caller.file_limit() && node.writable_bytes(start, piece.bytes) == Ok(piece.bytes);
+    if !is_allowed || !on.base.files().write_over(node, start, buffer.owner, piece, on.caller.user()) {
+        return None;
+    }
+    on.base.cache().changed(node, start, piece.bytes);
+    pages::forget_image(node);
+    if at.is_none() {
+        on.file.begin_transfer(end);
+        on.file.end_transfer(end, end);
+    }
+    on.base.files().watches().happened(node, &on.file.path(), flag::MODIFY);
+    Some(piece.bytes)
 }
 
 async fn read(
@@ -173,6 +210,12 @@ async fn read(
     let mut in_one_turn = 0;
     while buffer.left() > 0 && result.is_ok() {
         let position = start + buffer.moved();
+        if node.dirty().is_any()
+            && let Err(error) = base.files().settle([Some(&node)]).await
+        {
+            result = Err(error);
+            break;
+        }
         let is_long = in_one_turn >= CHUNK;
         let known = if is_mapped || is_long { 0 } else { read_by_cache(base, &node, position, &buffer).await };
         if known > 0 {
@@ -283,6 +326,10 @@ async fn write(
         node.set_size(real_size.max(if result.is_ok() { end } else { 0 }));
     }
     let written = written(base, &caller, flags, &node).await;
+    let is_within = end <= old_size && buffer.moved() > 0;
+    if is_within && flags & (O_APPEND | O_DSYNC) == 0 {
+        base.files().admit(&node, end).await;
+    }
     // Last, in the turn that answers the call: until then it is done again from its start.
     if at.is_none() {
         file.end_transfer(expected, end);

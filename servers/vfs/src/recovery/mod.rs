@@ -92,6 +92,7 @@ pub fn restore(vfs: &'static Vfs) -> Vec<Use> {
     };
     restoration.run();
     vfs.base().mappings().restore_maps();
+    restoration.restore_dirty();
     if restoration.lost > 0 {
         sys::log!("{} corrupt records of the predecessor are left out", restoration.lost);
     }
@@ -111,6 +112,9 @@ pub async fn finish(vfs: &'static Vfs, terminals: Vec<Use>) {
         if let Err(error) = claim_nodes(base, service).await {
             sys::log!("the file system in slot {} refuses the list of nodes in use: {error}", service.slot());
         }
+    }
+    if let Err(error) = base.files().settle_all(None).await {
+        sys::log!("dirty pages of the predecessor are not written back yet: {error}");
     }
     let mounts = base.files().mounts.all();
     for node in mounts.iter().flat_map(|mount| mount.nodes()) {
@@ -216,6 +220,16 @@ impl Restoration {
         self.restore_interests();
         self.restore_watches();
         self.vfs.base().loops().settle();
+    }
+
+    /// Restores the dirty pages of files.
+    fn restore_dirty(&mut self) {
+        let store = self.vfs.base().store().clone();
+        for (place, record) in store.dirty_pages() {
+            let node = self.node(record.node);
+            let is_restored = self.vfs.base().files().restore_dirty(node.as_ref(), place, &record);
+            self.lost += usize::from(!is_restored);
+        }
     }
 
     /// Restores the registrations of epolls. Those of open files that have ended are none.

@@ -18,6 +18,7 @@ mod descriptors;
 mod device_memory;
 mod devices;
 mod directories;
+mod dirty;
 mod epoll;
 mod epoll_deaths;
 mod epoll_nested;

@@ -135,6 +135,14 @@ impl World {
         self.machine.run();
     }
 
+    /// The file system of the root has died, and its successor finds what it has preserved.
+    pub fn restart_ext2(&mut self) {
+        let successor = self.machine.start(EXT2, |endpoint| ext2::process::main(start(endpoint, "cache_kib=1024")));
+        self.machine.run();
+        *self.restarted.lock().expect("ds has not panicked") = Some(("ext2", successor));
+        self.machine.notify(Endpoint::new(slot::DS, 1), self.vfs.get());
+    }
+
     /// Starts a file system like that of /proc, with these links, and mounts it there.
     pub fn start_proc(&mut self) -> Arc<Mutex<Vec<(String, String)>>> {
         self.start_proc_with(abi::fs::MOUNTED_VOLATILE)

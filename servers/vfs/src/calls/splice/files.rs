@@ -349,6 +349,7 @@ impl Mover {
         }
         let bytes = bytes.min(CHUNK);
         mappings.write_back(source, from_position, bytes).await?;
+        self.base.files().settle([Some(source), Some(target)]).await?;
         let (from, to) = (source.number(), target.number());
         let _change = Change::new([Some(source), Some(target)]);
         target.set_content(None);

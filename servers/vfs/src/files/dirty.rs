@@ -1,0 +1,360 @@
+//! Dirty pages: what programs have written over in files, and file systems have not heard of yet.
+//!
+//! A write within a file goes into a page here, one message instead of two, and the file system gets the page when the file is synced, five
+//! seconds later, or before anything else is asked of it about that file. Only pages that the file has space for are written so, which is
+//! found out once for a file that is written over a second time ([`Files::admit`]): so writing back cannot fail for want of space.
+//! The pages are in preserved memory: a successor writes back what its predecessor has accepted.
+//!
+//! Invariants. While a request that may change a file is in progress ([`Change`]), the file has no dirty pages but those that this request
+//! writes, and gets none: whoever makes such a request settles the file first ([`Files::settle`]), in the same turn. Likewise for a request
+//! that reads. What the page cache knows of a file are pages that are not dirty. A file with dirty pages is in use.
+//! Neighbours: `keep::dirty` (the memory), `objects::regular` (reads and writes), `mappings` (syncs, and settles for those who read).
+
+use super::{Files, inode::Inode, known::Change, mount::Mount, vnode::NodeRef};
+use crate::{
+    keep::{Store, records::DirtyRecord},
+    memory::buffer::Piece,
+};
+use abi::{Endpoint, Errno, fs, layout::PAGE_BYTES};
+use alloc::{boxed::Box, rc::Rc, vec::Vec};
+use core::{
+    cell::{Cell, RefCell},
+    future::Future,
+    pin::Pin,
+};
+use server::Lock;
+use sys::{fallible::TryVec, time};
+
+/// Pages of one file that may be dirty: they are found by bisection, and a new one moves those behind it.
+const FILE_PAGES: usize = 1024;
+/// Where pages end that have numbers of 32 bits.
+const LAST_PAGE: u64 = u32::MAX as u64 * PAGE_BYTES;
+/// Pages that one write may make dirty.
+const WRITE_PAGES: u64 = 16;
+
+/// A dirty page.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    /// Its number in the file.
+    number: u32,
+    /// How many bytes of it the file has: all, or fewer of its last one.
+    bytes: u16,
+    /// Its place in preserved memory.
+    place: u32,
+}
+
+/// The dirty pages of an inode, and whether there may be more of them.
+#[derive(Debug, Default)]
+pub struct Dirty {
+    /// In ascending order.
+    pages: RefCell<Vec<Page>>,
+    /// The last change was a write that found this inode fit for dirty pages.
+    is_admitted: Cell<bool>,
+    /// It was written over since it is in use.
+    was_written_over: Cell<bool>,
+    /// The first so many bytes have no holes.
+    solid_bytes: Cell<u64>,
+    /// Its size when the file system was asked for that.
+    size_then: Cell<u64>,
+    /// What became of dirty pages that could not be written back, until a sync tells.
+    failure: Cell<Option<Errno>>,
+    /// Held by who writes them back.
+    writing_back: Lock<()>,
+}
+
+impl Dirty {
+    /// Whether there are dirty pages.
+    #[inline]
+    pub fn is_any(&self) -> bool {
+        !self.pages.borrow().is_empty()
+    }
+
+    /// A request that may change the file begins: of its space too, unless it `writes` only.
+    #[inline]
+    pub(super) fn change_begins(&self, writes: bool) {
+        self.is_admitted.set(false);
+        if !writes {
+            self.solid_bytes.set(0);
+            self.size_then.set(0);
+        }
+    }
+
+    /// The place of a page of which this part is dirty.
+    fn place_of(&self, part: &Part) -> Option<u32> {
+        let pages = self.pages.borrow();
+        let index = pages.binary_search_by_key(&part.number, |page| page.number.into()).ok()?;
+        (part.offset + part.bytes <= pages[index].bytes.into()).then_some(pages[index].place)
+    }
+
+    /// The next page to be written back: the one in the place `last` is the last.
+    fn next(&self, last: Option<u32>) -> Option<Page> {
+        let pages = self.pages.borrow();
+        pages.iter().find(|page| Some(page.place) != last).or(pages.first()).copied()
+    }
+
+    /// The place of the page that was written last.
+    fn newest(&self, store: &Store) -> Option<u32> {
+        self.pages.borrow().iter().map(|page| page.place).max_by_key(|place| store.dirty_time(*place))
+    }
+
+    fn remove(&self, number: u32) {
+        self.pages.borrow_mut().retain(|page| page.number != number);
+    }
+
+    /// Room for so many further pages. Otherwise they cannot be dirty.
+    fn has_room(&self, pages: usize) -> bool {
+        let mut known = self.pages.borrow_mut();
+        known.len() + pages <= FILE_PAGES && known.try_make_room(pages).is_ok()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "there is room")]
+    fn insert(&self, page: Page) {
+        let mut pages = self.pages.borrow_mut();
+        let index = pages.partition_point(|other| other.number < page.number);
+        pages.insert(index, page);
+    }
+}
+
+/// A part of a page, as a transfer goes through it.
+struct Part {
+    number: u64,
+    offset: u64,
+    bytes: u64,
+    /// Of the program's memory.
+    address: u64,
+}
+
+/// The parts of pages from `position` on that a piece of a program's memory goes to or comes from.
+fn parts(position: u64, piece: Piece) -> impl Iterator<Item = Part> + Clone {
+    let mut done = 0;
+    core::iter::from_fn(move || {
+        let at = position + done;
+        let bytes = (piece.bytes - done).min(PAGE_BYTES - at % PAGE_BYTES);
+        let address = piece.address.wrapping_add(done);
+        done += bytes;
+        (bytes > 0).then_some(Part { number: at / PAGE_BYTES, offset: at % PAGE_BYTES, bytes, address })
+    })
+}
+
+/// The files with dirty pages.
+pub(super) struct DirtyFiles {
+    store: Rc<Store>,
+    nodes: RefCell<Vec<NodeRef>>,
+}
+
+impl DirtyFiles {
+    pub(super) fn new(store: Rc<Store>) -> DirtyFiles {
+        DirtyFiles { store, nodes: RefCell::default() }
+    }
+
+    /// Room for another one. False: no memory.
+    fn has_room(&self) -> bool {
+        self.nodes.borrow_mut().try_make_room(1).is_ok()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "there is room")]
+    fn add(&self, node: &NodeRef) {
+        self.nodes.borrow_mut().push(node.clone());
+    }
+
+    fn remove(&self, inode: &Inode) {
+        let mut nodes = self.nodes.borrow_mut();
+        let index = nodes.iter().position(|node| core::ptr::eq(&**node.inode(), inode));
+        let removed = index.map(|index| nodes.swap_remove(index));
+        drop(nodes);
+        drop(removed);
+    }
+
+    fn any(&self, wanted: impl Fn(&NodeRef) -> bool) -> Option<NodeRef> {
+        self.nodes.borrow().iter().find(|node| wanted(node)).cloned()
+    }
+}
+
+impl Files {
+    /// Takes what a program writes over in a file into dirty pages, for a user who is charged for them. False: nothing has been done, and the
+    /// file system has to be asked.
+    pub fn write_over(&self, node: &NodeRef, position: u64, from: Endpoint, piece: Piece, user: u32) -> bool {
+        let dirty = node.dirty();
+        let end = position.saturating_add(piece.bytes);
+        if !dirty.is_admitted.get() || end > dirty.solid_bytes.get().min(node.size()) {
+            return false;
+        }
+        let is_whole = |part: &Part| {
+            part.offset == 0 && (part.bytes == PAGE_BYTES || part.number * PAGE_BYTES + part.bytes == node.size())
+        };
+        let mut new = 0;
+        for part in parts(position, piece) {
+            if dirty.place_of(&part).is_none() {
+                if !is_whole(&part) || new == WRITE_PAGES {
+                    return false;
+                }
+                new += 1;
+            }
+        }
+        self.has_room(dirty, user, new as usize) && self.fill(node, parts(position, piece), from, user)
+    }
+
+    fn has_room(&self, dirty: &Dirty, user: u32, new: usize) -> bool {
+        let store = &self.dirty.store;
+        new == 0 || store.has_room_for_dirty(user, new) && dirty.has_room(new) && self.dirty.has_room()
+    }
+
+    fn fill(&self, node: &NodeRef, parts: impl Iterator<Item = Part>, from: Endpoint, user: u32) -> bool {
+        let (store, now_ns) = (&self.dirty.store, time::real_ns());
+        for part in parts {
+            let known = node.dirty().place_of(&part);
+            let (page, bytes) = (part.number as u32, part.bytes as u16);
+            let place = known.or_else(|| store.new_dirty(&DirtyRecord { node: node.record(), page, bytes, user }));
+            let Some(place) = place else { return false };
+            let filled = store.fetch_dirty(place, part.offset as usize, part.bytes as usize, from, part.address);
+            match (filled, known) {
+                (Ok(()), Some(_)) => {}
+                (Ok(()), None) => self.add(node, Page { number: page, bytes, place }),
+                (Err(_), known) => {
+                    if known.is_none() {
+                        store.release_dirty(place);
+                    }
+                    return false;
+                }
+            }
+            store.set_dirty_time(place, now_ns);
+        }
+        store.has_moved();
+        node.known_stat().was_written(now_ns);
+        node.mount().mark_dirty();
+        true
+    }
+
+    fn add(&self, node: &NodeRef, page: Page) {
+        if !node.dirty().is_any() {
+            self.dirty.add(node);
+        }
+        node.dirty().insert(page);
+        node.inode().note_ahead();
+    }
+
+    /// Copies from dirty pages to a program's memory, if they have all of it, from `position` on, before the end of the file. Returns how many
+    /// bytes; `None`: nothing has been done.
+    pub fn read_dirty(&self, node: &NodeRef, position: u64, to: Endpoint, room: Piece) -> Option<u64> {
+        let bytes = room.bytes.min(node.size().saturating_sub(position));
+        let parts = parts(position, Piece { bytes, ..room });
+        if !parts.clone().all(|part| node.dirty().place_of(&part).is_some()) {
+            return None;
+        }
+        for part in parts {
+            let place = node.dirty().place_of(&part)?;
+            self.dirty.store.store_dirty(place, part.offset as usize, part.bytes as usize, to, part.address).ok()?;
+        }
+        Some(bytes)
+    }
+
+    /// A write that the file system has carried out lay within the file: from the second one on, others may go into dirty pages.
+    pub async fn admit(&self, node: &NodeRef, end: u64) {
+        let dirty = node.dirty();
+        if !is_fit(node) || !dirty.was_written_over.replace(true) {
+            return;
+        }
+        if end > dirty.solid_bytes.get() {
+            if dirty.size_then.replace(node.size()) == node.size() {
+                return;
+            }
+            let version = node.known_stat().version();
+            let Ok(hole) = self.seek_data(node, 0, true).await else { return };
+            if node.known_stat().version() != version {
+                return;
+            }
+            dirty.solid_bytes.set(hole.min(LAST_PAGE));
+        }
+        dirty.is_admitted.set(is_fit(node));
+    }
+
+    /// Has the file system write the dirty pages of these files. In the turn in which it returns, there are none.
+    ///
+    /// # Errors
+    /// `ENOSPC`: no grant is free. That pages are lost is an error of the next sync.
+    pub async fn settle<const N: usize>(&self, nodes: [Option<&NodeRef>; N]) -> Result<(), Errno> {
+        nodes.iter().flatten().for_each(|node| node.dirty().is_admitted.set(false));
+        while let Some(node) = nodes.iter().flatten().find(|node| node.dirty().is_any()) {
+            self.write_dirty(node).await?;
+        }
+        Ok(())
+    }
+
+    /// Settles all files on the file system of a mount, or all at all.
+    pub async fn settle_all(&self, mount: Option<&Mount>) -> Result<(), Errno> {
+        let is_wanted = |node: &NodeRef| mount.is_none_or(|mount| Rc::ptr_eq(mount.file_system(), node.file_system()));
+        // A file that is settled is not in the list any more.
+        while let Some(node) = self.dirty.any(is_wanted) {
+            self.settle([Some(&node)]).await?;
+        }
+        Ok(())
+    }
+
+    /// What a sync has to tell of dirty pages that were lost, once.
+    pub fn take_failure(&self, node: &NodeRef) -> Result<(), Errno> {
+        node.dirty().failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Boxed: those who settle files rarely find dirty pages.
+    fn write_dirty<'a>(&'a self, node: &'a NodeRef) -> Pin<Box<dyn Future<Output = Result<(), Errno>> + 'a>> {
+        Box::pin(async move {
+            let dirty = node.dirty();
+            let _guard = dirty.writing_back.lock().await;
+            dirty.is_admitted.set(false);
+            // What a death leaves says when the file was written, and so does the last request.
+            let newest = dirty.newest(&self.dirty.store);
+            while let Some(page) = dirty.next(newest) {
+                if let Err(error) = self.write_page(node, page).await? {
+                    sys::log!("a page of node {:#x} cannot be written back: {error}", node.number());
+                    dirty.failure.set(Some(error));
+                }
+                dirty.remove(page.number);
+                self.dirty.store.release_dirty(page.place);
+            }
+            node.inode().note_ahead();
+            node.known_stat().is_written_back();
+            self.dirty.remove(node.inode());
+            Ok(())
+        })
+    }
+
+    /// Returns what the file system says. Errors: it could not be asked.
+    async fn write_page(&self, node: &NodeRef, page: Page) -> Result<Result<(), Errno>, Errno> {
+        let (position, bytes) = (u64::from(page.number) * PAGE_BYTES, page.bytes.into());
+        let service = node.service();
+        let grant = self.dirty.store.grant_dirty(page.place, page.bytes.into(), service.endpoint())?;
+        let written_ns = node.known_stat().written_ns();
+        let _change = Change::of_dirty(node);
+        let request = fs::Write { node: node.number(), grant: grant.id(), position, bytes, ids: 0, written_ns };
+        Ok(self.peers.ask(service, request.message()).await.map(drop))
+    }
+
+    /// Takes a dirty page over from a predecessor. False: its file is not there, or there is no memory; it is lost.
+    pub fn restore_dirty(&self, node: Option<&NodeRef>, place: u32, record: &DirtyRecord) -> bool {
+        self.dirty.store.claim_dirty(place, record);
+        match node {
+            Some(node) if node.dirty().has_room(1) && self.dirty.has_room() => {
+                self.add(node, Page { number: record.page, bytes: record.bytes, place });
+                let known = node.known_stat();
+                known.was_written(self.dirty.store.dirty_time(place).max(known.written_ns()));
+                true
+            }
+            _ => {
+                self.dirty.store.release_dirty(place);
+                false
+            }
+        }
+    }
+}
+
+/// Whether a file may have dirty pages: it can be found by its name, nobody shares it in memory, nothing changes it, and no
+/// write takes rights from it.
+fn is_fit(node: &NodeRef) -> bool {
+    const SET_IDS: u32 = 0o6000;
+    !node.is_unlinked()
+        && node.shared_object().is_none()
+        && !node.mount().is_volatile()
+        && node.mode() & SET_IDS == 0
+        && node.known_stat().unchanging().is_some()
+        && !node.dirty().is_any()
+}

@@ -1,0 +1,76 @@
+//! Pages of files that the file system has not heard of, in preserved memory.
+
+use super::{FILE_PAGE, Store, layout::TIME_BYTES, records::DirtyRecord};
+use abi::{Endpoint, Errno};
+use sys::grant::{Access, RangeGrant};
+
+impl Store {
+    /// Takes a place for the page of a file; `None`: none is free, or its user has his share.
+    pub fn new_dirty(&self, record: &DirtyRecord) -> Option<u32> {
+        let place = self.dirty.pool.take(record.user, self.turn())?;
+        self.dirty.table.set(&self.recover, place, record);
+        Some(place as u32)
+    }
+
+    /// Whether a user may have so many further ones in this turn.
+    pub fn has_room_for_dirty(&self, user: u32, pages: usize) -> bool {
+        self.dirty.pool.room(self.turn()) >= pages && self.dirty.pool.has_share(user, pages)
+    }
+
+    /// Frees a place: the file system has what is there.
+    pub fn release_dirty(&self, place: u32) {
+        self.dirty.table.clear(&self.recover, place as usize);
+        self.release(&self.dirty, place as usize);
+    }
+
+    /// Fills a part of a page from a program's memory, at once: a write that is undone is made again.
+    pub fn fetch_dirty(
+        &self,
+        place: u32,
+        offset: usize,
+        bytes: usize,
+        from: Endpoint,
+        address: u64,
+    ) -> Result<(), Errno> {
+        self.dirty_content.fetch(&self.recover, place as usize * FILE_PAGE + offset, bytes, from, address)
+    }
+
+    /// Sets when a page was written, in ns since 1970, at once too.
+    pub fn set_dirty_time(&self, place: u32, written_ns: u64) {
+        self.dirty_times.write_word(&self.recover, place as usize, written_ns);
+    }
+
+    /// When a page was written.
+    pub fn dirty_time(&self, place: u32) -> u64 {
+        let mut bytes = [0; TIME_BYTES];
+        self.dirty_times.read(&self.recover, place as usize * TIME_BYTES, &mut bytes);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// Copies a part of a page to a program's memory.
+    pub fn store_dirty(
+        &self,
+        place: u32,
+        offset: usize,
+        bytes: usize,
+        to: Endpoint,
+        address: u64,
+    ) -> Result<(), Errno> {
+        self.dirty_content.store(&self.recover, place as usize * FILE_PAGE + offset, bytes, to, address)
+    }
+
+    /// Lets a file system read the first bytes of a page. Errors as of `sys::grant::lend`.
+    pub fn grant_dirty(&self, place: u32, bytes: usize, to: Endpoint) -> Result<RangeGrant, Errno> {
+        self.dirty_content.grant(&self.recover, place as usize * FILE_PAGE, bytes, to, Access::Read)
+    }
+
+    /// All pages that a predecessor has left.
+    pub fn dirty_pages(&self) -> impl Iterator<Item = (u32, DirtyRecord)> + '_ {
+        self.dirty.table.entries(&self.recover).filter_map(|(place, entry)| Some((place as u32, entry.record()?)))
+    }
+
+    /// Takes a page over from a predecessor.
+    pub fn claim_dirty(&self, place: u32, record: &DirtyRecord) {
+        self.dirty.pool.claim(place as usize, record.user);
+    }
+}
