@@ -1,4 +1,4 @@
-//! `probe`: asks questions of the messages between processes, in a small language (`tracing::probe`), for some time or until it is stopped.
+//! `probe`: asks questions of the messages between processes, in a small language (`traces::probe`), for some time or until it is stopped.
 //!
 //!     probe 2 'vfs read bytes > 4096 { hist(latency) by caller }'
 //!
@@ -14,11 +14,11 @@ use abi::trace::event;
 use core::fmt::{self, Write};
 use sys::linux::Arguments;
 use sys::linux_output::{Output, STANDARD_ERROR, STANDARD_OUTPUT};
-use tracing::calls::Calls;
-use tracing::observer::{Observer, after, is_own};
-use tracing::probe::Probe;
-use tracing::probe::evaluate::Evaluation;
-use tracing::probe::parse::parse;
+use traces::calls::Calls;
+use traces::observer::{Observer, after, is_own};
+use traces::probe::Probe;
+use traces::probe::evaluate::Evaluation;
+use traces::probe::parse::parse;
 
 const USAGE: &str = "usage: probe SECONDS 'SERVICE MESSAGE [CONDITION] { ACTION [by KEY, ...]; ... } ...' | --help\n";
 

@@ -19,7 +19,7 @@ const PROGRAMS_MAY_USE: &[&str] = &[
     "lib/fs",
     "lib/elf",
     "lib/m3ipc",
-    "lib/tracing",
+    "lib/traces",
 ];
 
 const LAYERS: &[Layer] = &[
@@ -30,7 +30,7 @@ const LAYERS: &[Layer] = &[
     Layer { folder: "lib/elf", may_use: &["abi"] },
     Layer { folder: "lib/m3ipc", may_use: &[] },
     Layer { folder: "lib/sys", may_use: &["abi"] },
-    Layer { folder: "lib/tracing", may_use: &["abi", "lib/sys"] },
+    Layer { folder: "lib/traces", may_use: &["abi", "lib/sys"] },
     Layer { folder: "lib/recover", may_use: &["abi", "lib/sys"] },
     Layer { folder: "lib/server", may_use: &["abi", "lib/sys", "lib/recover"] },
     Layer { folder: "lib/driver", may_use: &["abi", "lib/sys", "lib/recover", "lib/server"] },

@@ -1,6 +1,6 @@
 //! What the kernel's trace ring tells: who calls whom and for how long (`top`), every event (`trace`), and where the time goes (`profile`).
 //!
-//! The analysis is `lib/tracing`, which `probe` uses, too. What this program itself and the driver of the ring do is left out.
+//! The analysis is `lib/traces`, which `probe` uses, too. What this program itself and the driver of the ring do is left out.
 
 mod profile;
 mod top;

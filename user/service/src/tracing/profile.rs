@@ -8,9 +8,9 @@ use alloc::string::String;
 use core::fmt::{self, Write};
 use sys::Result;
 use sys::linux_output::{Output, STANDARD_ERROR, STANDARD_OUTPUT};
-use tracing::calls::{Calls, Chain};
-use tracing::names::{Names, Who};
-use tracing::observer::{Observer, after, function, is_own};
+use traces::calls::{Calls, Chain};
+use traces::names::{Names, Who};
+use traces::observer::{Observer, after, function, is_own};
 
 const EVENTS: u64 = 1 << event::SAMPLE | 1 << event::MESSAGE | 1 << event::NOTIFY;
 /// Limit of different places that are kept: samples elsewhere are counted.

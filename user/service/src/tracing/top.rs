@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use sys::Result;
 use sys::linux_output::{Output, STANDARD_OUTPUT};
-use tracing::calls::Calls;
-use tracing::histogram::Histogram;
-use tracing::latency::Latencies;
-use tracing::names::Who;
-use tracing::observer::{Observer, after, is_own, ns};
+use traces::calls::Calls;
+use traces::histogram::Histogram;
+use traces::latency::Latencies;
+use traces::names::Who;
+use traces::observer::{Observer, after, is_own, ns};
 
 /// Rows that are shown of each table: a screen has 24 lines.
 const ROWS: usize = 14;

@@ -7,10 +7,10 @@ use alloc::collections::BTreeMap;
 use core::fmt::{self, Write};
 use sys::Result;
 use sys::linux_output::{Output, STANDARD_OUTPUT};
-use tracing::calls::Calls;
-use tracing::label::Label;
-use tracing::names::Names;
-use tracing::observer::{Observer, after, is_own, ns};
+use traces::calls::Calls;
+use traces::label::Label;
+use traces::names::Names;
+use traces::observer::{Observer, after, is_own, ns};
 
 const EVENTS: u64 =
     1 << event::MESSAGE | 1 << event::NOTIFY | 1 << event::INTERRUPT | 1 << event::EXCEPTION | 1 << event::NAMED;
