@@ -12,7 +12,7 @@
 mod wishes;
 
 use abi::chardev::{Close, OPENED_MINOR_SHIFT, OPENED_POSITIONS, Open, Read, ReadAt, Write, WriteAt};
-use abi::trace::{RING_HEADER_BYTES, TraceSettings};
+use abi::trace::{RING_HEADER_BYTES, TraceSettings, event};
 use abi::{Errno, info};
 use driver::Client;
 use driver::chardev::{Answers, CharDriver, Held};
@@ -40,19 +40,19 @@ struct Trace {
 }
 
 impl Trace {
-    /// Makes the kernel record what is wanted.
+    /// Makes the kernel record what is wanted: everything, if it sends the ring out of the machine.
     fn apply(&mut self) -> Result<(), Errno> {
         let TraceSettings { events, period_ns } = self.wishes.all();
-        rights::trace(events, period_ns)
+        let [_, is_sent] = header()?;
+        rights::trace(if is_sent == 0 { events } else { events | event::ALL }, period_ns)
     }
+}
 
-    /// The first bytes of the ring, with what is recorded instead of what concerns the kernel alone.
-    fn header(&self) -> Result<[u64; 2], Errno> {
-        let mut header = [0; 2];
-        sys::info::get_bytes(info::TRACE, 0, header.as_mut_bytes())?;
-        header[1] = self.wishes.all().events;
-        Ok(header)
-    }
+/// The first bytes of the ring: how many records were written, and whether the kernel sends them out of the machine, too.
+fn header() -> Result<[u64; 2], Errno> {
+    let mut header = [0; 2];
+    sys::info::get_bytes(info::TRACE, 0, header.as_mut_bytes())?;
+    Ok(header)
 }
 
 impl CharDriver for Trace {
@@ -82,7 +82,9 @@ impl CharDriver for Trace {
 
     fn read_at(&mut self, request: &ReadAt, client: Client) -> Result<u64, Errno> {
         if let Some(rest) = (RING_HEADER_BYTES as u64).checked_sub(request.position).filter(|rest| *rest > 0) {
-            let header = self.header()?;
+            // What the kernel sends is not the readers' business; what is recorded for them is.
+            let [written, _] = header()?;
+            let header = [written, self.wishes.all().events];
             let bytes = &header.as_bytes()[request.position as usize..];
             let length = rest.min(client.bytes()) as usize;
             return client.put(0, &bytes[..length]).map(|()| length as u64);
