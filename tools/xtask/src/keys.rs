@@ -132,13 +132,30 @@ impl Printed {
     /// Drops a text and what came before it on the same stream. Returns false if the text is on none.
     fn take(&mut self, text: &[u8]) -> bool {
         [&mut self.command, &mut self.console].into_iter().any(|stream| {
-            let found = stream.make_contiguous().windows(text.len()).position(|window| window == text);
-            if let Some(at) = found {
-                stream.drain(..at + text.len());
+            let bytes = stream.make_contiguous();
+            let end = (0..bytes.len()).find_map(|at| end_of(&bytes[at..], text).map(|length| at + length));
+            if let Some(end) = end {
+                stream.drain(..end);
             }
-            found.is_some()
+            end.is_some()
         })
     }
+}
+
+/// How far a text reaches that `bytes` begin with. A report of a death may fall in its midst: the driver that died was printing the text.
+fn end_of(bytes: &[u8], text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    for letter in text {
+        while at > 0 && bytes.get(at) != Some(letter) {
+            let report = bytes[at..].starts_with(b"rs: ").then_some(&bytes[at..])?;
+            at += 1 + report.iter().position(|byte| *byte == b'\n')?;
+        }
+        if bytes.get(at) != Some(letter) {
+            return None;
+        }
+        at += 1;
+    }
+    Some(at)
 }
 
 impl Seen {
@@ -427,6 +444,21 @@ mod tests {
         assert!(seen.wait_for(b"ready") && seen.wait_for(b"ready"));
         seen.end();
         assert!(!seen.wait_for(b"ready"));
+    }
+
+    #[test]
+    fn a_text_is_found_although_a_death_is_reported_in_its_midst() {
+        let text = b"second terminal";
+        for printed in
+            ["$ second terminal\r\n", "srs: tty (2) is killed, at 0x43\r\necond terminal", "rs: x\nsecond terminal"]
+        {
+            let mut seen = Printed { console: printed.bytes().collect(), ..Printed::default() };
+            assert!(seen.take(text), "{printed}");
+        }
+        for printed in ["sx: tty\r\necond terminal", "srs: tty (2) is", "second\r\n terminal", "second termina"] {
+            let mut seen = Printed { console: printed.bytes().collect(), ..Printed::default() };
+            assert!(!seen.take(text), "{printed}");
+        }
     }
 
     #[test]
