@@ -112,8 +112,8 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
     }
 
     fn set_written(&mut self, node: NodeId, written_ns: u64) -> Result<(), Errno> {
-        let number = self.number(node)?;
         if written_ns != 0 {
+            let number = self.number(node)?;
             self.change(number)?.touch(timestamp(written_ns));
         }
         Ok(())

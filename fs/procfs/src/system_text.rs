@@ -87,13 +87,13 @@ pub fn statistics(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
 /// /proc/skink/threads: endpoint, id and name of each thread, for who reads the trace ring.
 pub fn threads(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     let mut pid = 1;
-    while let Some(process) = source.process_from(pid).map_err(|_| fmt::Error)? {
+    while let Some(process) = source.process_from(pid).map_err(|error| text.failed(error))? {
         writeln!(text, "{} {} {}", process.endpoint.0, process.pid, name(&process))?;
         pid = process.pid + 1;
         // Most have one thread.
         let mut tid = if process.threads > 1 { Some(1) } else { None };
         while let Some(from) = tid {
-            let thread = source.thread_from(process.pid, from).map_err(|_| fmt::Error)?;
+            let thread = source.thread_from(process.pid, from).map_err(|error| text.failed(error))?;
             if let Some(thread) = thread.filter(|thread| thread.endpoint != process.endpoint) {
                 writeln!(text, "{} {} {}", thread.endpoint.0, thread.pid, name(&process))?;
             }

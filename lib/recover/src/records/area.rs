@@ -62,13 +62,21 @@ impl Area {
         recover.keep.write(self.place(offset, from.len()), from);
     }
 
+    /// Returns word number `index`.
+    ///
+    /// # Panics
+    /// As [`Area::read`].
+    pub fn read_word(&self, recover: &Recover, index: usize) -> u64 {
+        recover.keep.read_word(self.word(index))
+    }
+
     /// Sets word number `index`, at once; it is not undone.
     ///
     /// # Panics
     /// As [`Area::read`].
     #[inline]
     pub fn write_word(&self, recover: &Recover, index: usize, value: u64) {
-        recover.keep.write_word(self.place(index * WORD_BYTES, WORD_BYTES) / WORD_BYTES, value);
+        recover.keep.write_word(self.word(index), value);
     }
 
     /// Fills `bytes` bytes from `offset` on from the memory of another process, at once; it is not undone.
@@ -117,6 +125,11 @@ impl Area {
     /// As [`Area::read`].
     pub fn discard(&self, recover: &Recover, offset: usize, bytes: usize) {
         recover.keep.discard(self.place(offset, bytes), bytes);
+    }
+
+    #[inline]
+    fn word(&self, index: usize) -> usize {
+        self.place(index * WORD_BYTES, WORD_BYTES) / WORD_BYTES
     }
 
     fn place(&self, offset: usize, bytes: usize) -> usize {

@@ -132,6 +132,17 @@ impl KnownStat {
     }
 }
 
+/// What a change may do to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// Anything; the file has been settled.
+    Everything,
+    /// It writes, and makes no holes; the file has been settled.
+    Content,
+    /// It writes a dirty page.
+    DirtyPage,
+}
+
 /// Changes of a few files in progress, from before the request until after the reply.
 #[derive(Debug)]
 pub struct Change<const N: usize>([Option<Rc<Inode>>; N]);
@@ -139,14 +150,15 @@ pub struct Change<const N: usize>([Option<Rc<Inode>>; N]);
 impl<const N: usize> Change<N> {
     /// Begins changes of these files, which have been settled.
     pub fn new(nodes: [Option<&NodeRef>; N]) -> Change<N> {
-        Change::begin(nodes, false, true)
+        Change::begin(nodes, Extent::Everything)
     }
 
-    fn begin(nodes: [Option<&NodeRef>; N], only_writes: bool, is_settled: bool) -> Change<N> {
+    fn begin(nodes: [Option<&NodeRef>; N], extent: Extent) -> Change<N> {
         Change(nodes.map(|node| {
             let inode = node?.inode().clone();
-            debug_assert!(!is_settled || !inode.dirty().is_any(), "what changes a file settles it before");
-            inode.dirty().change_begins(only_writes);
+            let is_settled = extent == Extent::DirtyPage || !inode.dirty().is_any();
+            debug_assert!(is_settled, "what changes a file settles it before");
+            inode.dirty().change_begins(extent != Extent::Everything);
             let known = inode.known_stat();
             known.changes.set(known.changes.get() + 1);
             known.forget();
@@ -165,12 +177,12 @@ impl Change<1> {
 
     /// Begins a write, which makes no holes.
     pub fn writing(node: &NodeRef) -> Change<1> {
-        Change::begin([Some(node)], true, true)
+        Change::begin([Some(node)], Extent::Content)
     }
 
     /// Begins a write of a dirty page.
     pub(super) fn of_dirty(node: &NodeRef) -> Change<1> {
-        Change::begin([Some(node)], true, false)
+        Change::begin([Some(node)], Extent::DirtyPage)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Pages of files that the file system has not heard of, in preserved memory.
 
-use super::{FILE_PAGE, Store, layout::TIME_BYTES, records::DirtyRecord};
+use super::{FILE_PAGE, Store, records::DirtyRecord};
 use abi::{Endpoint, Errno};
 use sys::grant::{Access, RangeGrant};
 
@@ -42,9 +42,7 @@ impl Store {
 
     /// When a page was written.
     pub fn dirty_time(&self, place: u32) -> u64 {
-        let mut bytes = [0; TIME_BYTES];
-        self.dirty_times.read(&self.recover, place as usize * TIME_BYTES, &mut bytes);
-        u64::from_le_bytes(bytes)
+        self.dirty_times.read_word(&self.recover, place as usize)
     }
 
     /// Copies a part of a page to a program's memory.

@@ -41,8 +41,6 @@ const SPARE_PIPE_PAGES: usize = scaled(256, 4);
 const PIPE_PAGES: usize = 2 * PIPES + SHARED_PIPE_PAGES + SPARE_PIPE_PAGES;
 /// Pages of files that are written back later: 16 MiB.
 const DIRTY_PAGES: usize = scaled(4096, 16);
-/// Bytes of the time of each.
-pub(super) const TIME_BYTES: usize = 8;
 const LOCKS: usize = scaled(2048, 32);
 /// Owners of open files, with their leases.
 const OWNERS: usize = scaled(2048, 32);
@@ -287,7 +285,7 @@ impl Store {
             content: Area::lay_out(&recover, PIPE_PAGES * PIPE_PAGE),
             dirty: Places::lay_out_shared(&recover, DIRTY_PAGES, sizes.dirty_pages),
             dirty_content: Area::lay_out_pages(&recover, DIRTY_PAGES),
-            dirty_times: Area::lay_out(&recover, DIRTY_PAGES * TIME_BYTES),
+            dirty_times: Area::lay_out(&recover, DIRTY_PAGES * size_of::<u64>()),
             locks: Places::lay_out_shared(&recover, LOCKS, LOCKS),
             owners: Places::lay_out_shared(&recover, OWNERS, OWNERS),
             mounts: Places::lay_out_shared(&recover, MOUNTS, MOUNTS),

@@ -95,15 +95,10 @@ impl Mappings {
             // A store cannot fail: there must be space for it.
             self.files.allocate(node, offset, bytes, fs::ALLOCATE_FILL).await?;
         }
+        self.files.settle([Some(node)]).await?;
         let map = match self.map_of(node) {
             Some(map) => map,
-            None => {
-                self.files.settle([Some(node)]).await?;
-                match self.map_of(node) {
-                    Some(map) => map,
-                    None => self.share(node)?,
-                }
-            }
+            None => self.share(node)?,
         };
         map.mapping.set(map.mapping.get() + 1);
         map.written.set(map.written.get() || may_write);

@@ -117,7 +117,7 @@ async fn remount(base: &Base, process: &Process, mount: &Rc<Mount>, flags: u64) 
         if !process.caller.credentials().has(Capability::SysAdmin) {
             return Err(Errno::EPERM);
         }
-        base.files().settle_all(None).await?;
+        base.files().settle_all(Some(mount)).await?;
         base.peers().ask(mount.service(), fs::Sync {}.message()).await?;
         let read_only = flags & MS_RDONLY != 0;
         mount.file_system().set_read_only(read_only);
