@@ -5,16 +5,18 @@
 //! descriptors and names last, with a time limit also where the prototype has none; the result is that of the C function. Members that the kernel lets exchange messages
 //! directly (`KernelCall::Join`) make the calls of `own` besides. All errors are M3-IPC's, negated.
 
-use crate::GrantId;
+use crate::{Endpoint, GrantId};
 
 protocol! {
-    /// What procfs asks m3ipc.
+    /// What procfs asks m3ipc, and pm tells it.
     pub "m3ipc" = 12;
     /// Writes a file of /proc/drvs (`m3ipc::TEXT_*`) into the grant; those of containers for this one. Word 0 of the reply: bytes written.
     /// `ESRCH`: there is no such container; `EINVAL`, `ENOSPC`.
     Text = 1 { what: u64, container: u64, grant: GrantId, bytes: u64 }
     /// Returns the containers, a bit each.
     Containers = 2 {} -> { containers: u64 }
+    /// From pm, without a reply: the thread runs no more, and its process ends as soon as those who wait for it have had a chance to run.
+    Ends = 3 { thread: Endpoint }
 }
 
 /// `Text`: /proc/drvs/info.

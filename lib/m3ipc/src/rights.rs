@@ -55,12 +55,21 @@ impl SlotSet {
         let word = self.0.iter().position(|&word| word != 0)?;
         Some(Number::at(word * 64 + self.0[word].trailing_zeros() as usize))
     }
+
+    /// Returns its slots, the first one first.
+    pub fn iter(&self) -> impl Iterator<Item = Number> + use<> {
+        let mut left = *self;
+        core::iter::from_fn(move || {
+            let first = left.first()?;
+            left.remove(first);
+            Some(first)
+        })
+    }
 }
 
 impl core::fmt::Debug for SlotSet {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let all = (0..SLOTS).map(Number::at).filter(|slot| self.contains(*slot));
-        formatter.debug_set().entries(all.map(Number::get)).finish()
+        formatter.debug_set().entries(self.iter().map(Number::get)).finish()
     }
 }
 

@@ -309,6 +309,31 @@ impl<S: System> M3ipc<S> {
         self.keep_alarm();
     }
 
+    /// A thread is about to end, and runs no more: whoever waits for it is told. Until pm ends it, the kernel does not.
+    pub fn ends(&mut self, thread: Endpoint) {
+        let place = self.threads.get(thread).and_then(|known| known.place);
+        if let Some(place) = place {
+            self.release_peers(thread, place.container);
+        }
+        self.forget(thread);
+        self.keep_alarm();
+    }
+
+    /// Ends the primitives of members that wait for this thread. Its own are none of m3ipc's business any more.
+    fn release_peers(&mut self, thread: Endpoint, container: u8) {
+        let M3ipc { system, containers, .. } = self;
+        let Some(owner) = containers.iter_mut().find(|one| one.number == container) else { return };
+        let row = owner.row();
+        owner.members.for_each(|member| {
+            if member.thread == thread {
+                member.is_direct = false;
+            } else if member.is_direct && system.state(member.thread).is_some_and(|state| state.peer() == Some(thread))
+            {
+                system.join(member.thread, row);
+            }
+        });
+    }
+
     fn next_ended(&mut self) -> Option<Endpoint> {
         let M3ipc { system, threads, .. } = self;
         threads.iter().map(|known| known.endpoint).find(|thread| system.state(*thread).is_none())

@@ -11,6 +11,7 @@ use m3ipc::error::Error;
 use m3ipc::limits::SLOTS;
 use m3ipc::message::Message;
 use m3ipc::rendezvous::{End, Ended, Received, Rendezvous};
+use m3ipc::rights::SlotSet;
 
 /// How a process was bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,22 +87,31 @@ impl Member {
 }
 
 /// Who is in each slot.
-pub struct Members(Vec<Option<Member>>);
+pub struct Members {
+    slots: Vec<Option<Member>>,
+    /// The slots that may have one: most do not, and searches are many.
+    taken: SlotSet,
+}
 
 impl Members {
     /// The member in a slot.
     pub fn get(&self, number: Number) -> Option<&Member> {
-        self.0[number.index()].as_ref()
+        self.slots[number.index()].as_ref()
     }
 
     /// As [`Members::get`].
     pub fn get_mut(&mut self, number: Number) -> Option<&mut Member> {
-        self.0[number.index()].as_mut()
+        self.slots[number.index()].as_mut()
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (Number, &Member)> {
-        self.0.iter().enumerate().filter_map(|(index, member)| Some((Number::at(index), member.as_ref()?)))
+        self.taken.iter().filter_map(|number| Some((number, self.get(number)?)))
+    }
+
+    /// Changes all of them.
+    pub fn for_each(&mut self, mut change: impl FnMut(&mut Member)) {
+        self.taken.iter().for_each(|number| self.get_mut(number).into_iter().for_each(&mut change));
     }
 
     /// The member that a thread is bound as.
@@ -111,7 +121,13 @@ impl Members {
 
     /// Puts a member into a slot, or takes it out.
     pub fn set(&mut self, number: Number, member: Option<Member>) {
-        self.0[number.index()] = member;
+        // A successor finds every member, wherever this one dies.
+        self.taken.insert(number);
+        let is_free = member.is_none();
+        self.slots[number.index()] = member;
+        if is_free {
+            self.taken.remove(number);
+        }
     }
 }
 
@@ -133,8 +149,8 @@ impl Container {
     /// # Errors
     /// `NoMemory`.
     pub fn new(number: u8, info: ContainerInfo) -> Result<Container, Error> {
-        let members = sys::fallible::filled(None, SLOTS).map_err(|_| Error::NoMemory)?;
-        Ok(Container { number, info, machine: Rendezvous::new(), members: Members(members) })
+        let slots = sys::fallible::filled(None, SLOTS).map_err(|_| Error::NoMemory)?;
+        Ok(Container { number, info, machine: Rendezvous::new(), members: Members { slots, taken: SlotSet::NONE } })
     }
 
     /// How many slots a user who is not root may have: half of them, so that nobody fills the container.

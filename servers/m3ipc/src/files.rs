@@ -59,7 +59,7 @@ impl<S: System> M3ipc<S> {
         match Request::decode(message) {
             Some(Request::Text(ask)) => message.reply(self.write_text(message.source, &ask)),
             Some(Request::Containers(_)) => abi::m3ipc::Containers::reply(message, 0, self.running().into()),
-            None => message.reply(Err(Errno::ENOSYS)),
+            Some(Request::Ends(_)) | None => message.reply(Err(Errno::ENOSYS)),
         }
     }
 

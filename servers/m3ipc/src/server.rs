@@ -4,6 +4,8 @@ use crate::container::{Container, Finish, Kind, give, outcome};
 use crate::system::{Identity, System};
 use crate::threads::{Doing, Outcome, Place, Threads, Wait};
 use ::server::SyncStep;
+use abi::endpoint::slot;
+use abi::m3ipc::Ends;
 use abi::message::REPEATED;
 use abi::{Endpoint, Errno, Message};
 use alloc::vec::Vec;
@@ -76,7 +78,7 @@ impl<S: System> M3ipc<S> {
     /// Handles a message. Programs can send Linux calls only.
     pub fn handle(&mut self, message: &Message) -> SyncStep<Message> {
         if !message.source.is_application() {
-            return SyncStep::Done(self.tell_files(message));
+            return self.service_message(message);
         }
         if message.label != abi::m3ipc::SYSTEM_CALL {
             return SyncStep::Done(message.reply(Err(Errno::ENOSYS)));
@@ -93,6 +95,14 @@ impl<S: System> M3ipc<S> {
             Step::Waits => SyncStep::Later,
             Step::Done(result) => SyncStep::Done(message.reply(Ok(result as u64))),
         }
+    }
+
+    fn service_message(&mut self, message: &Message) -> SyncStep<Message> {
+        if message.label == Ends::LABEL && message.source.slot() == slot::PM {
+            self.ends(Ends::from_message(message).thread);
+            return SyncStep::Later;
+        }
+        SyncStep::Done(self.tell_files(message))
     }
 
     /// A call that a predecessor had received: it waits on, or has its result.

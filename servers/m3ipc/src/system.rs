@@ -16,6 +16,16 @@ pub enum Native {
     Answering(Endpoint),
 }
 
+impl Native {
+    /// The thread that it waits for, or anybody.
+    pub fn peer(self) -> Option<Endpoint> {
+        match self {
+            Native::Elsewhere => None,
+            Native::Sending(peer) | Native::Receiving(peer) | Native::Answering(peer) => Some(peer),
+        }
+    }
+}
+
 /// A process as pm knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {

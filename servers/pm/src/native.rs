@@ -8,7 +8,7 @@ use crate::system::{
 };
 use abi::endpoint::{FIRST_CONTAINER, FIRST_SERVICE};
 use abi::registers::Registers;
-use abi::{Endpoint, Errno, GrantId, Message, Parts, tty, vfs, vm};
+use abi::{Endpoint, Errno, GrantId, Message, Parts, m3ipc, tty, vfs, vm};
 use core::fmt;
 use sys::{copy, grant, info, ipc, rights, thread, time};
 use zerocopy::IntoBytes;
@@ -69,6 +69,10 @@ impl System for Native {
     fn notify(&mut self, service: Endpoint) {
         // A service that has died looks for itself what it has missed.
         let _ = ipc::notify(service);
+    }
+
+    fn m3ipc_ends(&mut self, m3ipc: Endpoint, thread: Endpoint) -> bool {
+        ipc::send_nonblocking(m3ipc, &m3ipc::Ends { thread }.message()).is_ok()
     }
 
     fn schedule(&mut self, thread: Endpoint, queue: u64, quantum_us: u64) {

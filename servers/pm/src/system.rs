@@ -211,6 +211,8 @@ pub trait System {
     fn interrupt(&mut self, thread: Endpoint) -> Result<Endpoint, Errno>;
     /// Notifies a service.
     fn notify(&mut self, service: Endpoint);
+    /// `m3ipc::Ends`, if m3ipc waits for a message. Returns whether it did.
+    fn m3ipc_ends(&mut self, m3ipc: Endpoint, thread: Endpoint) -> bool;
     /// Sets the queue a thread competes in, and its quantum; 0 keeps that.
     fn schedule(&mut self, thread: Endpoint, queue: u64, quantum_us: u64);
     /// Lets the kernel answer a call of `linux::KEPT` by this thread.

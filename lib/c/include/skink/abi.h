@@ -2047,7 +2047,7 @@ struct skink_kernel_linux_call {
 /* RESUME: the call is to be made again. */
 #define SKINK_M3IPC_OWN_REDO 0x100000000ull
 
-/* What procfs asks m3ipc. */
+/* What procfs asks m3ipc, and pm tells it. */
 
 /* Writes a file of /proc/drvs (m3ipc::TEXT_*) into the grant; those of containers for this one. Word 0 of the reply: bytes written. ESRCH:
  * there is no such container; EINVAL, ENOSPC. */
@@ -2063,6 +2063,12 @@ struct skink_m3ipc_text {
 #define SKINK_M3IPC_CONTAINERS 0xc0002u
 struct skink_m3ipc_containers_reply {
     uint64_t containers;
+};
+
+/* From pm, without a reply: the thread runs no more, and its process ends as soon as those who wait for it have had a chance to run. */
+#define SKINK_M3IPC_ENDS 0xc0003u
+struct skink_m3ipc_ends {
+    uint64_t thread;
 };
 
 /* The protocol of the PCI service: it finds devices and lets a driver access only its own. */

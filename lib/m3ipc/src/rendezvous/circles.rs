@@ -40,6 +40,9 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
             return Err((Number::at(SLOTS - N), "is one of senders that are counted wrongly"));
         }
         for number in Self::numbers() {
+            if self.bound.contains(number) != self.process(number).is_some() {
+                return Err((number, "is bound and free"));
+            }
             let Some(process) = self.process(number) else { continue };
             if let Some(whom) = self.waits_for(number) {
                 if self.process(whom).is_none() {
@@ -49,7 +52,7 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
                     return Err((number, "waits for itself"));
                 }
             }
-            if !process.pending.is_subset_of(&self.bound()) {
+            if !process.pending.is_subset_of(&self.bound) {
                 return Err((number, "has a notification of a free slot"));
             }
             if self.next_for(number).is_some() {

@@ -4,7 +4,7 @@ use super::{Doing, End, Ended, Place, Received, Rendezvous, Source, Takes, Then,
 use crate::{
     endpoint::{Endpoint, Number},
     error::Error,
-    rights::{SlotSet, Trap},
+    rights::Trap,
 };
 
 /// What a receiver takes next.
@@ -274,17 +274,8 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
             Doing::Sending { to, ticket, .. } if to == who && self.accepts(who, *sender) => Some(ticket),
             _ => None,
         };
-        let senders = Self::numbers().filter_map(|sender| Some((ticket(&sender)?, sender)));
+        let senders = self.bound.iter().filter_map(|sender| Some((ticket(&sender)?, sender)));
         senders.min().map(|(_, sender)| sender)
-    }
-
-    /// Slots that are bound.
-    pub(super) fn bound(&self) -> SlotSet {
-        let mut all = SlotSet::NONE;
-        for number in Self::numbers().filter(|number| self.process(*number).is_some()) {
-            all.insert(number);
-        }
-        all
     }
 }
 

@@ -167,6 +167,8 @@ impl<M, F: FnMut(Number, End<M>)> Ended<M> for F {
 #[derive(Clone, Debug)]
 pub struct Rendezvous<M, const N: usize = SLOTS> {
     slots: [Slot<M>; N],
+    /// The slots that have an occupant: searches look at these alone.
+    bound: SlotSet,
     /// Number of the next sender that waits.
     next_ticket: u64,
     /// How many wait to send: without any, no receiver has to look for one.
@@ -176,7 +178,12 @@ pub struct Rendezvous<M, const N: usize = SLOTS> {
 impl<M: Copy, const N: usize> Rendezvous<M, N> {
     /// Returns a container in which nobody is bound.
     pub const fn new() -> Rendezvous<M, N> {
-        Rendezvous { slots: [Slot { generation: 0, occupant: None }; N], next_ticket: 0, senders: 0 }
+        Rendezvous {
+            slots: [Slot { generation: 0, occupant: None }; N],
+            bound: SlotSet::NONE,
+            next_ticket: 0,
+            senders: 0,
+        }
     }
 
     /// Binds a process of one thread, or the leader of a group of threads. Returns its endpoint.
@@ -220,6 +227,7 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
             return Err(Error::SlotUsed);
         }
         slot.generation = generation;
+        self.bound.insert(number);
         slot.occupant = Some(Process {
             place,
             leader,
@@ -237,7 +245,7 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
     pub fn unbind(&mut self, number: Number, ended: &mut impl Ended<M>) -> Result<(), Error> {
         let process = self.process(number).ok_or(Error::NotBound)?;
         if process.leader == number {
-            for other in Self::numbers().filter(|other| *other != number) {
+            for other in self.bound.iter().filter(|other| *other != number) {
                 if self.process(other).is_some_and(|thread| thread.leader == number) {
                     self.vacate(other, ended);
                 }
@@ -251,8 +259,9 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
         self.set_doing(number, Doing::Running);
         if let Some(index) = Self::index(number) {
             self.slots[index].occupant = None;
+            self.bound.remove(number);
         }
-        for other in Self::numbers() {
+        for other in self.bound.iter() {
             let Some(process) = self.process_mut(other) else { continue };
             process.pending.remove(number);
             let error = match process.doing {

@@ -1,6 +1,8 @@
 //! Nodes, containers, and who is bound.
 
 use super::world::{MEMORY, PACKET, World};
+use crate::system::Native;
+use abi::m3ipc::own;
 use m3ipc::call::Call;
 use m3ipc::descriptor::{ContainerInfo, DrvsInfo, Privileges};
 use m3ipc::error::Error;
@@ -182,4 +184,32 @@ fn the_end_of_a_process_is_told_to_whom_it_wants() {
     assert_eq!(world.call(one, Call::Receive, &[0x7ace, PACKET as i64, FOREVER]), None);
     world.end(two);
     assert_eq!((world.result(one), world.received(one).0), (Some(0), ended));
+}
+
+/// pm ends it later: until then, the kernel tells nobody.
+#[test]
+fn those_who_wait_for_a_thread_that_is_about_to_end_are_told() {
+    let (mut world, _) = World::new();
+    let [dying, waiter, other, mediated, watcher] = [(); 5].map(|()| world.program(0));
+    let name = world.bind(dying, 4);
+    let names = [(waiter, 5), (other, 6), (watcher, 7)].map(|(thread, number)| world.bind(thread, number));
+    world.bind_mediated(mediated, 8);
+    world.server.system.program(waiter).state = Native::Answering(dying);
+    world.server.system.program(other).state = Native::Receiving(watcher);
+    assert_eq!(world.call(mediated, Call::Receive, &[name, PACKET as i64, FOREVER]), None);
+    assert_eq!(world.call(watcher, Call::WaitForUnbind, &[name, FOREVER]), None);
+    for _ in 0..2 {
+        world.ends(dying);
+        assert_eq!([waiter, other].map(|thread| world.server.system.program(thread).ended), [1, 0]);
+        assert_eq!(
+            [mediated, watcher].map(|thread| world.result(thread)),
+            [World::fails(Error::SourceDied), Some(name)]
+        );
+    }
+    let resumed = world.own_call(waiter, own::RESUME, &[Call::SendReceive as i64, name, PACKET as i64]);
+    assert_eq!(resumed, World::fails(Error::PeerDied));
+    let row = world.server.system.program(dying).row;
+    assert_ne!(row, abi::endpoint::APPLICATIONS_BIT, "whoever sends to it is told when it ends");
+    world.end(dying);
+    assert_eq!(world.call(waiter, Call::Unbind, &[0, names[0]]), Some(0));
 }

@@ -260,6 +260,12 @@ impl World {
         (packet.source.into(), packet.kind)
     }
 
+    /// pm tells that a thread is about to end.
+    pub fn ends(&mut self, thread: Endpoint) {
+        let told = Message { source: Endpoint::PM, ..abi::m3ipc::Ends { thread }.message() };
+        assert!(self.server.handle(&told).done().is_none(), "pm waits for no reply");
+    }
+
     /// A thread ends, and pm tells.
     pub fn end(&mut self, thread: Endpoint) {
         self.server.system.programs.remove(&thread.0);

@@ -172,7 +172,7 @@ impl<S: System> Programs<S> {
 impl<S: System> Pm<S> {
     /// vfs has the image of a program, or an error.
     pub fn exec_ready(&mut self, event: &FileEvent) {
-        let Some(t) = self.programs.table.find(event.process).filter(|t| !self.programs.is_dumped(*t)) else { return };
+        let Some(t) = self.programs.table.find(event.process).filter(|t| !self.programs.is_over(*t)) else { return };
         // What is executed stays in the table until it runs, so that a successor of pm can begin again.
         let Doing::Executing(execution) = &self.programs.table[t].doing else { return };
         let execution = Rc::clone(execution);

@@ -51,7 +51,8 @@ impl<S: System> Pm<S> {
         let Some(thread) = self.programs.table.find(message.source) else {
             return SyncStep::Done(message.reply(Err(Errno::ESRCH)));
         };
-        if self.programs.is_dumped(thread) {
+        if self.programs.is_over(thread) {
+            self.end_at_last(thread);
             return SyncStep::Later;
         }
         let step = match self.answer_to_repetition(message, thread) {
@@ -87,7 +88,8 @@ impl<S: System> Pm<S> {
 
     fn system_message(&mut self, message: &Message) -> SyncStep<Message> {
         let program = self.programs.table.find(message.source);
-        if program.is_some_and(|thread| self.programs.is_dumped(thread)) {
+        if let Some(thread) = program.filter(|thread| self.programs.is_over(*thread)) {
+            self.end_at_last(thread);
             return SyncStep::Later;
         }
         if let Some(step) = self.repeated(message, program) {

@@ -103,6 +103,9 @@ impl<S: System> Pm<S> {
             pid => table.process_by_pid(pid)?,
         };
         let process = &mut table[p];
+        if process.ending().is_some() {
+            return None;
+        }
         let ids = process.credentials.word_of_system();
         let capabilities = process.credentials.of_system().bits();
         let (pid, main) = (process.pid(), process.main()?);

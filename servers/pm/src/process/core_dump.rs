@@ -24,11 +24,6 @@ type Result<T> = core::result::Result<T, Errno>;
 const WRITER: &str = "/bin/coredump";
 
 impl<S: System> Programs<S> {
-    /// Whether the process of a thread is dumped: nothing that the thread asked for matters any more.
-    pub fn is_dumped(&self, t: ThreadIndex) -> bool {
-        self.table[self.table.process_of(t)].core_dump.is_dumped()
-    }
-
     /// Whether pm has made the process, and it has executed nothing yet: its thread has never run.
     pub fn is_new_of_pm(&self, p: ProcessIndex) -> bool {
         !self.table[p].executed && (self.table.is_first(p) || self.table[p].core_dump.is_writing())
@@ -110,7 +105,7 @@ impl<S: System> Pm<S> {
             return;
         }
         if !self.programs.leaves_core(p, info.signal) || self.begin_dump(t, info).is_err() {
-            self.exit_process(p, Ending::Killed(info.signal));
+            self.end_process(p, Ending::Killed(info.signal));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
+use crate::state::core_dump::CoreDump;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::process::Life;
 use crate::state::signal::{SigInfo, Signal, action};
@@ -10,6 +11,8 @@ use crate::state::time::CLOCK_TICK_NS;
 use crate::state::timers::Key;
 use crate::state::wait::{Ending, Event};
 use crate::system::{End, System};
+use abi::endpoint::slot;
+use abi::{Endpoint, Errno};
 
 impl<S: System> Programs<S> {
     fn child_info(&self, p: ProcessIndex, event: Event) -> SigInfo {
@@ -27,6 +30,24 @@ impl<S: System> Programs<S> {
             self.table[parent].of_children = self.table[parent].of_children.plus(used);
         }
         self.table.release(p);
+    }
+
+    /// The only thread of a process, if nothing keeps it from running soon.
+    fn thread_to_end_later(&self, p: ProcessIndex) -> Option<ThreadIndex> {
+        let process = &self.table[p];
+        let t = process.main().filter(|_| process.threads() == 1)?;
+        let is_new = process.ending().is_none() && process.stopped().is_none() && process.core_dump == CoreDump::None;
+        let thread = &self.table[t];
+        let is_free = thread.trace.is_none() && !thread.throttled && !thread.scheduling.is_real_time();
+        let is_kept =
+            matches!(thread.doing, Doing::Held | Doing::Ended(_) | Doing::Vforking { .. } | Doing::Executing(_));
+        (is_new && is_free && thread.ready && !thread.leaving && !is_kept).then_some(t)
+    }
+
+    /// Whether the process of a thread is dumped or about to end: nothing that the thread asks for matters any more.
+    pub fn is_over(&self, t: ThreadIndex) -> bool {
+        let process = &self.table[self.table.process_of(t)];
+        process.core_dump.is_dumped() || process.ending().is_some()
     }
 
     /// What a thread that is about to end has used is its process's and its container's, once.
@@ -58,7 +79,51 @@ impl<S: System> Pm<S> {
 
     /// `exit_group(status)`.
     pub fn exit_group(&mut self, p: ProcessIndex, status: u64) {
-        self.exit_process(p, Ending::Exited(status as u8));
+        self.end_process(p, Ending::Exited(status as u8));
+    }
+
+    /// Ends a process: at once, or when it is next to run, so that those who wait for its messages are told first (ADR 118).
+    pub fn end_process(&mut self, p: ProcessIndex, ending: Ending) {
+        if !self.programs.table[p].enrolled || !self.puts_off_end(p, ending) {
+            self.exit_process(p, ending);
+        }
+    }
+
+    /// Tells m3ipc of the end of a process, and lets its thread ask for the end when it is next to run. Returns false if it must end at once:
+    /// m3ipc is busy, or it may take long until the thread runs.
+    #[cold]
+    #[inline(never)]
+    fn puts_off_end(&mut self, p: ProcessIndex, ending: Ending) -> bool {
+        let (Some(m3ipc), Some(t)) = (self.programs.m3ipc, self.programs.thread_to_end_later(p)) else { return false };
+        let m3ipc = Endpoint::current(m3ipc.slot());
+        let endpoint = self.programs.table[t].endpoint();
+        // From here on a successor ends it at once.
+        self.programs.table.begin_end(p, ending);
+        let Ok(peer) = self.programs.system.interrupt(endpoint) else { return false };
+        let is_of_program = [Endpoint::NONE, Endpoint::ANY].contains(&peer) || peer.is_application();
+        let may_leave = is_of_program || [slot::PM, m3ipc.slot()].contains(&peer.slot());
+        if !may_leave || !self.programs.system.m3ipc_ends(m3ipc, endpoint) {
+            return false;
+        }
+        self.forget_timer(t);
+        self.programs.yield_thread(t);
+        if matches!(self.programs.table[t].doing, Doing::Running) {
+            self.programs.end_wait(t);
+        } else {
+            self.programs.table[t].doing = Doing::Running;
+            self.programs.system.reply(endpoint, Err(Errno::EINTR));
+        }
+        true
+    }
+
+    /// A thread of a process that runs no more has something to say: if its end was put off, it is time for that.
+    #[cold]
+    #[inline(never)]
+    pub fn end_at_last(&mut self, t: ThreadIndex) {
+        let p = self.programs.table.process_of(t);
+        if let Some(ending) = self.programs.table[p].ending() {
+            self.exit_process(p, ending);
+        }
     }
 
     /// Ends a process with all its threads; leaves a zombie, or nothing when the parent ignores SIGCHLD.

@@ -95,7 +95,7 @@ impl<S: System> Programs<S> {
 
     /// Stops a thread whose container waits, and lets it run again with that.
     fn throttle(&mut self, t: ThreadIndex, turn: Turn) {
-        let is_whole = self.table[t].ready && !self.table[t].leaving && !self.is_dumped(t);
+        let is_whole = self.table[t].ready && !self.table[t].leaving && !self.is_over(t);
         let waits = turn == Turn::Waits;
         if !is_whole || self.table[t].throttled == waits {
             return;

@@ -58,9 +58,9 @@ impl<S: System> Programs<S> {
     /// [`Programs::interrupt`] with another result for the call.
     pub fn interrupt_with(&mut self, t: ThreadIndex, error: Errno) {
         match self.interrupt_call(t, error) {
-            Some(MessageWait::Primitive) => self.end_message_wait(t),
+            Some(MessageWait::Primitive) => self.end_wait(t),
             Some(MessageWait::Call) => {
-                self.end_message_wait(t);
+                self.end_wait(t);
                 self.tell_m3ipc();
             }
             None => {}
@@ -89,9 +89,9 @@ impl<S: System> Programs<S> {
         self.m3ipc.filter(|m3ipc| peer.slot() == m3ipc.slot()).map(|_| MessageWait::Call)
     }
 
-    /// Ends a wait for a message of M3-IPC, in a primitive of the kernel or in a call of m3ipc, with `EINTR`: it is never begun again, since
-    /// its message may have been received.
-    fn end_message_wait(&mut self, t: ThreadIndex) {
+    /// Ends the wait of a thread for a message of M3-IPC, in a primitive of the kernel or in a call of m3ipc, with `EINTR`: it is never begun again, since
+    /// its message may have been received. (Of a thread that runs no more: any wait.)
+    pub fn end_wait(&mut self, t: ThreadIndex) {
         let endpoint = self.table[t].endpoint();
         let mut registers = Registers::ZERO;
         if self.system.registers(endpoint, &mut registers).is_ok() {
@@ -167,7 +167,7 @@ impl<S: System> Pm<S> {
     /// Lets a signal that is pending take effect if some thread of its target can take it now.
     pub fn act_on(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) {
         if signal == Signal::KILL {
-            return self.exit_process(p, Ending::Killed(Signal::KILL));
+            return self.end_process(p, Ending::Killed(Signal::KILL));
         }
         self.programs.tell_watchers(p, t, signal);
         let is_dumped = self.programs.table[p].core_dump.is_dumped();
@@ -247,6 +247,10 @@ impl<S: System> Pm<S> {
     /// The default action of a stop signal. All but SIGSTOP spare orphaned groups, whom nobody could continue.
     pub fn stop_by(&mut self, p: ProcessIndex, signal: Signal) {
         if signal != Signal::STOP && self.programs.table.is_orphaned(self.programs.table[p].group(), None) {
+            return;
+        }
+        // Its end may be put off.
+        if self.programs.table[p].ending().is_some() {
             return;
         }
         self.programs.table.stop(p, signal);

@@ -150,6 +150,35 @@ fn a_process_that_is_dumped_ends_once_with_a_dump_or_without() {
     });
 }
 
+/// The parent waits before the child is killed, or after.
+#[test]
+fn an_end_that_was_put_off_comes_once() {
+    const KILLED: u64 = 9;
+    for waits_first in [true, false] {
+        at_every_step(|m| {
+            let init = m.world.init;
+            let m3ipc = Endpoint::new(30, 1);
+            m.world.pm.programs.m3ipc = Some(m3ipc);
+            let (pid, child) = m.fork(init);
+            let (killer_pid, killer) = m.fork(init);
+            let p = m.world.pm.programs.table.process_by_pid(pid as u32).expect("it lives");
+            m.world.pm.programs.table[p].enrolled = true;
+            let wait = |m: &mut Mortal| m.call(init, nr::WAIT4, &[pid, BUFFER, 0, 0]);
+            let early = waits_first.then(|| wait(m));
+            assert_eq!(m.call(killer, nr::KILL, &[pid, KILLED]), Some(Ok(0)));
+            let waited = if waits_first { early.flatten() } else { wait(m) };
+            m.report_interrupted(child);
+            assert!(!m.world.is_there(child));
+            assert_eq!(waited.or_else(|| m.world.answer(init)), Some(Ok(pid)));
+            assert_eq!(m.world.read(init, BUFFER) & 0x7f, KILLED);
+            assert_eq!(m.call(killer, nr::EXIT_GROUP, &[0]), None);
+            assert_eq!(m.call(init, nr::WAIT4, &[u64::MAX, BUFFER, 0, 0]), Some(Ok(killer_pid)));
+            assert_eq!(m.call(init, nr::WAIT4, &[u64::MAX, BUFFER, 0, 0]), Some(Err(Errno::ECHILD)));
+            assert_eq!(m.world.pm.programs.system.threads.len(), 1);
+        });
+    }
+}
+
 #[test]
 fn a_segment_is_attached_once_and_removed_once() {
     const STATUS: u64 = BUFFER + 0x200;

@@ -73,6 +73,7 @@ pub enum Told {
     MemoryLimits { thread: Endpoint, limits: MemoryLimits },
     Destroyed(Endpoint),
     Notified(Endpoint),
+    Ends(Endpoint),
     Scheduled { thread: Endpoint, queue: u64, quantum_us: u64 },
     Memory { parent: Endpoint, child: Endpoint, share: bool },
     MemoryEnded(Endpoint),
@@ -120,6 +121,8 @@ pub struct Fake {
     pub printed: String,
     pub ended: Option<End>,
     pub cancelled: Vec<(Endpoint, Errno)>,
+    /// m3ipc does not wait for a message.
+    pub m3ipc_is_busy: bool,
     /// vfs receives what threads send it as soon as it has answered pm.
     pub vfs_is_late: bool,
     pub file_events: VecDeque<FileEvent>,
@@ -326,6 +329,12 @@ impl System for Fake {
     }
     fn notify(&mut self, service: Endpoint) {
         self.tell(Told::Notified(service));
+    }
+    fn m3ipc_ends(&mut self, _: Endpoint, thread: Endpoint) -> bool {
+        if !self.m3ipc_is_busy {
+            self.tell(Told::Ends(thread));
+        }
+        !self.m3ipc_is_busy
     }
     fn schedule(&mut self, thread: Endpoint, queue: u64, quantum_us: u64) {
         self.tell(Told::Scheduled { thread, queue, quantum_us });
