@@ -119,6 +119,21 @@ static inline void reap(pid_t pid)
         printf("child ended with %d\n", WEXITSTATUS(status));
 }
 
+/* A child has printed all: it stops, for kill_printed. */
+static inline void printed(void)
+{
+    kill(getpid(), SIGSTOP);
+}
+
+/* Kills a child when it has printed all, and reaps it. One that is killed as soon as others have heard of it may not have printed yet. */
+static inline void kill_printed(pid_t pid)
+{
+    int status;
+    waitpid(pid, &status, WUNTRACED);
+    kill(pid, SIGKILL);
+    reap(pid);
+}
+
 /* Waits until of the flags `which` the process in a slot has exactly `flags`. */
 static inline void until_exactly(int p_nr, unsigned which, unsigned flags)
 {

@@ -8,7 +8,7 @@ static void server(void)
     SHOW(mnx_notify(1));
     m.m1_i1 = 5;
     mnx_send(1, &m);
-    pause();
+    printed();
 }
 
 int main(void)
@@ -21,7 +21,6 @@ int main(void)
     printf("number %d\n", m.m1_i1);
     SHOW(mnx_receive(ANY, &m));
     printf("%s of %d\n", IS_NOTIFY(m.m_type) ? "notification" : "message", m.m_source);
-    kill(pid, SIGKILL);
-    reap(pid);
+    kill_printed(pid);
     return 0;
 }

@@ -10,8 +10,7 @@ static void sender(void)
 static void notifier(void)
 {
     SHOW(mnx_notify(1));
-    moment();
-    pause();
+    printed();
 }
 
 int main(void)
@@ -31,9 +30,7 @@ int main(void)
         printf("receive -> %d: source %d, %s\n", got, m.m_source, IS_NOTIFY(m.m_type) ? "notification" : "message");
     }
     reap(first);
-    kill(low, SIGKILL);
-    kill(high, SIGKILL);
-    reap(low);
-    reap(high);
+    kill_printed(low);
+    kill_printed(high);
     return 0;
 }

@@ -4,7 +4,7 @@
 static void notifier(void)
 {
     SHOW(mnx_notify(1));
-    pause();
+    printed();
 }
 
 int main(void)
@@ -21,9 +21,7 @@ int main(void)
     SHOW(mnx_receive_T(3, &m, TIMEOUT_NOWAIT));
     SHOW(mnx_receive(ANY, &m));
     printf("source %d\n", m.m_source);
-    kill(one, SIGKILL);
-    kill(other, SIGKILL);
-    reap(one);
-    reap(other);
+    kill_printed(one);
+    kill_printed(other);
     return 0;
 }

@@ -6,7 +6,7 @@ static void notifier(void)
     message m = text_message(6, 0);
     SHOW(mnx_notify(1));
     SHOW(mnx_send(1, &m));
-    pause();
+    printed();
 }
 
 int main(void)
@@ -23,7 +23,6 @@ int main(void)
     SHOW(mnx_rcvrqst_T(&m, 20));
     SHOW(mnx_receive(ANY, &m));
     printf("%s\n", IS_NOTIFY(m.m_type) ? "notification" : "message");
-    kill(pid, SIGKILL);
-    reap(pid);
+    kill_printed(pid);
     return 0;
 }
