@@ -1,7 +1,6 @@
 //! The kernel and pm themselves.
 
 use crate::system::{Identity, Native as State, System};
-use abi::endpoint::slot;
 use abi::info::state;
 use abi::pm::{Enroll, Signal};
 use abi::{Endpoint, Errno, GrantId, Message};
@@ -60,7 +59,7 @@ impl System for Native {
 
     fn enroll(&mut self, process: Endpoint, pid: i32) -> Result<Identity, Error> {
         let request = Enroll { process, pid: pid as u64 };
-        let reply = ipc::call(Endpoint::current(slot::PM), &request.message()).map_err(|_| Error::BadPid)?;
+        let reply = ipc::call_repeating(Endpoint::PM, &request.message()).map_err(|_| Error::BadPid)?;
         let (thread, pid, ids, capabilities) = Enroll::results(&reply).map_err(|_| Error::BadPid)?;
         let (user, group) = (ids as u32, (ids >> 32) as u32);
         Ok(Identity { thread: Endpoint(thread as u32), pid: pid as i32, user, group, capabilities })
@@ -68,7 +67,7 @@ impl System for Native {
 
     fn signal(&mut self, pid: i32, signal: u64) {
         // A process that has ended meanwhile needs none.
-        let _ = ipc::call(Endpoint::PM, &Signal { pid: pid as u64, signal }.message());
+        let _ = ipc::call_repeating(Endpoint::PM, &Signal { pid: pid as u64, signal }.message());
     }
 
     fn write_grant(&mut self, to: Endpoint, grant: GrantId, offset: u64, bytes: &[u8]) -> Result<(), Errno> {

@@ -84,6 +84,8 @@ impl<S: System> Pm<S> {
         }
         self.forget_ended_containers();
         self.fetch_what_was_missed();
+        // What the predecessor had notified m3ipc of, it may not have received.
+        self.programs.tell_m3ipc();
     }
 
     /// pm has died of exhausted memory twice, and its tables are what they were: ends the processes of the user who has most, since it would

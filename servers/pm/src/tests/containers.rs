@@ -145,6 +145,14 @@ fn a_process_that_ends_by_itself_or_by_a_signal_keeps_its_status() {
     }
 }
 
+/// The kernel cancels the notifications of a service that dies.
+#[test]
+fn a_successor_of_pm_lets_m3ipc_look_for_ends() {
+    let mut world = world();
+    world.pm.recover();
+    assert_eq!(notified(&world), 1);
+}
+
 #[test]
 fn m3ipc_learns_that_an_enrolled_process_is_another_users() {
     let mut world = world();
