@@ -1,6 +1,7 @@
 //! `./skink bench`: runs the benchmarks under `--icount` and prints their tables of ticks.
 //!
-//! A benchmark is a C program user/bench/NAME.c, a script tests/bench/NAME.sh, or host/bench/rows.c, which runs on every back end of M3-IPC.
+//! A benchmark is a C program user/bench/NAME.c, a script tests/bench/NAME.sh, or a program of M3-IPC: host/bench/rows.c, which runs on every back end, and
+//! host/bench/neighbours.c.
 //! Each runs in a guest of its own, which has no other benchmark's files in it: programs on the ramdisk system, scripts, with those of user/trials
 //! that they name, on the one that their line `#: system NAME` names. A script NAME.com2 beside it runs here meanwhile, at the other end
 //! of the guest's second serial line. What it prints is the table; the same input gives the same
@@ -29,8 +30,8 @@ const SHOWN_LINES: usize = 20;
 /// Programs that run a second time with a journal, as `NAME_journal`.
 const JOURNALED: [&str; 2] = ["files", "synced"];
 
-/// The benchmark of M3-IPC.
-const M3IPC: &str = "m3ipc";
+/// The benchmarks of M3-IPC, and their programs in host/bench.
+const M3IPC: [(&str, &str); 2] = [("m3ipc", "rows.c"), ("m3ipc_neighbours", "neighbours.c")];
 
 /// What is measured in several machines, and written into docs/.
 const EXPERIMENTS: [(&str, fn(&Workspace) -> Result<()>); 5] = [
@@ -106,8 +107,8 @@ fn find(workspace: &Workspace, name: Option<&str>) -> Result<Vec<Benchmark>> {
             });
         }
     }
-    if name.is_none_or(|name| M3IPC.contains(name)) {
-        benchmarks.push(m3ipc(workspace)?);
+    for (own, source) in M3IPC.iter().filter(|(own, _)| name.is_none_or(|name| own.contains(name))) {
+        benchmarks.push(m3ipc(workspace, own, source)?);
     }
     for script in case::find(&workspace.root, "bench", "sh")? {
         let second_line = second_line(&script.path.with_extension("com2"))?;
@@ -122,13 +123,13 @@ fn find(workspace: &Workspace, name: Option<&str>) -> Result<Vec<Benchmark>> {
     Ok(benchmarks)
 }
 
-/// The rows of M3-IPC in Skink.
-fn m3ipc(workspace: &Workspace) -> Result<Benchmark> {
+/// A benchmark of M3-IPC in Skink.
+fn m3ipc(workspace: &Workspace, name: &str, source: &str) -> Result<Benchmark> {
     let library = m3ipc_programs::build_library(workspace)?;
-    let path = workspace.build.join("c").join(M3IPC);
-    m3ipc_programs::compile(workspace, &library, &workspace.root.join("host/bench/rows.c"), &path)?;
-    let programs = vec![CProgram { name: M3IPC.to_string(), path }];
-    let (name, command, system) = (M3IPC.to_string(), M3IPC.to_string(), RAMDISK_SYSTEM.to_string());
+    let path = workspace.build.join("c").join(name);
+    m3ipc_programs::compile(workspace, &library, &workspace.root.join("host/bench").join(source), &path)?;
+    let programs = vec![CProgram { name: name.to_string(), path }];
+    let (name, command, system) = (name.to_string(), name.to_string(), RAMDISK_SYSTEM.to_string());
     Ok(Benchmark { name, command, programs, system, has_journal: false, screen: Screen::None, second_line: None })
 }
 

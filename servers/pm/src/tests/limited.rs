@@ -230,6 +230,30 @@ fn what_services_do_is_charged_to_those_who_ask_them() {
     assert!((24..=27).contains(&looks[0]) && looks[1] == 100, "{looks:?}");
 }
 
+/// Services work for long at few messages: at copies of a MiB.
+#[test]
+fn copies_of_a_process_of_m3ipc_are_charged() {
+    const COPY_NS: u64 = 141_000;
+    let mut world = World::new();
+    let init = world.init;
+    let (_, hog) = create(&mut world, init, "hog", Settings { percent: 25, ..Settings::NONE }).unwrap();
+    let t = world.pm.programs.table.find(hog).unwrap();
+    let p = world.pm.programs.table.process_of(t);
+    world.pm.programs.table[p].enrolled = true;
+    let mut now_ns = world.pm.programs.system.now_ns;
+    let mut ran = 0;
+    for _ in 0..100 {
+        now_ns += LOOK_NS;
+        if world.thread(hog).runs {
+            ran += 1;
+            world.thread(hog).messages += 2 * LOOK_NS / COPY_NS;
+            world.pm.programs.system.services_ns += LOOK_NS;
+        }
+        world.set_time(now_ns);
+    }
+    assert!((24..=27).contains(&ran), "{ran}");
+}
+
 #[test]
 fn a_container_without_a_share_is_not_looked_at() {
     let mut world = World::new();
