@@ -1,4 +1,4 @@
-/* 64 bytes to another program and back through two pipes. */
+/* 64 bytes to another program and back through two pipes; through one's own pipe; and a pipe that is made and closed. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +11,28 @@ static void pass_on(int from, int to)
     char buffer[BYTES];
     while (read(from, buffer, BYTES) == BYTES)
         check(write(to, buffer, BYTES) == BYTES, "write");
+}
+
+static void bench_own_pipe(void)
+{
+    int ends[2];
+    char buffer[BYTES] = {0};
+    check(pipe(ends) == 0, "pipe");
+    uint64_t start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        check(write(ends[1], buffer, BYTES) == BYTES && read(ends[0], buffer, BYTES) == BYTES, "own pipe");
+    report("own_pipe_write_read_64", start, ticks(), ROUNDS);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void bench_pipe_close(void)
+{
+    int ends[2];
+    uint64_t start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        check(pipe(ends) == 0 && close(ends[0]) == 0 && close(ends[1]) == 0, "pipe");
+    report("pipe_close", start, ticks(), ROUNDS);
 }
 
 int main(void)
@@ -36,5 +58,7 @@ int main(void)
     report("pipe_round_trip_64", start, ticks(), ROUNDS);
     close(there[1]);
     wait(NULL);
+    bench_own_pipe();
+    bench_pipe_close();
     return 0;
 }

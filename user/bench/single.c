@@ -43,6 +43,19 @@ static void bench_file(int fd)
     for (int i = 0; i < ROUNDS; i++)
         check(lseek(fd, i, SEEK_SET) == i, "lseek");
     report("lseek", start, ticks(), ROUNDS);
+    start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        check(fcntl(fd, F_GETFL) >= 0, "fcntl");
+    report("fcntl_getfl", start, ticks(), ROUNDS);
+    start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        check(close(dup(fd)) == 0, "dup");
+    report("dup_close", start, ticks(), ROUNDS);
+    check(fsync(fd) == 0, "fsync");
+    start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        check(fsync(fd) == 0, "fsync");
+    report("fsync_clean", start, ticks(), ROUNDS);
 }
 
 static void bench_process(void)
@@ -55,6 +68,14 @@ static void bench_process(void)
     for (int i = 0; i < ROUNDS; i++)
         umask(022);
     report("umask", start, ticks(), ROUNDS);
+    start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        syscall(SYS_getuid);
+    report("getuid", start, ticks(), ROUNDS);
+    start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        check(syscall(SYS_brk, 0) > 0, "brk");
+    report("brk_0", start, ticks(), ROUNDS);
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);

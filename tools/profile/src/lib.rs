@@ -11,10 +11,12 @@
 //! * `thread`, `requests`, `slots`: the threads, their outstanding requests, and how a slot is found;
 //! * `naming`: the names of programs;
 //! * `recorder`: one method for each event in the guest;
-//! * `recording`: the result, which `./skink profile` reads.
+//! * `recording`: the result, which `./skink profile` reads;
+//! * `counter`: beside all that, what `./skink bench compare` counts, of any kernel.
 #![forbid(unsafe_code)]
 
 pub mod block;
+pub mod counter;
 mod naming;
 pub mod recorder;
 pub mod recording;

@@ -1,12 +1,14 @@
 //! The plug-in of QEMU with which `./skink profile` counts instructions: it hands on what the emulator executes to `tools/profile`, and writes
-//! down what that has recorded.
+//! down what that has recorded. With the argument `count=FILE` it counts for `./skink bench compare` instead.
 //!
+//! * `count`: all of the latter;
 //! * `qemu`: QEMU's functions for plug-ins;
 //! * `guest`: the guest's memory, and the kernel's words in it;
 //! * `places`: what `./skink profile` says about the kernel;
 //! * `translation`: blocks and pages, by number;
 //! * this file: what QEMU calls.
 
+mod count;
 mod guest;
 mod places;
 mod qemu;
@@ -60,7 +62,13 @@ pub unsafe extern "C" fn qemu_plugin_install(
         // SAFETY: promised by QEMU.
         unsafe { CStr::from_ptr(*argv.add(index)) }.to_string_lossy().into_owned()
     });
-    let places = match Places::read(arguments) {
+    let arguments: Vec<String> = arguments.collect();
+    if let Some(file) = arguments.iter().find_map(|argument| argument.strip_prefix("count=")) {
+        // SAFETY: `id` is QEMU's.
+        unsafe { count::install(id, file.into()) };
+        return 0;
+    }
+    let places = match Places::read(arguments.into_iter()) {
         Ok(places) => places,
         Err(error) => {
             eprintln!("skink profile: {error}");

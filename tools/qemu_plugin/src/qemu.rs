@@ -1,6 +1,7 @@
 //! QEMU's functions for plug-ins, as its documentation of the TCG plug-in interface describes them (version 1), and a block as it tells of it.
 
 use std::ffi::{c_int, c_uint, c_void};
+use std::sync::atomic::AtomicU64;
 
 /// The plug-in, for QEMU.
 pub type Id = u64;
@@ -15,6 +16,8 @@ type AtExit = extern "C" fn(Id, *mut c_void);
 
 /// Callbacks do not look at registers.
 const NO_REGISTERS: c_int = 0;
+/// What QEMU can do without a callback: add to a word.
+const ADD: c_int = 0;
 
 unsafe extern "C" {
     pub fn qemu_plugin_register_vcpu_tb_trans_cb(id: Id, callback: OnTranslation);
@@ -25,6 +28,13 @@ unsafe extern "C" {
         callback: OnExecution,
         flags: c_int,
         data: *mut c_void,
+    );
+    fn qemu_plugin_register_vcpu_tb_exec_inline(block: *mut Block, action: c_int, word: *mut c_void, number: u64);
+    fn qemu_plugin_register_vcpu_insn_exec_inline(
+        instruction: *mut Instruction,
+        action: c_int,
+        word: *mut c_void,
+        number: u64,
     );
     fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
     fn qemu_plugin_tb_get_insn(block: *const Block, index: usize) -> *mut Instruction;
@@ -75,6 +85,21 @@ impl Translated {
         // SAFETY: the block is being translated as long as this value exists, and the number is no pointer to anybody.
         unsafe {
             qemu_plugin_register_vcpu_tb_exec_cb(self.block, callback, NO_REGISTERS, number as usize as *mut c_void)
+        }
+    }
+
+    /// Has one added to `word` whenever the block is about to be executed.
+    pub fn count_execution(&self, word: &'static AtomicU64) {
+        // SAFETY: the block is being translated as long as this value exists; the word lives for ever.
+        unsafe { qemu_plugin_register_vcpu_tb_exec_inline(self.block, ADD, word.as_ptr().cast(), 1) }
+    }
+
+    /// Has one added to `word` whenever this instruction is about to be executed.
+    pub fn count_instruction(&self, index: usize, word: &'static AtomicU64) {
+        // SAFETY: as above; the block has so many instructions.
+        unsafe {
+            let instruction = qemu_plugin_tb_get_insn(self.block, index);
+            qemu_plugin_register_vcpu_insn_exec_inline(instruction, ADD, word.as_ptr().cast(), 1);
         }
     }
 

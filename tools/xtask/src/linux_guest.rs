@@ -1,8 +1,8 @@
 //! Debian's Linux with the root file system of a Skink guest, in the machine that Skink would have.
 //!
 //! The kernel has Debian's settings, mitigations included, but for the addresses of its parts, which are fixed. The initial file system
-//! has busybox and the modules that the machine needs. Its first program mounts the root as Skink does, ext2 without journal and options,
-//! runs the job's command there, and prints as Skink's /etc/rc does.
+//! has busybox and the modules that the machine needs. Its first program mounts the root as Skink does, ext2, or ext3 with
+//! ordered data if it has a journal, runs the job's command there, and prints as Skink's /etc/rc does.
 //!
 //! The root is a copy in memory, which costs no disk driver anything (`./skink bench compare`), or a virtio disk (`./skink test record`,
 //! and tests that go on with the disk that Skink has left).
@@ -116,13 +116,13 @@ fn boot(folder: RunFolder, bundle: &Bundle, debian: &Linux, job: &Job, root: Roo
     let mount = match root {
         Root::Memory => {
             fs::rename(&image, initial.join(ROOT_DISK))?;
-            mount_of_memory(fs::metadata(initial.join(ROOT_DISK))?.len() >> 10)
+            mount_of_memory(fs::metadata(initial.join(ROOT_DISK))?.len() >> 10, job.has_journal)
         }
         Root::Disk => {
             modules.extend(DISK);
             // Behind keyboard and mouse, as in Skink.
             modules.extend(job.tablet.then_some(TABLET));
-            "/bin/busybox mount -t ext2 /dev/vda /root".to_string()
+            mount("/dev/vda", job.has_journal)
         }
     };
     add_files(debian, &initial, &modules, &mount)?;
@@ -140,14 +140,19 @@ fn boot(folder: RunFolder, bundle: &Bundle, debian: &Linux, job: &Job, root: Roo
 }
 
 /// Copies the image onto a disk in memory, and mounts that.
-fn mount_of_memory(disk_kib: u64) -> String {
+fn mount_of_memory(disk_kib: u64, has_journal: bool) -> String {
     [
         &format!("/bin/busybox insmod /modules/brd.ko rd_nr=1 rd_size={disk_kib}"),
         "/bin/busybox dd if=/root.img of=/dev/ram0 bs=1M",
         "/bin/busybox rm /root.img",
-        "/bin/busybox mount -t ext2 /dev/ram0 /root",
+        &mount("/dev/ram0", has_journal),
     ]
     .join("\n")
+}
+
+fn mount(device: &str, has_journal: bool) -> String {
+    let kind = if has_journal { "ext3 -o data=ordered" } else { "ext2" };
+    format!("/bin/busybox mount -t {kind} {device} /root")
 }
 
 fn add_files(debian: &Linux, initial: &Path, modules: &[&str], mount: &str) -> Result<()> {

@@ -42,6 +42,7 @@ mod monolith;
 mod mutants;
 mod new;
 mod performance;
+mod plugin;
 mod power;
 mod process;
 mod profile;

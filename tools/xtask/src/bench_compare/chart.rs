@@ -1,7 +1,7 @@
 //! The picture: a bar for each row, Skink's ticks as a share of Linux's on a logarithmic scale.
 
 use super::Measured;
-use super::table::Row;
+use super::row::Row;
 use crate::svg::{Anchor, DARK, LIGHT, Svg};
 use anyhow::{Context, Result};
 use std::fs;
@@ -26,7 +26,7 @@ const SLOWER: &str = "#e08a2c";
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn write(root: &Path, measured: &[Measured]) -> Result<()> {
+pub(super) fn write(root: &Path, measured: &[Measured]) -> Result<()> {
     fs::write(root.join(FILE), draw(measured)).with_context(|| format!("cannot write {FILE}"))
 }
 
@@ -71,10 +71,12 @@ fn x_of(share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench_compare::row::Side;
 
     #[test]
     fn bars_begin_at_one_and_end_at_their_ratio() {
-        let row = |name: &str, skink| Row { name: name.to_string(), skink, linux: 100 };
+        let side = |ticks| Side { ticks, ..Side::default() };
+        let row = |name: &str, ticks| Row { name: name.to_string(), skink: side(ticks), linux: side(100), wall: None };
         let svg = draw(&[Measured { title: "t", rows: vec![row("half", 50), row("double", 200)] }]);
         let has_bar = |from: f64, to: f64| {
             let (start, width) = (format!("<rect x=\"{from:.1}\""), format!("width=\"{:.1}\"", to - from));

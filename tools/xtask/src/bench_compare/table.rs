@@ -1,65 +1,48 @@
-//! Rows of both systems, and their tables as Markdown.
+//! The tables as Markdown.
 
 use super::Measured;
+use super::row::{Row, Side, mean};
 use crate::performance::grouped;
-use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 
-/// One operation on both systems.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// What was measured.
-    pub name: String,
-    /// Ticks on Skink.
-    pub skink: u64,
-    /// Ticks on Linux.
-    pub linux: u64,
-}
-
-impl Row {
-    /// Skink's ticks as a share of Linux's.
-    pub fn ratio(&self) -> f64 {
-        self.skink as f64 / self.linux.max(1) as f64
-    }
-}
-
-/// Joins what both systems have printed.
-///
-/// # Errors
-/// When a line is no row, or the systems did not print the same names in the same order.
-pub fn rows(skink: &str, linux: &str) -> Result<Vec<Row>> {
-    let (skink, linux) = (parse(skink)?, parse(linux)?);
-    if skink.iter().map(|row| &row.0).ne(linux.iter().map(|row| &row.0)) {
-        bail!("the systems printed different rows:\nSkink: {skink:?}\nLinux: {linux:?}");
-    }
-    let pairs = skink.into_iter().zip(linux);
-    Ok(pairs.map(|((name, skink), (_, linux))| Row { name, skink, linux }).collect())
-}
-
-fn parse(printed: &str) -> Result<Vec<(String, u64)>> {
-    let parse_line = |line: &str| {
-        let (name, ticks) = line.rsplit_once(' ').with_context(|| format!("'{line}' is no row"))?;
-        Ok((name.to_string(), ticks.parse().with_context(|| format!("'{line}' is no row"))?))
-    };
-    printed.lines().map(parse_line).collect()
-}
+const HEAD: &str = "| | Skink | Linux | ratio | loads of CR3: Skink | Linux | kernel entries: Skink | Linux | real time |\n\
+                    |---|---|---|---|---|---|---|---|---|\n";
 
 /// The table of a section, and below it the geometric mean of its ratios.
-pub fn markdown(section: &Measured) -> String {
-    let mut text = format!("\n### {}\n\n| | Skink | Linux | ratio |\n|---|---|---|---|\n", section.title);
+pub(super) fn markdown(section: &Measured) -> String {
+    let mut text = format!("\n### {}\n\n{HEAD}", section.title);
     for row in &section.rows {
-        let ticks = (grouped(row.skink), grouped(row.linux));
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "| {} | {} | {} | {:.2} |", row.name, ticks.0, ticks.1, row.ratio());
+        // Writing to a String cannot fail, here and below.
+        let _ = writeln!(text, "| {} |", cells(row).join(" | "));
     }
-    let _ = writeln!(text, "| geometric mean | | | {:.2} |", mean(&section.rows));
+    let ticks = mean(section.rows.iter().map(Row::ratio));
+    let walls = mean(section.rows.iter().filter_map(|row| row.wall).map(|wall| wall.median));
+    let _ = writeln!(text, "| geometric mean | | | {ticks:.2} | | | | | {walls:.2} |");
     text
 }
 
-/// Geometric mean of the ratios.
-pub fn mean(rows: &[Row]) -> f64 {
-    let sum: f64 = rows.iter().map(|row| row.ratio().ln()).sum();
-    (sum / rows.len().max(1) as f64).exp()
+fn cells(row: &Row) -> [String; 9] {
+    let each = |side: &Side, count| each(count, side.rounds);
+    [
+        row.name.clone(),
+        grouped(row.skink.ticks),
+        grouped(row.linux.ticks),
+        format!("{:.2}", row.ratio()),
+        each(&row.skink, row.skink.loads),
+        each(&row.linux, row.linux.loads),
+        each(&row.skink, row.skink.entries),
+        each(&row.linux, row.linux.entries),
+        row.wall.map_or_else(String::new, |wall| wall.to_string()),
+    ]
+}
+
+/// The mean of a count over the rounds, with one digit after the point where that is not zero and tells something.
+fn each(count: u64, rounds: u64) -> String {
+    let tenths = (count * 10 + rounds / 2) / rounds.max(1);
+    match (tenths / 10, tenths % 10) {
+        (whole, tenth) if whole >= 100 || tenth == 0 => grouped(whole),
+        (whole, tenth) => format!("{whole}.{tenth}"),
+    }
 }
 
 #[cfg(test)]
@@ -67,16 +50,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_joined_by_name() {
-        let rows = rows("a b 10\nc 1\n", "a b 20\nc 4\n").expect("the same rows");
-        assert_eq!(rows[0], Row { name: "a b".to_string(), skink: 10, linux: 20 });
-        assert!((mean(&rows) - 0.125f64.sqrt()).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_row_that_one_system_lacks_is_an_error() {
-        assert!(rows("a 1\nb 2\n", "a 1\n").is_err());
-        assert!(rows("a 1\n", "b 1\n").is_err());
-        assert!(rows("tar: no space\n", "tar: no space\n").is_err());
+    fn counts_are_means_of_the_rounds() {
+        let means = [(0, 1000), (2001, 1000), (2100, 1000), (7, 2), (123_456, 1), (1_000_600, 10)];
+        assert_eq!(means.map(|(count, rounds)| each(count, rounds)), ["0", "2", "2.1", "3.5", "123,456", "100,060"]);
     }
 }

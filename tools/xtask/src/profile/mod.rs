@@ -19,7 +19,8 @@ use crate::bundle::{Bundle, Root};
 use crate::cli::{ProfileOptions, RAMDISK_SYSTEM};
 use crate::debian::Set;
 use crate::guest::{Guest, Job};
-use crate::process::{self, tail};
+use crate::plugin;
+use crate::process::tail;
 use crate::progress::Step;
 use crate::rootfs::BUSYBOX;
 use crate::workspace::Workspace;
@@ -31,7 +32,6 @@ use stacks::Stacks;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Lines of the console that are shown of a failure.
 const SHOWN_LINES: usize = 20;
@@ -54,7 +54,7 @@ pub fn profile(workspace: &Workspace, options: &ProfileOptions) -> Result<u8> {
         );
     }
     let packages = Set::get(&workspace.build, &options.machine.packages)?;
-    let plugin = build_plugin(workspace)?;
+    let plugin = plugin::build(workspace)?;
     let folder = options.out.clone().unwrap_or_else(|| workspace.build.join("profile"));
     fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let (recording, status) = record(workspace, &bundle, packages.as_ref(), &plugin, options)?;
@@ -72,14 +72,6 @@ pub fn profile(workspace: &Workspace, options: &ProfileOptions) -> Result<u8> {
     print!("{report}");
     println!("\n{}: {REPORT}, {FOLDED}, {FLAME}, and {TIMELINE} for ui.perfetto.dev", folder.display());
     Ok(status)
-}
-
-fn build_plugin(workspace: &Workspace) -> Result<PathBuf> {
-    let _step = Step::begin("QEMU's plug-in");
-    let mut cargo = Command::new("cargo");
-    cargo.current_dir(&workspace.root).args(["build", "--quiet", "--release", "--package", "qemu_plugin"]);
-    process::run(&mut cargo)?;
-    Ok(workspace.target.join("release/libqemu_plugin.so"))
 }
 
 /// Runs the command. Returns what was recorded, and its status.
