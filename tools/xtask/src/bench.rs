@@ -34,8 +34,9 @@ const JOURNALED: [&str; 2] = ["files", "synced"];
 const M3IPC: [(&str, &str); 2] = [("m3ipc", "rows.c"), ("m3ipc_neighbours", "neighbours.c")];
 
 /// What is measured in several machines, and written into docs/.
-const EXPERIMENTS: [(&str, fn(&Workspace) -> Result<()>); 5] = [
+const EXPERIMENTS: [(&str, fn(&Workspace) -> Result<()>); 6] = [
     (bench_compare::NAME, bench_compare::bench),
+    (bench_compare::growth::NAME, bench_compare::growth::bench),
     (bench_io::NAME, bench_io::bench),
     (bench_m3ipc::NAME, bench_m3ipc::bench),
     (bench_m3ipc::ticks::NAME, bench_m3ipc::ticks::bench),

@@ -1,4 +1,4 @@
-//! `./skink bench compare`: the same programs on Skink and on Debian's Linux, in the same emulator.
+//! `./skink bench compare` and `./skink bench growth`: the same programs on Skink and on Debian's Linux, in the same emulator.
 //!
 //! Each section is a shell script that prints lines "NAME TICKS ROUNDS". Both systems boot with the same root file system, an ext2
 //! image with a journal in memory, with the same binaries in it; nothing but the kernel and what is outside that image differs.
@@ -7,10 +7,12 @@
 //! * `row`: what they print and what is counted beside it; `wall`: how long it takes in real time;
 //! * `sections`, `tree`: what is run, and the files that it works on;
 //! * `same`: what shows that the programs and the mounts are the same;
+//! * `growth`: what must not grow;
 //! * `table`, `chart`: what is written into docs/.
 
 mod both;
 mod chart;
+pub mod growth;
 mod row;
 mod same;
 mod sections;
