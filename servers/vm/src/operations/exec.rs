@@ -92,7 +92,7 @@ fn build<K: Kernel>(
 }
 
 /// Position-independent interpreters go where mmap would put them.
-fn interpreter_base(space: &AddressSpace, program: &Program) -> Result<u64, Errno> {
+fn interpreter_base(space: &mut AddressSpace, program: &Program) -> Result<u64, Errno> {
     match program.kind {
         Kind::Fixed => Ok(0),
         Kind::Relocatable => space.free_range(program.end(), space.regions.top()).map_err(|_| Errno::ENOEXEC),

@@ -182,7 +182,7 @@ impl AddressSpace {
         if may_fill && request.bytes > most { Err(Errno::ENOMEM) } else { Ok(()) }
     }
 
-    fn choose(&self, request: &MapRequest) -> Result<u64, Errno> {
+    fn choose(&mut self, request: &MapRequest) -> Result<u64, Errno> {
         let address = request.address;
         if request.is_fixed() {
             return self.check_fixed(request);
@@ -230,6 +230,7 @@ impl AddressSpace {
         if bytes == 0 {
             return Err(Errno::EINVAL);
         }
+        self.regions.find(start);
         self.regions.check_cut(start, end)?;
         self.remove(memory, start, end).map(|()| 0)
     }

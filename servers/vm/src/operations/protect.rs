@@ -29,9 +29,9 @@ impl AddressSpace {
         if start == end {
             return Ok(0);
         }
+        let region = self.regions.find(start);
         if protection & PROT_GROWSDOWN != 0 {
-            let region = self.regions.find(start).filter(|region| region.grows_down);
-            start = region.ok_or(Errno::EINVAL)?.start;
+            start = region.filter(|region| region.grows_down).ok_or(Errno::EINVAL)?.start;
         }
         self.regions.check_count()?;
         let rights = Rights::from_linux(protection);

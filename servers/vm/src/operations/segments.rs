@@ -37,7 +37,7 @@ impl AddressSpace {
     }
 
     /// The address for a segment. `EINVAL`: something is mapped there; `ENOMEM`: no addresses of programs; `EPERM`: too low.
-    pub fn choose_attach(&self, attach: &Attach) -> Result<u64, Errno> {
+    pub fn choose_attach(&mut self, attach: &Attach) -> Result<u64, Errno> {
         let bytes = attach.pages.checked_mul(PAGE_BYTES).ok_or(Errno::EINVAL)?;
         if attach.address == 0 {
             return self.free_range(bytes, self.regions.top());

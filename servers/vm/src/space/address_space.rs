@@ -370,7 +370,7 @@ impl AddressSpace {
     }
 
     /// The highest free range for mmap.
-    pub fn free_range(&self, bytes: u64, top: u64) -> Result<u64, Errno> {
+    pub fn free_range(&mut self, bytes: u64, top: u64) -> Result<u64, Errno> {
         self.regions.free_below(top, USER_START, bytes).ok_or(Errno::ENOMEM)
     }
 

@@ -5,6 +5,7 @@
 
 use crate::memory::Memory;
 use crate::memory::object::ObjectId;
+use crate::space::dense::Dense;
 use abi::{
     Errno,
     layout::{PAGE_BYTES, USER_END},
@@ -194,10 +195,8 @@ pub struct Regions {
     by_start: BTreeMap<u64, Region>,
     /// The region found last: faults come in clusters.
     last: Option<Region>,
-    /// Where mmap begins in this space, downwards.
-    top: u64,
-    /// From here to `top` nothing is free, so that the search for free addresses need not look there.
-    dense_from: u64,
+    /// Where the search for free addresses need not look below the top, where mmap begins.
+    dense: Dense,
     /// A region has been of a System V segment once.
     had_segments: bool,
 }
@@ -211,12 +210,18 @@ impl Default for Regions {
 impl Regions {
     /// No regions; mmap takes addresses downwards from `top`, which is at most `MMAP_TOP`.
     pub fn below(top: u64) -> Regions {
-        Regions { by_start: BTreeMap::new(), last: None, top, dense_from: top, had_segments: false }
+        Regions { by_start: BTreeMap::new(), last: None, dense: Dense::below(top), had_segments: false }
     }
 
     /// Where mmap begins, downwards.
     pub fn top(&self) -> u64 {
-        self.top
+        self.dense.top()
+    }
+
+    /// What a search for free addresses knows.
+    #[cfg(test)]
+    pub fn dense(&self) -> &Dense {
+        &self.dense
     }
 
     /// False: no region has ever been of a System V segment.
@@ -237,7 +242,7 @@ impl Regions {
     /// Forgets what only saves time.
     pub fn forget_caches(&mut self) {
         self.last = None;
-        self.dense_from = self.top;
+        self.dense = Dense::below(self.top());
     }
 
     /// The region that holds `address`.
@@ -271,11 +276,15 @@ impl Regions {
         self.by_start.values()
     }
 
-    /// The regions that overlap `start..end`, whole.
+    /// The regions that overlap `start..end`, whole. Quick within the region that was found last: most calls ask several times about one.
     pub fn overlapping(&self, start: u64, end: u64) -> impl Iterator<Item = &Region> {
-        let from = self.by_start.range(..=start).next_back().filter(|(_, region)| region.end > start);
-        let from = from.map_or(start, |(&first, _)| first);
-        self.by_start.range(from..end.max(from)).map(|(_, region)| region)
+        let last = self.last.as_ref().filter(|last| last.start <= start && start < end && end <= last.end);
+        let others = last.is_none().then(|| {
+            let from = self.by_start.range(..=start).next_back().filter(|(_, region)| region.end > start);
+            let from = from.map_or(start, |(&first, _)| first);
+            self.by_start.range(from..end.max(from)).map(|(_, region)| region)
+        });
+        last.into_iter().chain(others.into_iter().flatten())
     }
 
     /// True when nothing lies within `start..end`.
@@ -312,28 +321,15 @@ impl Regions {
         self.had_segments |= region.purpose == Purpose::Segment;
         self.by_start.insert(region.start, region);
         let joins = u32::from(self.join(region.start)) + u32::from(self.join(region.end));
-        if region.end >= self.dense_from && region.start < self.dense_from {
-            self.extend_dense();
-        }
+        self.dense.cover(region.start, region.end);
         joins
-    }
-
-    fn extend_dense(&mut self) {
-        for region in self.by_start.range(..self.dense_from).rev().map(|(_, region)| region) {
-            if region.end < self.dense_from {
-                break;
-            }
-            self.dense_from = region.start;
-        }
     }
 
     /// Removes what lies within `start..end`; regions that reach beyond are truncated.
     #[expect(clippy::disallowed_methods, reason = "`ensure_heap` has made room")]
     pub fn remove(&mut self, start: u64, end: u64) -> Vec<Region> {
         self.last = None;
-        if end > self.dense_from {
-            self.dense_from = end.min(self.top);
-        }
+        self.open(end);
         let touched: Vec<Region> = self.overlapping(start, end).copied().collect();
         for region in &touched {
             self.by_start.remove(&region.start);
@@ -353,14 +349,30 @@ impl Regions {
         [over(start).filter(|region| region.end > start), over(end).filter(|region| region.end > end)]
     }
 
+    /// Something below `end` becomes free.
+    fn open(&mut self, end: u64) {
+        if self.dense.reaches(end) {
+            let is_held = self.overlapping(end, end + 1).next().is_some();
+            let next = if is_held { end } else { self.next(end).map_or(self.top(), |region| region.start) };
+            self.dense.open(end, next);
+        }
+    }
+
     /// The highest free range of `bytes` below `top` and not below `bottom`.
-    pub fn free_below(&self, top: u64, bottom: u64, bytes: u64) -> Option<u64> {
-        let mut end = if top > self.dense_from && top <= self.top { self.dense_from } else { top };
+    pub fn free_below(&mut self, top: u64, bottom: u64, bytes: u64) -> Option<u64> {
+        let from = self.dense.search_from(top, bytes);
+        let (mut end, mut first_gap) = (from, None);
         for region in self.by_start.range(..end).rev().map(|(_, region)| region) {
-            if region.end < end && end - region.end >= bytes {
-                break;
+            if region.end < end {
+                first_gap.get_or_insert(end);
+                if end - region.end >= bytes {
+                    break;
+                }
             }
             end = end.min(region.start);
+        }
+        if top == self.top() {
+            self.dense.found(from, first_gap.unwrap_or(end), end, bytes);
         }
         end.checked_sub(bytes).filter(|&start| start >= bottom)
     }
@@ -462,27 +474,8 @@ mod tests {
     }
 
     #[test]
-    fn the_search_skips_nothing_that_is_free() {
-        let top = MMAP_TOP / P;
-        let mut regions = Regions::default();
-        let mut random = 1u64;
-        for _ in 0..3000 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let (page, pages) = (top - 64 + (random >> 33) % 64, 1 + (random >> 50) % 5);
-            let end = (page + pages).min(top);
-            regions.remove(page * P, end * P);
-            if random >> 60 > 3 {
-                regions.insert(anonymous(page, end));
-            }
-            let is_free = |start: &u64| regions.is_free(start * P, (start + pages) * P);
-            let expected = (top - 100..=top - pages).rev().find(is_free);
-            assert_eq!(regions.free_below(MMAP_TOP, P, pages * P), expected.map(|start| start * P));
-        }
-    }
-
-    #[test]
     fn free_ranges_are_found_from_both_sides() {
-        let regions = regions(&[(10, 20), (22, 30), (40, 50)]);
+        let mut regions = regions(&[(10, 20), (22, 30), (40, 50)]);
         assert_eq!(regions.free_below(100 * P, P, 60 * P), None);
         assert_eq!(regions.free_below(100 * P, P, 50 * P), Some(50 * P));
         assert_eq!(regions.free_below(50 * P, P, 3 * P), Some(37 * P));
