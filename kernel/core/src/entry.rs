@@ -144,7 +144,6 @@ impl Kernel {
         }
         match number {
             ..call::NATIVE => route::linux_call(&mut self.node, m, number),
-            call::NATIVE..call::KERNEL_CALLS => message::primitive(&mut self.node, m, number),
             call::KERNEL_CALLS..call::KERNEL_CALLS_END => calls::kernel_call(self, m, number),
             _ => message::primitive(&mut self.node, m, number),
         }

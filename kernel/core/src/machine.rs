@@ -171,10 +171,8 @@ pub trait Machine {
 
     /// Prepares an interrupt line, masked. `EINVAL`: there is no such line.
     fn line_open(&mut self, line: usize) -> Result<(), Errno>;
-    /// Masks a line (nothing to do for MSI).
-    fn line_mask(&mut self, line: usize);
-    /// Unmasks a line.
-    fn line_unmask(&mut self, line: usize);
+    /// Masks or unmasks a line (nothing to do for MSI).
+    fn line_mask(&mut self, line: usize, masked: bool);
     /// Allocates a message-signalled interrupt. `EAGAIN`: none left.
     fn msi_open(&mut self) -> Result<Msi, Errno>;
     /// A line or MSI opened before is not used any more.

@@ -3,7 +3,7 @@
 //! Registers are memory, mapped uncached; the fields hold virtual addresses. The timer counts down once per arming.
 
 use crate::{cpu, interrupts, interrupts::LINES, page_tables::KernelTables};
-use kernel_boot::{MemoryMap, Platform, acpi::ISA_LINES, acpi::MAX_IO_APICS, acpi::Wiring};
+use kernel_boot::{MemoryMap, Platform, acpi::ISA_LINES, acpi::IoApic, acpi::MAX_IO_APICS, acpi::Wiring};
 
 /// Offsets of the local APIC's registers.
 mod local {
@@ -37,17 +37,13 @@ const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
 /// APIC_BASE: the APIC is on.
 const GLOBAL_ENABLE: u64 = 1 << 11;
 
-#[derive(Clone, Copy)]
-struct IoApic {
-    registers: u64,
-    first_line: u32,
-    pins: u32,
-}
-
 /// The interrupt controllers.
 pub struct Apic {
     local: u64,
+    /// With the addresses that their registers are mapped at.
     io: [IoApic; MAX_IO_APICS],
+    /// How many pins each has.
+    pins: [u32; MAX_IO_APICS],
     io_count: usize,
     isa: [Wiring; ISA_LINES],
 }
@@ -55,8 +51,13 @@ pub struct Apic {
 impl Apic {
     /// None yet.
     pub const fn new() -> Self {
-        const NONE: IoApic = IoApic { registers: 0, first_line: 0, pins: 0 };
-        Apic { local: 0, io: [NONE; MAX_IO_APICS], io_count: 0, isa: Platform::standard().isa }
+        Apic {
+            local: 0,
+            io: Platform::standard().io_apics,
+            pins: [0; MAX_IO_APICS],
+            io_count: 0,
+            isa: Platform::standard().isa,
+        }
     }
 
     /// Maps the registers.
@@ -64,9 +65,9 @@ impl Apic {
         self.local = tables.map_device(memory, platform.local_apic);
         self.isa = platform.isa;
         self.io_count = platform.io_apic_count;
-        for (mine, theirs) in self.io.iter_mut().zip(&platform.io_apics[..platform.io_apic_count]) {
-            mine.registers = tables.map_device(memory, theirs.address);
-            mine.first_line = theirs.first_line;
+        self.io = platform.io_apics;
+        for apic in &mut self.io[..platform.io_apic_count] {
+            apic.address = tables.map_device(memory, apic.address);
         }
     }
 
@@ -82,8 +83,8 @@ impl Apic {
         self.write(local::TIMER, interrupts::TIMER as u32);
         self.write(local::SPURIOUS, ENABLED | interrupts::SPURIOUS as u32);
         for index in 0..self.io_count {
-            self.io[index].pins = (self.io_read(index, io::VERSION) >> 16 & 0xff) + 1;
-            for pin in 0..self.io[index].pins {
+            self.pins[index] = (self.io_read(index, io::VERSION) >> 16 & 0xff) + 1;
+            for pin in 0..self.pins[index] {
                 self.io_write(index, io::FIRST_PIN + 2 * pin, MASKED);
             }
         }
@@ -134,14 +135,12 @@ impl Apic {
 
     /// Controller, pin and wiring of a line: ISA lines as the tables say, the others as PCI has them.
     fn pin_of(&self, line: usize) -> Option<(usize, u32, Wiring)> {
-        if line >= LINES {
-            return None;
-        }
         let pci = Wiring { line: line as u32, low: true, level: true };
         let wiring = self.isa.get(line).copied().unwrap_or(pci);
-        let index = self.io[..self.io_count]
-            .iter()
-            .position(|apic| wiring.line.checked_sub(apic.first_line).is_some_and(|pin| pin < apic.pins))?;
+        let has_it = |index: &usize| {
+            wiring.line.checked_sub(self.io[*index].first_line).is_some_and(|pin| pin < self.pins[*index])
+        };
+        let index = (0..self.io_count).find(has_it).filter(|_| line < LINES)?;
         Some((index, wiring.line - self.io[index].first_line, wiring))
     }
 
@@ -158,7 +157,7 @@ impl Apic {
     }
 
     fn io_read(&self, index: usize, register: u32) -> u32 {
-        let registers = self.io[index].registers;
+        let registers = self.io[index].address;
         // SAFETY: as `read`; the window shows the selected register.
         unsafe {
             ((registers + io::SELECT) as *mut u32).write_volatile(register);
@@ -167,7 +166,7 @@ impl Apic {
     }
 
     fn io_write(&self, index: usize, register: u32, value: u32) {
-        let registers = self.io[index].registers;
+        let registers = self.io[index].address;
         // SAFETY: as `io_read`.
         unsafe {
             ((registers + io::SELECT) as *mut u32).write_volatile(register);

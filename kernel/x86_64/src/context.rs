@@ -64,10 +64,7 @@ impl Context {
         self.areas = unsafe { core::slice::from_raw_parts_mut(physical::pointer(start), SLOTS) };
         let features = cpu::cpuid(1, 0);
         self.has_xsave = features[2] & 1 << 26 != 0;
-        let mut cr4 = cpu::cr4() | cr::CR4_OSFXSR | cr::CR4_OSXMMEXCPT;
-        if self.has_xsave {
-            cr4 |= cr::CR4_OSXSAVE;
-        }
+        let cr4 = cpu::cr4() | cr::CR4_OSFXSR | cr::CR4_OSXMMEXCPT | if self.has_xsave { cr::CR4_OSXSAVE } else { 0 };
         // SAFETY: SSE is part of every 64-bit CPU, and CPUID names XSAVE. The kernel itself uses no FPU.
         unsafe {
             cpu::write_cr4(cr4);

@@ -1,7 +1,7 @@
 //! Copies to and from the memory of processes: page by page through the direct map, stopping where user mode would fault.
 
 use crate::{physical, spaces::Spaces, spaces::Walk};
-use abi::layout::{PAGE_BYTES, USER_END};
+use abi::layout::PAGE_BYTES;
 use kernel_core::{Space, machine::Copied, machine::Fault, machine::Memory, machine::Side};
 
 /// Bytes from `address` to the end of its page.
@@ -11,13 +11,9 @@ fn rest_of_page(address: u64) -> u64 {
 
 /// Copies from one space to another if the bytes lie within a page of either, which is mapped. Returns false if not.
 #[inline(always)]
-pub fn within_pages(spaces: &Spaces, from: (Space, u64), to: (Space, u64), bytes: u64) -> bool {
-    let fits = |address: u64| address < USER_END && bytes <= rest_of_page(address);
-    if !fits(from.1) || !fits(to.1) {
-        return false;
-    }
-    let (source, target) = (spaces.walk::<false>(from.0).translate(from.1), spaces.walk::<true>(to.0).translate(to.1));
-    let (Ok(source), Ok(target)) = (source, target) else { return false };
+pub fn within_pages(spaces: &mut Spaces, from: (Space, u64), to: (Space, u64), bytes: u64) -> bool {
+    let Some(source) = spaces.within_page::<false>(from.0, from.1, bytes) else { return false };
+    let Some(target) = spaces.within_page::<true>(to.0, to.1, bytes) else { return false };
     // SAFETY: as in `between`.
     unsafe { physical::copy(source, target, bytes) };
     true
@@ -31,13 +27,10 @@ pub fn between(spaces: &Spaces, from: (Space, u64), to: (Space, u64), bytes: u64
     let end = source + bytes;
     while source < end {
         let done = bytes - (end - source);
-        let from_physical = match from_walk.translate(source) {
-            Ok(address) => address,
-            Err(fault) => return Copied { bytes: done, fault: Some((Side::From, fault)) },
-        };
-        let to_physical = match to_walk.translate(target) {
-            Ok(address) => address,
-            Err(fault) => return Copied { bytes: done, fault: Some((Side::To, fault)) },
+        let (from_physical, to_physical) = match (from_walk.translate(source), to_walk.translate(target)) {
+            (Ok(from), Ok(to)) => (from, to),
+            (Err(fault), _) => return Copied { bytes: done, fault: Some((Side::From, fault)) },
+            (_, Err(fault)) => return Copied { bytes: done, fault: Some((Side::To, fault)) },
         };
         let length = if (source | target) % PAGE_BYTES == 0 && end - source >= PAGE_BYTES {
             whole_pages(&from_walk, source, &to_walk, target, end - source)
@@ -101,48 +94,43 @@ fn locator<const WRITE: bool>(spaces: &Spaces, memory: Memory) -> impl FnMut(u64
     }
 }
 
-/// Copies a frame of a process to another.
-pub fn frame(from: u64, to: u64) {
-    // SAFETY: the caller has checked that both are RAM of processes, and different.
-    unsafe { physical::copy_frame(from, to) }
+/// Calls `each` with the physical address of each stretch of a range within one page, how many bytes are before it, and how many it has.
+#[inline(always)]
+fn stretches<const WRITE: bool>(
+    spaces: &Spaces,
+    space: Space,
+    address: u64,
+    bytes: usize,
+    mut each: impl FnMut(u64, usize, usize),
+) -> Result<(), Fault> {
+    let mut walk = spaces.walk::<WRITE>(space);
+    let mut done = 0;
+    while done < bytes {
+        let at = address + done as u64;
+        let length = (bytes - done).min(rest_of_page(at) as usize);
+        each(walk.translate(at)?, done, length);
+        done += length;
+    }
+    Ok(())
 }
 
 /// Reads user memory into the kernel.
 #[inline(always)]
 pub fn read(spaces: &Spaces, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
-    let mut walk = spaces.walk::<false>(space);
-    let mut done = 0;
-    while done < out.len() {
-        let source = address + done as u64;
-        let physical = walk.translate(source)?;
-        let length = (out.len() - done).min(rest_of_page(source) as usize);
+    stretches::<false>(spaces, space, address, out.len(), |source, done, length| {
         // SAFETY: the source is within a page of a process, the target within `out`.
-        unsafe { out.as_mut_ptr().add(done).copy_from_nonoverlapping(physical::pointer(physical), length) };
-        done += length;
-    }
-    Ok(())
+        unsafe { out.as_mut_ptr().add(done).copy_from_nonoverlapping(physical::pointer(source), length) };
+    })
 }
 
 /// Writes user memory: everything, or nothing when a page is missing.
 #[inline(always)]
 pub fn write(spaces: &Spaces, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault> {
-    let mut walk = spaces.walk::<true>(space);
-    let end = address + bytes.len() as u64;
-    let mut page = address;
-    while page < end {
-        walk.translate(page)?;
-        page += rest_of_page(page);
-    }
-    let mut done = 0;
-    while done < bytes.len() {
-        let target = address + done as u64;
-        let physical = walk.translate(target)?;
-        let length = (bytes.len() - done).min(rest_of_page(target) as usize);
+    stretches::<true>(spaces, space, address, bytes.len(), |_, _, _| {})?;
+    stretches::<true>(spaces, space, address, bytes.len(), |target, done, length| {
         // SAFETY: the source is within `bytes`, the target within a page of a process.
-        unsafe { physical::pointer::<u8>(physical).copy_from_nonoverlapping(bytes.as_ptr().add(done), length) };
-        done += length;
-    }
-    Ok(())
+        unsafe { physical::pointer::<u8>(target).copy_from_nonoverlapping(bytes.as_ptr().add(done), length) };
+    })
 }
 
 /// Copies from the kernel's own view of memory to frames that nobody uses yet.

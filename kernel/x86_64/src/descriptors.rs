@@ -77,9 +77,7 @@ impl Descriptors {
     pub unsafe fn start(&mut self, kernel_stack_end: u64) {
         self.fill_task(kernel_stack_end);
         self.fill_segments();
-        for vector in 0..256 {
-            self.gates[vector] = gate(vector);
-        }
+        self.gates = core::array::from_fn(gate);
         let segments = TablePointer { limit: size_of::<[u64; 7]>() as u16 - 1, base: &raw const self.segments as u64 };
         let gates = TablePointer { limit: size_of::<[Gate; 256]>() as u16 - 1, base: &raw const self.gates as u64 };
         // SAFETY: the tables are complete, live as long as the kernel, and keep its code and data segments where they are.
@@ -100,9 +98,9 @@ impl Descriptors {
 
     fn fill_task(&mut self, kernel_stack_end: u64) {
         let end_of = |stack: &[u8; INTERRUPT_STACK_BYTES]| stack.as_ptr_range().end as u64;
-        let interrupt_stacks = [end_of(&self.double_fault_stack), end_of(&self.non_maskable_stack), 0, 0, 0, 0, 0];
+        self.task.interrupt_stacks =
+            [end_of(&self.double_fault_stack), end_of(&self.non_maskable_stack), 0, 0, 0, 0, 0];
         self.task.stacks = [kernel_stack_end, 0, 0];
-        self.task.interrupt_stacks = interrupt_stacks;
         self.task.port_bitmap.fill(0xff);
         self.use_bitmap(false);
     }

@@ -342,14 +342,8 @@ extern "C" fn trap_from_kernel(vector: u64, error: u64, rip: u64, rsp: u64) {
 pub fn protect() {
     let features = cpu::cpuid(7, 0);
     let mut cr4 = cpu::cr4() | cr::CR4_PGE;
-    if features[1] & 1 << 7 != 0 {
-        cr4 |= cr::CR4_SMEP;
-    }
-    if features[1] & 1 << 20 != 0 {
-        cr4 |= cr::CR4_SMAP;
-    }
-    if features[2] & 1 << 2 != 0 {
-        cr4 |= cr::CR4_UMIP;
+    for (register, bit, wanted) in [(1, 7, cr::CR4_SMEP), (1, 20, cr::CR4_SMAP), (2, 2, cr::CR4_UMIP)] {
+        cr4 |= if features[register] >> bit & 1 != 0 { wanted } else { 0 };
     }
     // SAFETY: only bits which CPUID names; the kernel touches user memory by the direct map alone.
     unsafe {

@@ -30,9 +30,7 @@ impl Frames {
     /// Takes the bitmap and `pool_frames` frames for page tables out of `free`. `usable`: all RAM that the boot loader reported.
     pub fn start(&mut self, usable: MemoryMap, free: &mut MemoryMap, pool_frames: u64) {
         let words = (usable.end() / PAGE_BYTES).div_ceil(64);
-        let Some(bitmap) = free.take((words * 8).div_ceil(PAGE_BYTES), u64::MAX) else {
-            panic!("no memory for the frame table")
-        };
+        let bitmap = free.take((words * 8).div_ceil(PAGE_BYTES), u64::MAX).expect("no memory for the frame table");
         // SAFETY: just taken out of the free RAM, which the direct map covers; zeros are valid words.
         self.user = unsafe {
             physical::pointer::<u64>(bitmap).write_bytes(0, words as usize);

@@ -3,7 +3,7 @@
 use crate::{
     apic::Apic, clock::Clock, console::Console, context::Context, copying, cpu, descriptors::Descriptors, fatal,
     fatal::FAILURE_LINES, frames::Frames, interrupts, interrupts::ALL_LINES, interrupts::LINES, loader, page_tables,
-    power, spaces::Spaces,
+    physical, power, spaces::Spaces,
 };
 use abi::{
     Errno, Message, endpoint::SERVICE_SLOTS, endpoint::SLOTS, info, info::KernelInfo, layout::PAGE_BYTES,
@@ -128,8 +128,9 @@ impl Machine for Hardware {
         copying::between(&self.spaces, (from, from_address), (to, to_address), bytes)
     }
 
+    #[inline(always)]
     fn copy_within_pages(&mut self, from: (Space, u64), to: (Space, u64), bytes: u64) -> bool {
-        copying::within_pages(&self.spaces, from, to, bytes)
+        copying::within_pages(&mut self.spaces, from, to, bytes)
     }
 
     fn read(&mut self, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
@@ -159,7 +160,8 @@ impl Machine for Hardware {
 
     fn copy_frame(&mut self, to: u64, from: u64) -> Result<(), Errno> {
         let may = self.frames.is_user_ram(to) && self.frames.is_user_ram(from) && to != from;
-        may.then(|| copying::frame(from, to)).ok_or(Errno::EINVAL)
+        // SAFETY: both are RAM of processes, to which the kernel holds no references, and different.
+        may.then(|| unsafe { physical::copy_frame(from, to) }).ok_or(Errno::EINVAL)
     }
 
     fn space_create(&mut self, space: Space) -> Result<(), Errno> {
@@ -234,12 +236,8 @@ impl Machine for Hardware {
         if self.apic.open_line(line) { Ok(()) } else { Err(Errno::EINVAL) }
     }
 
-    fn line_mask(&mut self, line: usize) {
-        self.apic.mask_line(line, true);
-    }
-
-    fn line_unmask(&mut self, line: usize) {
-        self.apic.mask_line(line, false);
+    fn line_mask(&mut self, line: usize, masked: bool) {
+        self.apic.mask_line(line, masked);
     }
 
     fn msi_open(&mut self) -> Result<Msi, Errno> {

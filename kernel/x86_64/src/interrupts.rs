@@ -11,6 +11,7 @@ pub const LINES: usize = 64;
 pub const ALL_LINES: usize = 128;
 /// Vector of line 0.
 const FIRST_LINE: u64 = 0x40;
+const LAST_LINE: u64 = FIRST_LINE + ALL_LINES as u64 - 1;
 /// Vector of the timer: above all lines.
 pub const TIMER: u64 = 0xf0;
 /// Vector of interrupts that were gone before the CPU could take them.
@@ -40,9 +41,7 @@ pub fn vector_of_line(line: usize) -> u64 {
 pub fn source(vector: u64) -> Source {
     match vector {
         TIMER => Source::Timer,
-        _ if (FIRST_LINE..FIRST_LINE + ALL_LINES as u64).contains(&vector) => {
-            Source::Line((vector - FIRST_LINE) as usize)
-        }
+        FIRST_LINE..=LAST_LINE => Source::Line((vector - FIRST_LINE) as usize),
         _ => Source::Spurious,
     }
 }

@@ -23,6 +23,7 @@ mod loader;
 mod page_tables;
 mod physical;
 mod power;
+mod recent;
 mod spaces;
 mod start;
 mod state;

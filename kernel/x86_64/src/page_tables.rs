@@ -99,8 +99,7 @@ impl KernelTables {
 
     fn map_ram(&mut self, memory: &mut MemoryMap, ram_end: u64) {
         let (image_start, image_end) = image_range();
-        let mut address = 0;
-        while address < ram_end {
+        for address in (0..ram_end).step_by(LARGE_PAGE_BYTES as usize) {
             let holds_image = address < image_end && image_start < address + LARGE_PAGE_BYTES;
             if holds_image {
                 for frame in (address..address + LARGE_PAGE_BYTES).step_by(PAGE_BYTES as usize) {
@@ -110,7 +109,6 @@ impl KernelTables {
             } else {
                 self.map(memory, address + physical::DIRECT_MAP, 1, address | WRITE | NO_EXECUTE | LARGE);
             }
-            address += LARGE_PAGE_BYTES;
         }
     }
 

@@ -1,14 +1,17 @@
 //! The address spaces of processes: tables of four levels, whose upper half is the kernel's.
 //!
 //! Invariants: entries of upper levels allow everything, the rights are in the last level; no user page is writable and executable;
-//! no user entry points to a frame of the kernel. A translation is forgotten only when the space is loaded: loading another
+//! no user entry points to a frame of the kernel. The CPU forgets a translation only when the space is loaded: loading another
 //! space forgets them all.
 
 use crate::{
     cpu, frames::Frames, page_tables, page_tables::LARGE_PAGE_BYTES, page_tables::bit, page_tables::index,
-    page_tables::read, page_tables::write, physical, physical::FRAME_WORDS,
+    page_tables::read, page_tables::write, physical, physical::FRAME_WORDS, recent::Recent,
 };
-use abi::{Errno, kernel::ACCESS_PRESENT, kernel::ACCESS_WRITE, layout::PAGE_BYTES, layout::SPACES, layout::map};
+use abi::{
+    Errno, kernel::ACCESS_PRESENT, kernel::ACCESS_WRITE, layout::PAGE_BYTES, layout::SPACES, layout::USER_END,
+    layout::map,
+};
 use kernel_core::{Space, machine::Fault, machine::Mapped};
 
 /// More pages than this, and all translations are forgotten instead of one after the other.
@@ -19,14 +22,16 @@ const TABLES_AT_ONCE: usize = 32;
 const TABLE: u64 = bit::PRESENT | bit::WRITE | bit::USER;
 /// Top-level entries of user addresses.
 const USER_ENTRIES: usize = FRAME_WORDS / 2;
-const ROOTS: usize = SPACES.next_power_of_two();
+/// A power of two, so that any number is an index.
+pub const ROOTS: usize = SPACES.next_power_of_two();
 
 /// All address spaces, and the one the CPU uses.
 pub struct Spaces {
-    /// Top-level tables, the kernel's own where there is no space. A power of two, so that any number is an index.
+    /// Top-level tables, the kernel's own where there is no space.
     roots: [u64; ROOTS],
     kernel_root: u64,
     loaded: u64,
+    recent: Recent,
 }
 
 /// A stretch of a range within one table of the last level.
@@ -38,7 +43,7 @@ struct Run {
 
 impl Spaces {
     /// No space but the kernel's, which is not known yet.
-    pub const NEW: Self = Spaces { roots: [0; ROOTS], kernel_root: 0, loaded: 0 };
+    pub const NEW: Self = Spaces { roots: [0; ROOTS], kernel_root: 0, loaded: 0, recent: Recent::NEW };
 
     /// Leaves the boot loader's tables for the kernel's own.
     ///
@@ -76,6 +81,7 @@ impl Spaces {
         if root == self.loaded {
             self.load_root(self.kernel_root);
         }
+        self.recent.forget(number(space));
         let at_level = |level: u32| index(from * LARGE_PAGE_BYTES, level);
         let (mut upper, mut table, mut level) = (root, root, 3);
         while level > 1
@@ -181,6 +187,21 @@ impl Spaces {
         Walk { spaces: self, space, region: u64::MAX, table: 0 }
     }
 
+    /// Physical address of bytes within a page, at least one, if user mode could read or write them; mostly without a walk.
+    #[inline(always)]
+    pub fn within_page<const WRITE: bool>(&mut self, space: Space, address: u64, bytes: u64) -> Option<u64> {
+        let kept = self.recent.find::<WRITE>(number(space), address, bytes);
+        kept.or_else(|| self.walk_within_page::<WRITE>(space, address, bytes))
+    }
+
+    #[inline(never)]
+    fn walk_within_page<const WRITE: bool>(&mut self, space: Space, address: u64, bytes: u64) -> Option<u64> {
+        let fits = address < USER_END && bytes <= PAGE_BYTES - address % PAGE_BYTES;
+        let physical = if fits { self.walk::<WRITE>(space).translate(address).ok()? } else { return None };
+        self.recent.keep::<WRITE>(number(space), address, physical);
+        Some(physical)
+    }
+
     #[inline(always)]
     fn root(&self, space: Space) -> u64 {
         self.roots[number(space)]
@@ -221,7 +242,8 @@ impl Spaces {
         Some(table)
     }
 
-    fn forget(&self, space: Space, address: u64, pages: u64) {
+    fn forget(&mut self, space: Space, address: u64, pages: u64) {
+        self.recent.forget(number(space));
         if self.root(space) != self.loaded {
             return;
         }

@@ -5,7 +5,7 @@
 //! clocks replace what was there.
 
 use crate::{entry, hardware::Hardware, loader, page_tables, page_tables::KernelTables, physical, state::node_state};
-use abi::{layout::PAGE_BYTES, trace::event};
+use abi::{layout::PAGE_BYTES, privilege::MemoryRange, trace::event};
 use core::fmt::Write;
 use kernel_boot::{BootInfo, Platform};
 
@@ -30,7 +30,7 @@ extern "C" fn kernel_main(magic: u64, information: u64, tsc: u64) -> ! {
     // SAFETY: the first and only code of the node.
     let (kernel, hardware) = unsafe { node_state() };
     hardware.console.start();
-    hardware.boot = read_boot_info(magic, information);
+    hardware.boot = kernel_boot::read(magic, information, boot_memory).expect("started by neither PVH nor multiboot2");
     hardware.console.quiet = hardware.boot.has_word("quiet");
     hardware.platform = read_platform(&mut hardware.boot);
     start_memory(hardware);
@@ -50,18 +50,10 @@ extern "C" fn kernel_main(magic: u64, information: u64, tsc: u64) -> ! {
     entry::run()
 }
 
-fn read_boot_info(magic: u64, information: u64) -> BootInfo {
-    match kernel_boot::read(magic, information, boot_memory) {
-        Some(info) => info,
-        None => panic!("neither PVH nor multiboot2 has started this kernel"),
-    }
-}
-
 /// Reads the ACPI tables, searching for them if the loader said nothing.
 fn read_platform(boot: &mut BootInfo) -> Platform {
     if boot.rsdp == 0 {
-        let found = BIOS_AREA.step_by(16).find(|&address| boot_memory(address, 8) == b"RSD PTR ");
-        boot.rsdp = found.unwrap_or(0);
+        boot.rsdp = BIOS_AREA.step_by(16).find(|&at| boot_memory(at, 8) == b"RSD PTR ").unwrap_or(0);
     }
     Platform::read(boot.rsdp, boot_memory)
 }
@@ -95,12 +87,9 @@ fn start_memory(hardware: &mut Hardware) {
     hardware.context.start(&mut free);
     hardware.frames.start(usable, &mut free, POOL_FRAMES);
     hardware.frames.end_of_boot(before - free.total_bytes());
-    hardware.frames.give_to_user(whole_pages(archive.start, archive.bytes));
+    let bytes = archive.bytes.next_multiple_of(PAGE_BYTES);
+    hardware.frames.give_to_user(MemoryRange { start: archive.start, bytes });
     hardware.free = free;
-}
-
-fn whole_pages(start: u64, bytes: u64) -> abi::privilege::MemoryRange {
-    abi::privilege::MemoryRange { start, bytes: bytes.next_multiple_of(PAGE_BYTES) }
 }
 
 fn give_rest_to_vm(hardware: &mut Hardware) {
@@ -108,10 +97,7 @@ fn give_rest_to_vm(hardware: &mut Hardware) {
         hardware.frames.give_to_user(*range);
     }
     let (total, free) = (hardware.frames.usable_bytes() >> 10, hardware.free.total_bytes() >> 10);
+    let mhz = hardware.clock.tsc_hz / 1_000_000;
     // The console cannot fail.
-    let _ = writeln!(
-        hardware.console,
-        "Skink: {total} KiB of memory, {free} KiB free, {} MHz",
-        hardware.clock.tsc_hz / 1_000_000
-    );
+    let _ = writeln!(hardware.console, "Skink: {total} KiB of memory, {free} KiB free, {mhz} MHz");
 }

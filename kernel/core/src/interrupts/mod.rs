@@ -24,7 +24,7 @@ pub fn set_line<M: Machine>(node: &mut Node, m: &mut M, line: u64, bit: u64, pol
     let had_driver = node.lines.has_driver(line);
     let hook = node.lines.free_hook(owner, bit)?;
     if had_driver {
-        m.line_mask(line);
+        m.line_mask(line, true);
     } else {
         m.line_open(line)?;
     }
@@ -61,7 +61,7 @@ pub fn enable_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u
 pub fn disable_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, Errno> {
     let hook = node.lines.find(node.caller(), bit)?;
     hook.closed = true;
-    m.line_mask(hook.line as usize);
+    m.line_mask(hook.line as usize, true);
     Ok(0)
 }
 
@@ -86,13 +86,13 @@ fn close_if_unused<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
     if node.lines.has_driver(line) {
         return unmask_if_open(node, m, line);
     }
-    m.line_mask(line);
+    m.line_mask(line, true);
     m.line_close(line);
 }
 
 fn unmask_if_open<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
     if node.lines.is_open(line) {
-        m.line_unmask(line);
+        m.line_mask(line, false);
     }
 }
 
@@ -103,7 +103,7 @@ pub fn deliver_or_record<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
     let is_deferred = node.threads.is_real_time_ready();
     let may_come_again = if is_deferred { node.lines.is_reenabled(line) } else { node.lines.has_driver(line) };
     if !may_come_again {
-        m.line_mask(line);
+        m.line_mask(line, true);
     }
     if !is_deferred {
         return deliver_interrupt(node, m, line);
@@ -130,6 +130,6 @@ pub fn deliver_interrupt<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
         from = next;
     }
     if !node.lines.is_open(line) {
-        m.line_mask(line);
+        m.line_mask(line, true);
     }
 }

@@ -57,16 +57,17 @@ pub fn write_own<M: Machine>(node: &mut Node, m: &mut M, address: u64, bytes: &[
 
 /// `VirCopy`.
 pub fn copy_between<M: Machine>(node: &mut Node, m: &mut M, request: &CopyRequest) -> Result<u64, Stop> {
-    let (from, to) = named(node, request)?;
+    let (from, to) = named(node, node.caller(), request)?;
     copy(node, m, from, to, request.bytes)
 }
 
-/// The places that a `VirCopy` by the caller names. `EPERM`: against the caller's flags.
+/// The places that a `VirCopy` by `caller` names. `EPERM`: against the caller's flags.
 #[inline(always)]
-fn named(node: &Node, request: &CopyRequest) -> Result<(Place, Place), Errno> {
-    let (from, to) = (node.find_or_self(request.from)?, node.find_or_self(request.to)?);
-    let restricted = node.privileges(node.caller()).flags & COPY_APPLICATIONS_ONLY != 0;
-    let foreign = |slot: usize| slot != node.caller() && node.threads[slot].endpoint.is_service();
+fn named(node: &Node, caller: usize, request: &CopyRequest) -> Result<(Place, Place), Errno> {
+    let find = |endpoint: Endpoint| if endpoint == Endpoint::SELF { Ok(caller) } else { node.threads.find(endpoint) };
+    let (from, to) = (find(request.from)?, find(request.to)?);
+    let restricted = node.privileges(caller).flags & COPY_APPLICATIONS_ONLY != 0;
+    let foreign = |slot: usize| slot != caller && node.threads[slot].endpoint.is_service();
     let places =
         (Place { owner: from, address: request.from_address }, Place { owner: to, address: request.to_address });
     if restricted && (foreign(from) || foreign(to)) { Err(Errno::EPERM) } else { Ok(places) }
@@ -77,18 +78,18 @@ fn named(node: &Node, request: &CopyRequest) -> Result<(Place, Place), Errno> {
 /// rights, which asks vm for pages or says what is wrong.
 #[inline(always)]
 pub fn copy_at_once<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> bool {
-    let words = node.threads.running().frame.words();
-    let (caller, by_grant) = (node.privileges(node.current()), call != KernelCall::VirCopy);
+    let (caller, by_grant) = (node.current(), call != KernelCall::VirCopy);
+    let (words, rights) = (node.threads[caller].frame.words(), node.privileges(caller).kernel_calls);
     // Longer copies by grant are a file system's blocks, into buffers that lie anyhow: most would be looked up in vain.
-    if by_grant && words[4] > PAGE_BYTES / 8 || caller.kernel_calls & call.bit() == 0 || node.threads.is_observed() {
+    if by_grant && words[4] > PAGE_BYTES / 8 || rights & call.bit() == 0 || node.threads.is_observed() {
         return false;
     }
-    let sides = if by_grant { granted(node, m, call, words).ok() } else { named(node, &request(words)).ok() };
+    let sides = if by_grant { granted(node, m, call, words).ok() } else { named(node, caller, &request(words)).ok() };
     let Some((from, to)) = sides else { return false };
     let (Ok(from_space), Ok(to_space)) = (space_of(node, from.owner), space_of(node, to.owner)) else { return false };
     let done = m.copy_within_pages((from_space, from.address), (to_space, to.address), words[4]);
     if done {
-        node.threads.running_mut().frame.rax = words[4];
+        node.threads[caller].frame.rax = words[4];
     }
     done
 }

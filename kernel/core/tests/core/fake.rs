@@ -304,11 +304,12 @@ impl Machine for Fake {
         self.opened.insert(line);
         Ok(())
     }
-    fn line_mask(&mut self, line: usize) {
-        self.unmasked.remove(&line);
-    }
-    fn line_unmask(&mut self, line: usize) {
-        self.unmasked.insert(line);
+    fn line_mask(&mut self, line: usize, masked: bool) {
+        if masked {
+            self.unmasked.remove(&line);
+        } else {
+            self.unmasked.insert(line);
+        }
     }
     fn msi_open(&mut self) -> Result<Msi, Errno> {
         Ok(Msi { line: 100, address: 0xfee0_0000, data: 0x40 })

@@ -67,7 +67,7 @@ pub fn first_stage<M: Machine>(kernel: &mut Kernel, m: &mut M, number: usize) {
     }
     let task = kernel.mrt.interrupts.descriptors[number].task;
     if task != NOBODY && !kernel.node.lines.has_driver(number) {
-        m.line_mask(number);
+        m.line_mask(number, true);
         kernel.mrt.processes[task as usize].line = number as u16 + 1;
     }
 }
@@ -134,7 +134,7 @@ pub fn run_second_stage<M: Machine>(kernel: &mut Kernel, m: &mut M, priority: us
 /// A process waits again: the line without a driver that it has served may fire again.
 pub fn open_line_of<M: Machine>(mrt: &mut Minix4rt, m: &mut M, process: u16) {
     if let Some(line) = (core::mem::take(&mut mrt.processes[process as usize].line) as usize).checked_sub(1) {
-        m.line_unmask(line);
+        m.line_mask(line, false);
     }
 }
 
@@ -157,7 +157,7 @@ pub fn set_descriptor<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64, w
     }
     if is_hardware && is_used && !kernel.node.lines.has_driver(number) {
         m.line_open(number).map_err(|_| error(rt::error::E_MRT_BADIRQ))?;
-        m.line_unmask(number);
+        m.line_mask(number, false);
     }
     release_descriptor(kernel, m, number);
     let timer = if kind & irq::TDIRQ == 0 { None } else { kernel.mrt.timers.take(Action::Interrupt(number as u16)) };
@@ -188,7 +188,7 @@ fn release_descriptor<M: Machine>(kernel: &mut Kernel, m: &mut M, number: usize)
     *descriptor = Descriptor { state, ..Descriptor::new_zeroed() };
     kernel.mrt.timers.give_back(timer);
     if was_used && number < HARDWARE_IRQS && !kernel.node.lines.has_driver(number) {
-        m.line_mask(number);
+        m.line_mask(number, true);
     }
 }
 
