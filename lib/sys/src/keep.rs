@@ -218,8 +218,7 @@ impl Keep {
     /// If they are outside the memory.
     #[inline]
     pub fn words(&self, first: usize, count: usize) -> Words<'_> {
-        let within = first <= self.words && count <= self.words - first;
-        if !within {
+        if first.checked_add(count).is_none_or(|end| end > self.words) {
             outside(first, count, self.words);
         }
         // SAFETY: within the memory.

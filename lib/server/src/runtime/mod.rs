@@ -9,6 +9,7 @@
 //! [`Handlers::before_sending`]: a server with preserved state commits the changes of the turn there, so that no process sees a
 //! result that a crash could undo. Most turns leave one reply and nothing else to do: they take the fast path ([`Server::turn`]).
 
+mod agenda;
 pub mod channel;
 pub mod lock;
 pub mod oneshot;
@@ -20,18 +21,19 @@ mod tasks;
 pub mod timers;
 pub mod wait;
 
-use crate::step::{Step, Task};
+use crate::step::Step;
 use crate::{admission, names, recent, service, update};
 use abi::endpoint::slot;
 use abi::kernel::Notify;
 use abi::{Endpoint, Errno, Message};
+use agenda::{Agenda, Waiting};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 use core::future::Future;
 use outbox::Outbox;
-use peer::{PeerCore, Waiting};
+use peer::PeerCore;
 use sys::{ipc, time};
 use tasks::Tasks;
 use timers::{Sleep, Timers};
@@ -60,12 +62,9 @@ pub trait Handlers {
 
 struct Inner {
     timers: RefCell<Timers>,
-    spawned: Rc<RefCell<Vec<Task<()>>>>,
     outbox: RefCell<Outbox>,
     peers: RefCell<Vec<Rc<PeerCore>>>,
-    waiting: Rc<Cell<Waiting>>,
-    /// Replies of this turn.
-    answers: RefCell<Vec<(Endpoint, Message)>>,
+    agenda: Rc<Agenda>,
 }
 
 /// The executor. Clones share it.
@@ -85,19 +84,16 @@ impl Runtime {
     pub fn new() -> Runtime {
         let inner = Inner {
             timers: RefCell::default(),
-            spawned: Rc::default(),
             outbox: RefCell::default(),
             peers: RefCell::default(),
-            waiting: Rc::default(),
-            answers: RefCell::default(),
+            agenda: Rc::default(),
         };
         Runtime { inner: Rc::new(inner) }
     }
 
     /// Starts a task without a client. It runs when the present one waits, and a slot is free.
-    #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
-        self.inner.spawned.borrow_mut().push(Box::pin(task));
+        self.inner.agenda.spawn(Box::pin(task));
     }
 
     /// Waits until this monotonic time.
@@ -115,20 +111,19 @@ impl Runtime {
         self.answer(request.source, *reply);
     }
 
-    /// Sends a reply at the end of the turn. Inlined, because a call that copies the message costs every request 50 ticks.
+    /// Sends a reply at the end of the turn.
     #[inline(always)]
-    #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     pub fn answer(&self, to: Endpoint, message: Message) {
-        self.inner.answers.borrow_mut().push((to, message));
+        self.inner.agenda.answer(to, message);
     }
 
     /// Ends a turn: sends everything but one message, which goes with the call that receives the next one: the last reply, or a request if
     /// there is none.
     fn send_all(&self, handlers: &impl Handlers) {
         let inner = &*self.inner;
-        handlers.before_sending(inner.answers.borrow().iter().map(|(to, reply)| (*to, reply.words[0])));
-        let mut answers = inner.answers.borrow_mut();
-        if !answers.is_empty() && inner.waiting.get() != Waiting::None {
+        handlers.before_sending(inner.agenda.answers().iter().map(|(to, reply)| (*to, reply.words[0])));
+        let mut answers = inner.agenda.answers();
+        if !answers.is_empty() && inner.agenda.waiting() != Waiting::None {
             inner.reply_to_peers(&mut answers);
             self.send_requests();
         }
@@ -140,7 +135,7 @@ impl Runtime {
     /// Sends the remaining message and receives the next one into `incoming`. False: there is none yet, and the turn has to be ended again.
     #[inline(always)]
     fn next_message(&self, incoming: &mut Message) -> bool {
-        let mut answers = self.inner.answers.borrow_mut();
+        let mut answers = self.inner.agenda.answers();
         let Some((to, reply)) = answers.last() else {
             return self.ask_and_receive(incoming) || take_in(incoming, ipc::receive(Endpoint::ANY));
         };
@@ -191,7 +186,7 @@ impl Runtime {
     #[inline]
     pub(crate) fn send_requests(&self) {
         let peers = self.inner.peers.borrow();
-        match self.inner.waiting.take() {
+        match self.inner.agenda.take_waiting() {
             Waiting::None => {}
             Waiting::One(index) => peers[index].pump_if_it_waits(),
             Waiting::Several => peers.iter().for_each(|peer| peer.pump_if_it_waits()),
@@ -202,8 +197,8 @@ impl Runtime {
     /// is one.
     #[inline]
     fn ask_and_receive(&self, incoming: &mut Message) -> bool {
-        if let Waiting::One(index) = self.inner.waiting.get() {
-            self.inner.waiting.set(Waiting::None);
+        if let Waiting::One(index) = self.inner.agenda.waiting() {
+            self.inner.agenda.take_waiting();
             return self.inner.peers.borrow()[index].pump_and_receive(incoming);
         }
         self.send_requests();
@@ -227,6 +222,11 @@ impl Runtime {
         self.inner.peers.borrow().iter().find(|peer| peer.slot() == Some(endpoint.slot())).cloned()
     }
 
+    /// Ends the end of a turn.
+    fn settle(&self) {
+        self.inner.agenda.settle(self.inner.timers.borrow().is_stale());
+    }
+
     /// Sets the kernel's alarm to the first deadline, unless it is set so.
     fn arm(&self) {
         let change = self.inner.timers.borrow_mut().alarm_to_set();
@@ -237,15 +237,6 @@ impl Runtime {
 }
 
 impl Inner {
-    /// Whether a turn has left nothing to do but what its handler returned; the tasks know themselves.
-    #[inline]
-    fn is_quiet(&self) -> bool {
-        self.answers.borrow().is_empty()
-            && self.waiting.get() == Waiting::None
-            && self.spawned.borrow().is_empty()
-            && !self.timers.borrow().is_stale()
-    }
-
     /// Sends the replies to services that wait for them, before requests to the same ones: a service that waits for a reply takes whatever
     /// comes from its server.
     fn reply_to_peers(&self, answers: &mut Vec<(Endpoint, Message)>) {
@@ -313,7 +304,9 @@ impl<'a, H: Handlers> Server<'a, H> {
         let to = message.source;
         let reply = self.take_in(message).map(|outcome| self.handlers.reply(outcome));
         match reply {
-            Some(reply) if !self.tasks.is_any_ready() && self.runtime.inner.is_quiet() && !is_tagged(to, &reply) => {
+            Some(reply)
+                if !self.tasks.is_any_ready() && !self.runtime.inner.agenda.has_items() && !is_tagged(to, &reply) =>
+            {
                 self.handlers.before_sending(core::iter::once((to, reply.words[0])));
                 if !take_in(message, ipc::reply_receive(to, &reply, Endpoint::ANY)) {
                     self.end_turn(message);
@@ -337,9 +330,10 @@ impl<'a, H: Handlers> Server<'a, H> {
         loop {
             self.leave();
             if self.runtime.next_message(incoming) {
-                return;
+                break;
             }
         }
+        self.runtime.settle();
     }
 
     /// Runs all ready tasks, and sends what has come of the turn but for one message.
@@ -384,13 +378,13 @@ impl<'a, H: Handlers> Server<'a, H> {
     fn run_ready(&mut self) {
         let inner = &*self.runtime.inner;
         loop {
-            if !inner.spawned.borrow().is_empty() {
+            if !inner.agenda.spawned().is_empty() {
                 self.begin_spawned();
             }
             match self.tasks.run_next() {
                 Some(tasks::Ran::Finished(to, outcome)) => self.runtime.answer(to, self.handlers.reply(outcome)),
                 Some(tasks::Ran::Waits) => {}
-                None if inner.spawned.borrow().is_empty() || self.tasks.room() == 0 => return,
+                None if inner.agenda.spawned().is_empty() || self.tasks.room() == 0 => return,
                 None => {}
             }
         }
@@ -399,7 +393,7 @@ impl<'a, H: Handlers> Server<'a, H> {
     /// Begins tasks without a client, oldest first, as long as slots are free. The others wait for one: so programs, each of which may be the
     /// cause of several, cannot bring the server down.
     fn begin_spawned(&mut self) {
-        let mut spawned = self.runtime.inner.spawned.borrow_mut();
+        let mut spawned = self.runtime.inner.agenda.spawned();
         let count = spawned.len().min(self.tasks.room());
         spawned.drain(..count).for_each(|task| self.tasks.begin_background(task));
     }

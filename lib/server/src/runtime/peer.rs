@@ -10,7 +10,7 @@
 use super::Runtime;
 use super::progress::Progress;
 use crate::names::{self, Event};
-use crate::step::Task;
+use crate::runtime::agenda::Agenda;
 use abi::{Endpoint, Errno, Message, Name};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -124,7 +124,7 @@ struct Table {
     sequence: u32,
     progress: Progress,
     /// Tasks that are about to begin: what follows a request that fails at the end of a turn goes on in one.
-    spawned: Rc<RefCell<Vec<Task<()>>>>,
+    agenda: Rc<Agenda>,
 }
 
 /// The runtime's record of a peer.
@@ -138,18 +138,7 @@ pub struct PeerCore {
     index: usize,
     /// Whether it has messages to send at the end of the turn.
     waits: Cell<bool>,
-    /// Which of all peers have.
-    waiting: Rc<Cell<Waiting>>,
-}
-
-/// The peers that have messages to send at the end of the turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Waiting {
-    #[default]
-    None,
-    /// The one in this place.
-    One(usize),
-    Several,
+    agenda: Rc<Agenda>,
 }
 
 /// A peer. Clones share it.
@@ -292,13 +281,13 @@ impl PeerCore {
             queue: VecDeque::new(),
             sequence: 0,
             progress: Progress::default(),
-            spawned: runtime.inner.spawned.clone(),
+            agenda: runtime.inner.agenda.clone(),
         };
-        let (waits, waiting) = (Cell::new(false), runtime.inner.waiting.clone());
+        let (waits, agenda) = (Cell::new(false), runtime.inner.agenda.clone());
         let slot = Cell::new(found.map(Endpoint::slot));
         let mut peers = runtime.inner.peers.borrow_mut();
         let index = peers.len();
-        let core = Rc::new(PeerCore { name, window, table: RefCell::new(table), slot, index, waits, waiting });
+        let core = Rc::new(PeerCore { name, window, table: RefCell::new(table), slot, index, waits, agenda });
         peers.push(core.clone());
         core
     }
@@ -432,11 +421,7 @@ impl PeerCore {
 
     fn wait_for_turn_end(&self) {
         self.waits.set(true);
-        self.waiting.set(match self.waiting.get() {
-            Waiting::None => Waiting::One(self.index),
-            Waiting::One(index) if index == self.index => Waiting::One(index),
-            _ => Waiting::Several,
-        });
+        self.agenda.add_peer(self.index);
     }
 
     /// Ends a turn.
@@ -609,10 +594,9 @@ impl Table {
 
     /// A request has failed: what follows goes on later in this turn or, if it has ended, in the next one.
     #[cold]
-    #[expect(clippy::disallowed_methods, reason = "bounded by the calls in progress: from the heap's reserve")]
     fn fail(&mut self, at: usize, error: Errno) {
         if let Some(next) = self.finish(at, Err(error)) {
-            self.spawned.borrow_mut().push(Box::pin(async move { next.replied(Err(error)) }));
+            self.agenda.spawn(Box::pin(async move { next.replied(Err(error)) }));
         }
     }
 

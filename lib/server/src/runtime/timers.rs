@@ -80,6 +80,7 @@ impl Future for Sleep {
             waker.clone_from(context.waker());
             return Poll::Pending;
         }
+        self.runtime.inner.agenda.add_alarm();
         let key = self.runtime.inner.timers.borrow_mut().add(self.deadline_ns, context.waker().clone());
         self.key = Some(key);
         Poll::Pending
@@ -89,6 +90,7 @@ impl Future for Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(key) = self.key {
+            self.runtime.inner.agenda.add_alarm();
             self.runtime.inner.timers.borrow_mut().remove(&key);
         }
     }
