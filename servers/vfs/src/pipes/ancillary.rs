@@ -75,15 +75,16 @@ pub struct Ancillary {
 
 impl Ancillary {
     /// An entry of a user, which a pipe may take. `ETOOMANYREFS`: the user has his share; `ENOMEM`.
+    #[inline]
     fn new(world: &impl World, user: u32, cargo: &Cargo) -> Result<Ancillary, Errno> {
         let count = cargo.rights.as_ref().map_or(0, |rights| rights.count());
-        let place = |index: usize| {
-            cargo.rights.as_ref().filter(|_| index < count).map_or(NO_PLACE, |rights| rights.place(index))
-        };
-        let files = |first: usize| AncillaryRecord {
-            files: core::array::from_fn(|index| place(first + index)),
-            count: count.saturating_sub(first).min(CARRIED) as u8,
-            ..blank(user)
+        let files = |first: usize| {
+            let mut record = AncillaryRecord { count: count.saturating_sub(first).min(CARRIED) as u8, ..blank(user) };
+            if let Some(rights) = &cargo.rights {
+                let places = record.files.iter_mut().take(record.count as usize);
+                places.enumerate().for_each(|(index, place)| *place = rights.place(first + index));
+            }
+            record
         };
         let (mut more, mut behind) = (Vec::new(), NOWHERE);
         // The last record first: each refers to the next.
@@ -165,6 +166,7 @@ impl Ancillaries {
     }
 
     /// An entry that [`Ancillaries::push`] will take. `ETOOMANYREFS`, `ENOMEM`.
+    #[inline]
     pub(super) fn prepare(&mut self, world: &impl World, user: u32, cargo: &Cargo) -> Result<Ancillary, Errno> {
         self.queue.try_make_room(1)?;
         Ancillary::new(world, user, cargo)
@@ -209,6 +211,7 @@ impl Ancillaries {
     }
 
     /// Appends an entry that has been prepared, for the last `bytes` of `length` bytes.
+    #[inline]
     pub(super) fn mark(&mut self, entry: Ancillary, length: usize, bytes: usize) {
         let before = length - bytes - self.marked;
         self.marked = length;
@@ -216,11 +219,12 @@ impl Ancillaries {
     }
 
     /// Appends an entry that has been prepared; of a stream, for so many bytes, behind so many without one.
+    #[inline]
     #[expect(clippy::disallowed_methods, reason = "room was made")]
     pub(super) fn push(&mut self, entry: Ancillary, before: usize, bytes: usize) {
-        let (before, bytes) = (before as u32, bytes as u32);
-        entry.record.put_unreferenced(AncillaryRecord { before, bytes, ..entry.record.get() });
-        self.count(&entry.record.get(), 1);
+        let record = AncillaryRecord { before: before as u32, bytes: bytes as u32, ..entry.record.get() };
+        entry.record.put_unreferenced(record);
+        self.count(&record, 1);
         if let Some(last) = self.queue.back() {
             last.record.update(|record| record.next = entry.place());
         }

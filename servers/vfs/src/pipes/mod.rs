@@ -407,7 +407,12 @@ impl State {
     }
 
     /// Copies straight into the memory of readers that wait. A reader whose memory is bad gets its error, the writer goes on.
+    #[inline(always)]
     fn serve_readers(&mut self, world: &impl World, from: &mut UserBuffer) -> Result<(), Errno> {
+        if self.waiting_readers.is_empty() { Ok(()) } else { self.serve_waiting_readers(world, from) }
+    }
+
+    fn serve_waiting_readers(&mut self, world: &impl World, from: &mut UserBuffer) -> Result<(), Errno> {
         while from.left() > 0 && !self.held {
             let Some(reader) = self.waiting_readers.front_mut() else { return Ok(()) };
             let filled = hand_over(world, from, reader);

@@ -19,6 +19,7 @@ use crate::{
 };
 use abi::{Capability, Endpoint, Errno};
 use alloc::{rc::Rc, vec::Vec};
+use core::ops::Range;
 use sys::fallible::{TryVec, filled};
 
 const SCM_RIGHTS: u32 = 1;
@@ -91,7 +92,6 @@ impl Control {
         if self.files.len() + descriptors.len() > MAX_FILES {
             return Err(Errno::EINVAL);
         }
-        self.files.try_make_room(descriptors.len())?;
         for descriptor in descriptors {
             self.files.try_push(process.file(i32::from_le_bytes(*descriptor))?)?;
         }
@@ -201,7 +201,8 @@ impl Room {
         let given = written.add_files(on.process(), files, flags & CMSG_CLOEXEC != 0);
         let stored = written.store(on.process().caller.endpoint, self.address);
         if stored.is_err() {
-            let closed = given.iter().all(|descriptor| on.process().files().close(*descriptor).is_ok());
+            let mut given = written.bytes[given].as_chunks().0.iter().map(|descriptor| i32::from_le_bytes(*descriptor));
+            let closed = given.all(|descriptor| on.process().files().close(descriptor).is_ok());
             debug_assert!(closed, "they have just been given");
             return (0, CTRUNC);
         }
@@ -249,25 +250,23 @@ impl<const N: usize> Written<N> {
         }
     }
 
-    /// Gives a process descriptors of files, as many as there is room for and it may have. Returns them.
-    fn add_files(&mut self, process: &Process, files: &[Rc<OpenFile>], close_on_exec: bool) -> Vec<i32> {
+    /// Gives a process descriptors of files, as many as there is room for and it may have. Returns where they stand.
+    fn add_files(&mut self, process: &Process, files: &[Rc<OpenFile>], close_on_exec: bool) -> Range<usize> {
         let room = (self.room - self.length).saturating_sub(HEAD_BYTES) / DESCRIPTOR_BYTES;
-        let mut given: Vec<i32> = Vec::new();
-        for file in files.iter().take(room) {
-            let Ok(()) = given.try_make_room(1) else { break };
+        let data = self.length + HEAD_BYTES;
+        let mut given = 0;
+        for (file, place) in files.iter().take(room).zip(self.bytes[data..].as_chunks_mut().0) {
             let Ok(descriptor) = process.insert(file.clone(), close_on_exec) else { break };
-            let pushed = given.try_push(descriptor as i32);
-            pushed.expect("room was made");
+            *place = (descriptor as i32).to_le_bytes();
+            given += 1;
         }
-        if given.len() < files.len() {
+        if given < files.len() {
             self.flags |= CTRUNC;
         }
-        if !given.is_empty() {
-            let data = self.put(SCM_RIGHTS, HEAD_BYTES + given.len() * DESCRIPTOR_BYTES);
-            for (place, descriptor) in data.as_chunks_mut().0.iter_mut().zip(&given) {
-                *place = descriptor.to_le_bytes();
-            }
+        let bytes = given * DESCRIPTOR_BYTES;
+        if given > 0 {
+            self.put(SCM_RIGHTS, HEAD_BYTES + bytes);
         }
-        given
+        data..data + bytes
     }
 }
