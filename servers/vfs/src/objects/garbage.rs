@@ -159,10 +159,9 @@ impl InFlight {
     }
 
     /// Somebody gets open files that are in flight, or were.
-    pub fn given(&self, rights: &Rc<dyn Rights>) {
-        let state = &mut *self.state.borrow_mut();
-        for (_, socket) in carried(rights).into_iter().flat_map(Carried::sockets) {
-            state.reach(socket.place());
+    pub fn given(&self, carried: &Carried) {
+        for (_, socket) in carried.sockets() {
+            self.state.borrow_mut().reach(socket.place());
         }
     }
 

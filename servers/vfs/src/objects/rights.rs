@@ -79,7 +79,8 @@ impl Carried {
 
     /// The sockets among them, with their open files.
     pub fn sockets(&self) -> impl Iterator<Item = (&Rc<OpenFile>, &Rc<Socket>)> {
-        self.files.iter().filter(|_| self.has_sockets).filter_map(|file| Some((file, socket_of(file)?)))
+        let files = if self.has_sockets { &self.files[..] } else { &[] };
+        files.iter().filter_map(|file| Some((file, socket_of(file)?)))
     }
 
     /// The pipe that they are sent into, and its place.

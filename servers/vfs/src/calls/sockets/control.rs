@@ -167,7 +167,8 @@ impl Room {
     /// Gives a receiver what has come with its message. Returns how many bytes have been written, and flags of the message.
     pub fn store(&self, on: &On, parcel: &Parcel, flags: u32) -> (u64, u32) {
         let (cargo, asks) = (&parcel.cargo, parcel.arrived && on.socket().has_option(PASSCRED));
-        let files = cargo.rights.as_ref().and_then(carried).map_or(&[][..], Carried::files);
+        let carried = cargo.rights.as_ref().and_then(carried);
+        let files = carried.map_or(&[][..], Carried::files);
         if !asks && files.is_empty() {
             return (0, 0);
         }
@@ -175,9 +176,9 @@ impl Room {
             return (0, CTRUNC);
         }
         if files.len() <= FEW {
-            self.store_in(Written::<SHORT>::new(self.bytes), on, cargo, files, asks, flags)
+            self.store_in(Written::<SHORT>::new(self.bytes), on, cargo, carried, asks, flags)
         } else {
-            self.store_in(Written::<RECEIVED_BYTES>::new(self.bytes), on, cargo, files, asks, flags)
+            self.store_in(Written::<RECEIVED_BYTES>::new(self.bytes), on, cargo, carried, asks, flags)
         }
     }
 
@@ -187,7 +188,7 @@ impl Room {
         mut written: Written<N>,
         on: &On,
         cargo: &Cargo,
-        files: &[Rc<OpenFile>],
+        carried: Option<&Carried>,
         asks: bool,
         flags: u32,
     ) -> (u64, u32) {
@@ -195,10 +196,10 @@ impl Room {
             let Ucred { pid, uid, gid } = cargo.sender.unwrap_or(NOBODY);
             written.add(SCM_CREDENTIALS, [pid, uid, gid].map(u32::to_le_bytes).as_flattened());
         }
-        if let Some(rights) = &cargo.rights {
-            on.flight().given(rights);
+        if let Some(carried) = carried {
+            on.flight().given(carried);
         }
-        let given = written.add_files(on.process(), files, flags & CMSG_CLOEXEC != 0);
+        let given = written.add_files(on.process(), carried.map_or(&[], Carried::files), flags & CMSG_CLOEXEC != 0);
         let stored = written.store(on.process().caller.endpoint, self.address);
         if stored.is_err() {
             let mut given = written.bytes[given].as_chunks().0.iter().map(|descriptor| i32::from_le_bytes(*descriptor));
