@@ -108,12 +108,8 @@ impl Descriptors {
     fn fill_segments(&mut self) {
         let base = ptr::from_ref(&self.task) as u64;
         let limit = size_of::<TaskState>() as u64 - 1;
-        // Present, available 64-bit task state segment.
-        let low = limit & 0xffff
-            | (base & 0xff_ffff) << 16
-            | 0x89 << 40
-            | (limit >> 16 & 0xf) << 48
-            | (base >> 24 & 0xff) << 56;
+        // Present, available 64-bit task state segment, shorter than 64 KiB.
+        let low = limit | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;
         self.segments = [
             0,
             0x00af_9b00_0000_ffff,

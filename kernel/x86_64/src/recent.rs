@@ -41,6 +41,6 @@ impl Recent {
 
     /// Forgets what is kept of the space with this number.
     pub fn forget(&mut self, space: usize) {
-        self.0[space] = Self::NEW.0[0];
+        self.0[space].as_flattened_mut().iter_mut().for_each(|page| page.last = 0);
     }
 }

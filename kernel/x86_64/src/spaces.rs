@@ -81,7 +81,6 @@ impl Spaces {
         if root == self.loaded {
             self.load_root(self.kernel_root);
         }
-        self.recent.forget(number(space));
         let at_level = |level: u32| index(from * LARGE_PAGE_BYTES, level);
         let (mut upper, mut table, mut level) = (root, root, 3);
         while level > 1
@@ -105,6 +104,7 @@ impl Spaces {
                 Some(from)
             }
             None => {
+                self.recent.forget(number(space));
                 self.roots[number(space)] = self.kernel_root;
                 frames.give_back(root);
                 None
@@ -145,9 +145,14 @@ impl Spaces {
     /// Changes the rights of what is mapped in a range, or removes it, without flags.
     pub fn change(&mut self, space: Space, address: u64, pages: u64, flags: Option<u64>) {
         // Uncached and combined pages stay so, and no other page becomes copyable: that is a matter of the memory, not of the rights.
-        let (kept, rights) = flags.map_or((0, [0; 2]), |flags| (bit::FRAME | bit::UNCACHED, rights_of(flags)));
+        let (kept, rights) = (bit::FRAME | bit::UNCACHED, flags.map(rights_of));
         for run in runs(address, pages) {
             let Some(table) = self.leaf_table(space, run.address) else { continue };
+            let Some(rights) = rights else {
+                // SAFETY: entries of one table of this space.
+                unsafe { physical::pointer::<u64>(table).add(run.first).write_bytes(0, run.pages as usize) };
+                continue;
+            };
             for at in run.first..run.first + run.pages as usize {
                 if let entry @ 1.. = read(table, at) {
                     write(table, at, entry & kept | rights[(entry & bit::MEMORY != 0) as usize]);
