@@ -10,7 +10,7 @@ pub struct Section {
 
 /// Single operations: the programs of user/bench that are no experiments of Skink's own.
 const OPERATIONS: &str = "
-for program in calls single attributes names directories pipe process memory threads terminals copy; do
+for program in calls single attributes names directories pipe process memory thread_calls terminals copy; do
     BENCH_WARM_UP=1 $program && $program || exit
 done";
 
