@@ -6,7 +6,7 @@
 use crate::spaces::ROOTS;
 use abi::layout::PAGE_BYTES;
 
-/// Neighbouring pages of a space that do not displace each other. With two, the stack and the preserved memory of vfs did.
+/// Neighbouring pages of a space that do not displace each other.
 const PAGES: usize = 4;
 
 /// A page that could be read, or written, and where it is.
