@@ -171,8 +171,9 @@ kernel_calls! {
     /// `()` → frame address: takes a frame that page tables have left out of the kernel's pool, the counterpart of `Donate`. `EAGAIN`: the
     /// pool has no more than it keeps for the next tables. vm.
     Reclaim = 52,
-    /// `(endpoint, row)`: makes an application thread a member of the container with this row of privileges, whose members may send to
-    /// each other, or of none (`APPLICATIONS_BIT`). Its wait for a message and those for it fail with `EDEADSRCDST`.
+    /// `(endpoint, row, peer, error)`: makes an application thread a member of the container with this row of privileges, whose members may
+    /// send to each other, or of none (`APPLICATIONS_BIT`). Its wait for a message by a primitive fails with `error` if it is for `peer`, or
+    /// whatever it is for (`NONE`); waits for it fail with `EDEADSRCDST` if the row is another one.
     /// `EINVAL`: no application thread, or no such row. m3ipc.
     Join = 53,
     /// `(endpoint, number, answer)`: answers this call of `linux::KEPT` by a program's thread at once from now on, below 2^32. Another

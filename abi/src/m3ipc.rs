@@ -3,7 +3,8 @@
 //!
 //! Programs make one routed call, `linux::nr::SKINK_M3IPC`: the number of an M3-IPC call (`m3ipc::call::Call`) and its arguments, addresses of
 //! descriptors and names last, with a time limit also where the prototype has none; the result is that of the C function. Members that the kernel lets exchange messages
-//! directly (`KernelCall::Join`) make the calls of `own` besides. All errors are M3-IPC's, negated.
+//! directly (`KernelCall::Join`) make the calls of `own` besides. All errors are M3-IPC's, negated. A primitive that m3ipc has ended fails with one of
+//! them too (`EMOLDSTDIED`: the peer has ended, whatever the primitive), or with `EDEADSRCDST`, which asks for `own::RESUME`.
 
 use crate::{Endpoint, GrantId};
 
@@ -50,7 +51,7 @@ pub mod own {
     /// `(call, endpoint, address of message)`: a primitive in this call failed with `EDEADSRCDST` or `ECALLDENIED`, or ended with a
     /// notification. → `REDO`: it is to be made again, after `MODE` and `RESOLVE`; 0: the answer is there; else its error.
     pub const RESUME: u64 = 260;
-    /// `(milliseconds)`: the primitives of this thread fail from then on, and `RESUME` tells `EMOLTIMEDOUT`; a negative number: not any more.
+    /// `(milliseconds)`: the primitives of this thread fail from then on with `EMOLTIMEDOUT`; a negative number: not any more.
     pub const LIMIT: u64 = 261;
     /// `FETCH`: it was the last.
     pub const LAST: u64 = 1;

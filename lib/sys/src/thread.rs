@@ -3,7 +3,7 @@
 use crate::{Result, raw};
 use abi::call::KernelCall;
 use abi::registers::Registers;
-use abi::{Endpoint, Word};
+use abi::{Endpoint, Errno, Word};
 
 fn on(call: KernelCall, thread: Endpoint, a: u64, b: u64) -> Result<u64> {
     raw::kernel(call, [thread.to_word(), a, b, 0, 0, 0]).map(|(value, _)| value)
@@ -130,12 +130,14 @@ pub fn who_is(slot: usize) -> Result<Endpoint> {
     raw::kernel(KernelCall::WhoIs, [slot as u64, 0, 0, 0, 0, 0]).map(|(value, _)| Endpoint::from_word(value))
 }
 
-/// Gives an application thread a row of privileges: a container's, or that of all programs. Its wait for a message fails.
+/// Gives an application thread a row of privileges: a container's, or that of all programs. Its wait for a message by a primitive fails with
+/// `error` if it waits for `peer`, or whatever it waits for (`NONE`).
 ///
 /// # Errors
 /// `EINVAL`: no application thread, or no such row; `EDEADSRCDST`; `ECALLDENIED`.
-pub fn join(thread: Endpoint, row: usize) -> Result<()> {
-    on(KernelCall::Join, thread, row as u64, 0).map(drop)
+pub fn join(thread: Endpoint, row: usize, peer: Endpoint, error: Errno) -> Result<()> {
+    let words = [thread.to_word(), row as u64, peer.to_word(), error.0 as u64, 0, 0];
+    raw::kernel(KernelCall::Join, words).map(drop)
 }
 
 /// Moves the caller to the end of its ready queue.

@@ -313,25 +313,24 @@ impl<S: System> M3ipc<S> {
     pub fn ends(&mut self, thread: Endpoint) {
         let place = self.threads.get(thread).and_then(|known| known.place);
         if let Some(place) = place {
-            self.release_peers(thread, place.container);
+            self.release_peers(thread, place);
         }
         self.forget(thread);
         self.keep_alarm();
     }
 
     /// Ends the primitives of members that wait for this thread. Its own are none of m3ipc's business any more.
-    fn release_peers(&mut self, thread: Endpoint, container: u8) {
+    fn release_peers(&mut self, thread: Endpoint, place: Place) {
         let M3ipc { system, containers, .. } = self;
-        let Some(owner) = containers.iter_mut().find(|one| one.number == container) else { return };
+        let Some(owner) = containers.iter_mut().find(|one| one.number == place.container) else { return };
         let row = owner.row();
-        owner.members.for_each(|member| {
-            if member.thread == thread {
-                member.is_direct = false;
-            } else if member.is_direct && system.state(member.thread).is_some_and(|state| state.peer() == Some(thread))
-            {
-                system.join(member.thread, row);
-            }
-        });
+        let Some(dying) = owner.members.get_mut(place.number).filter(|member| member.thread == thread) else { return };
+        dying.is_direct = false;
+        let known_to = dying.known_to;
+        let direct = |number| owner.members.get(number).filter(|member| member.is_direct);
+        for member in known_to.iter().filter_map(direct) {
+            system.fail(member.thread, row, thread, Error::DestinationDied);
+        }
     }
 
     fn next_ended(&mut self) -> Option<Endpoint> {

@@ -37,8 +37,8 @@ pub struct Member {
     pub kind: Kind,
     /// It sends and receives by the kernel's primitives.
     pub is_direct: bool,
-    /// Why its primitive was ended, until its library asks.
-    pub ended_by: Option<Error>,
+    /// The members that have asked for its thread, and may wait for it by primitives.
+    pub known_to: SlotSet,
     /// What it was to receive when its call had ended already.
     pub undelivered: Option<Message>,
     /// Value of its last notification.
@@ -71,7 +71,7 @@ impl Member {
             user: process.user,
             kind,
             is_direct: false,
-            ended_by: None,
+            known_to: SlotSet::NONE,
             undelivered: None,
             value: 0,
             warn: m3ipc::endpoint::Endpoint::NONE.raw(),
@@ -107,11 +107,6 @@ impl Members {
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (Number, &Member)> {
         self.taken.iter().filter_map(|number| Some((number, self.get(number)?)))
-    }
-
-    /// Changes all of them.
-    pub fn for_each(&mut self, mut change: impl FnMut(&mut Member)) {
-        self.taken.iter().for_each(|number| self.get_mut(number).into_iter().for_each(&mut change));
     }
 
     /// The member that a thread is bound as.

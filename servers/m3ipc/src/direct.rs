@@ -23,7 +23,7 @@ impl<S: System> M3ipc<S> {
             own::NAME => self.name_of_thread(place, Endpoint(a as u32)),
             own::FETCH => self.fetch(&caller, place, Name::from_raw(a as i32), b, c != 0),
             own::RESUME => self.resume(&caller, place, a, Name::from_raw(b as i32), c),
-            own::LIMIT => self.limit(&caller, place, a as i64),
+            own::LIMIT => self.limit(&caller, a as i64),
             _ => Err(Error::NotImplemented),
         }
     }
@@ -49,14 +49,20 @@ impl<S: System> M3ipc<S> {
         if number == place.number {
             return Err(Error::BadPeer);
         }
-        let peer = container.members.get(number).filter(|peer| peer.is_direct && is_direct);
-        Ok(Step::Done(peer.map_or(0, |peer| (own::FOUND | u64::from(peer.thread.0)) as i64)))
+        let Some(peer) = container.members.get_mut(number).filter(|peer| peer.is_direct && is_direct) else {
+            return Ok(Step::Done(0));
+        };
+        peer.known_to.insert(place.number);
+        Ok(Step::Done((own::FOUND | u64::from(peer.thread.0)) as i64))
     }
 
     fn name_of_thread(&mut self, place: Place, thread: Endpoint) -> Handled {
         let container = self.container_of(place)?;
         let number = container.members.of_thread(thread).ok_or(Error::NotBound)?;
         let name = container.machine.endpoint(number).ok_or(Error::NotBound)?;
+        if let Some(peer) = container.members.get_mut(number) {
+            peer.known_to.insert(place.number);
+        }
         Ok(Step::Done((own::FOUND | u64::from(name.raw() as u32)) as i64))
     }
 
@@ -76,9 +82,6 @@ impl<S: System> M3ipc<S> {
     }
 
     fn resume(&mut self, caller: &Caller, place: Place, call: u64, name: Name, address: u64) -> Handled {
-        if let Some(error) = self.member(place)?.ended_by.take() {
-            return Err(error);
-        }
         if call == Call::SendReceive as u64 {
             if let Some(step) = self.undelivered(caller, place, name, address)? {
                 return Ok(step);
@@ -110,8 +113,7 @@ impl<S: System> M3ipc<S> {
         })
     }
 
-    fn limit(&mut self, caller: &Caller, place: Place, limit_ms: i64) -> Handled {
-        self.member(place)?.ended_by = None;
+    fn limit(&mut self, caller: &Caller, limit_ms: i64) -> Handled {
         let deadline_ns = match limit_ms {
             ..0 => 0,
             limit => self.system.now_ns().saturating_add((limit as u64).saturating_mul(1_000_000)),

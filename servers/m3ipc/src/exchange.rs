@@ -207,8 +207,7 @@ impl<S: System> M3ipc<S> {
         let place = Place { container: number, number: slot };
         let member = *self.member(place)?;
         if member.is_direct && self.system.state(member.thread) == Some(Native::Receiving(Endpoint::ANY)) {
-            self.member(place)?.ended_by = Some(Error::WokenUp);
-            self.system.join(member.thread, row);
+            self.system.fail(member.thread, row, Endpoint::NONE, Error::WokenUp);
             return Ok(Step::Done(0));
         }
         self.with(number, |machine, finish| machine.wake_up(name, finish))??;
@@ -283,12 +282,7 @@ impl<S: System> M3ipc<S> {
         let Ok(row) = self.container_of(place).map(|container| container.row()) else { return };
         match self.system.state(thread) {
             Some(Native::Elsewhere) => self.threads.set_deadline(thread, now_ns + TRY_AGAIN_NS),
-            Some(_) => {
-                if let Ok(member) = self.member(place) {
-                    member.ended_by = Some(Error::TimedOut);
-                }
-                self.system.join(thread, row);
-            }
+            Some(_) => self.system.fail(thread, row, Endpoint::NONE, Error::TimedOut),
             None => {}
         }
     }

@@ -34,7 +34,12 @@ impl System for Native {
 
     fn join(&mut self, thread: Endpoint, row: usize) {
         // It fails for a thread that has ended.
-        let _ = thread::join(thread, row);
+        let _ = thread::join(thread, row, Endpoint::NONE, Errno::EDEADSRCDST);
+    }
+
+    fn fail(&mut self, thread: Endpoint, row: usize, peer: Endpoint, error: Error) {
+        // As above.
+        let _ = thread::join(thread, row, peer, Errno(error as i32));
     }
 
     fn notify(&mut self, thread: Endpoint) {

@@ -16,16 +16,6 @@ pub enum Native {
     Answering(Endpoint),
 }
 
-impl Native {
-    /// The thread that it waits for, or anybody.
-    pub fn peer(self) -> Option<Endpoint> {
-        match self {
-            Native::Elsewhere => None,
-            Native::Sending(peer) | Native::Receiving(peer) | Native::Answering(peer) => Some(peer),
-        }
-    }
-}
-
 /// A process as pm knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
@@ -62,8 +52,10 @@ pub trait System {
     fn copy(&mut self, from: (Endpoint, u64), to: (Endpoint, u64), bytes: u64) -> Result<(), Error>;
     /// Ends the call of a thread with this result. Returns false when it does not wait for that any more.
     fn reply(&mut self, thread: Endpoint, result: i64) -> bool;
-    /// Gives a thread the row of a container, or of none, and ends its wait in a primitive.
+    /// Gives a thread the row of a container, or of none. Its wait in a primitive, if there is one, fails, and its library asks how to go on.
     fn join(&mut self, thread: Endpoint, row: usize);
+    /// Lets a primitive of a member with this row fail with an error of M3-IPC, if it waits for `peer`, or for whomever (`NONE`).
+    fn fail(&mut self, thread: Endpoint, row: usize, peer: Endpoint, error: Error);
     /// Ends the thread's next, or present, receiving by the kernel's primitives.
     fn notify(&mut self, thread: Endpoint);
     /// What a thread does; `None`: it has ended.

@@ -565,19 +565,32 @@ impl Kept {
         }
     }
 
+    /// Why m3ipc, or a signal, has ended a primitive, as the call fails with it.
+    fn ended_by(&self, number: i32, call: Call, peer: i32) -> Error {
+        let error = Error::from_result(number.saturating_neg()).unwrap_or(Error::Invalid);
+        if error != Error::DestinationDied {
+            return error;
+        }
+        self.forget_peer(peer);
+        match call {
+            Call::Receive => Error::SourceDied,
+            Call::SendReceive => Error::PeerDied,
+            _ => error,
+        }
+    }
+
     /// A primitive has failed. Returns whether the answer is there; else the call is to be made again.
     ///
     /// # Errors
     /// Why it failed.
     fn resume(&self, error: Errno, call: Call, peer: i32, message: &mut Message) -> Result<bool, Error> {
         match error {
-            Errno::EDEADSRCDST | Errno::ECALLDENIED => {}
+            Errno::EDEADSRCDST | Errno::ECALLDENIED => self.forget_peer(peer),
             Errno::ENOTREADY => return Err(Error::Again),
             Errno::ELOCKED => return Err(Error::Locked),
-            Errno::EINTR => return Err(Error::Interrupted),
-            _ => return Err(Error::Invalid),
+            // m3ipc has ended it.
+            Errno(number) => return Err(self.ended_by(number, call, peer)),
         }
-        self.forget_peer(peer);
         match raw::resume(call as u64, peer.into(), message) {
             0 => Ok(true),
             result => {

@@ -75,10 +75,7 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
             minix4rt::end_process(kernel, m, slot);
             life::destroy(&mut kernel.node, m, slot, w1 != 0)
         }
-        KernelCall::Join => {
-            release::finish(node, m)?;
-            life::join(node, m, node.threads.find(e0)?, w1)?
-        }
+        KernelCall::Join => life::join(node, m, node.threads.find(e0)?, [w1, w2, w3])?,
         KernelCall::Inject => inject(node, m, node.find_or_self(e0)?, [w1, w2, w3, w4])?,
         KernelCall::GetRegisters => life::get_registers(node, m, node.threads.find(e0)?, w1)?,
         KernelCall::SetRegisters => life::set_registers(node, m, node.threads.find(e0)?, w1, w2)?,

@@ -330,13 +330,13 @@ fn send_now<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint,
     Err(Errno::ENOTREADY)
 }
 
-/// Ends the wait of a thread for a message, in vain: its peer has died, or the wait would close a circle.
-pub fn fail_wait<M: Machine>(node: &mut Node, m: &mut M, waiter: usize) {
+/// Ends the wait of a thread for a message, in vain: its peer has died, or the wait would close a circle. `error`: what a primitive fails with.
+pub fn fail_wait<M: Machine>(node: &mut Node, m: &mut M, waiter: usize, error: Errno) {
     stop_waiting(node, waiter);
     let thread = &mut node.threads[waiter];
     match thread.form {
         MessageSource::Linux | MessageSource::Repeated => thread.frame.set_result(Err(Errno::EIO)),
-        MessageSource::Native | MessageSource::Memory => thread.frame.set_result(Err(Errno::EDEADSRCDST)),
+        MessageSource::Native | MessageSource::Memory => thread.frame.set_result(Err(error)),
         MessageSource::Kernel => report::answered(node, m, waiter, Err(Errno::EDEADSRCDST).to_word()),
     }
     node.threads.wake_if_free(waiter);

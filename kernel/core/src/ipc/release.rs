@@ -9,7 +9,8 @@ use crate::{
     stop::preemption_point, thread::MessageSource, thread::state::BlockedOn, thread::state::Continuation,
 };
 
-use abi::{Endpoint, endpoint::FIRST_CONTAINER, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, endpoint::SLOTS};
+use abi::endpoint::{FIRST_CONTAINER, FIRST_SERVICE, SERVICE_SLOTS, SLOTS};
+use abi::{Endpoint, Errno};
 
 /// Threads passed between two preemption points.
 const PASSED_AT_ONCE: usize = 64;
@@ -65,7 +66,7 @@ fn release_peer<M: Machine>(node: &mut Node, m: &mut M, waiter: usize, slot: usi
         (_, Fate::Restarts) | (MessageSource::Kernel, _) if is_held => ask_again(node, m, waiter, slot),
         (MessageSource::Linux | MessageSource::Repeated, Fate::Expected) if is_held => ask_again(node, m, waiter, slot),
         (_, Fate::Restarts) | (MessageSource::Kernel, _) => {}
-        _ if fate == Fate::Gone || peer.generation() != 0 => message::fail_wait(node, m, waiter),
+        _ if fate == Fate::Gone || peer.generation() != 0 => message::fail_wait(node, m, waiter, Errno::EDEADSRCDST),
         _ => {}
     }
     true

@@ -92,7 +92,7 @@ fn break_chain<M: Machine>(node: &mut Node, m: &mut M, slot: usize, manager: End
     while let Some(peer) = node.threads[link].state.peer().filter(|peer| peer.slot() != slot) {
         link = peer.slot();
     }
-    message::fail_wait(node, m, link);
+    message::fail_wait(node, m, link, Errno::EDEADSRCDST);
 }
 
 /// The thread was marked by `Interrupt`: pm decides how it goes on.

@@ -84,16 +84,18 @@ pub fn fork<M: Machine>(node: &mut Node, m: &mut M, parent: Endpoint) -> Result<
     Ok(node.threads[slot].endpoint.0 as u64)
 }
 
-/// `Join (endpoint, row)`: gives a program the row of a container, or `APPLICATIONS_BIT`. Its wait for a message and those for it fail.
-/// `EINVAL`: no program, or no such row.
-pub fn join<M: Machine>(node: &mut Node, m: &mut M, slot: usize, row: u64) -> Result<u64, Errno> {
+/// `Join (endpoint, row, peer, error)`: gives a program the row of a container, or `APPLICATIONS_BIT`. Its wait for a message by a primitive fails
+/// with `error` if it waits for `peer`, or whatever it waits for (`NONE`); waits for it fail when the row is another. `EINVAL`: no program, no such row.
+pub fn join<M: Machine>(node: &mut Node, m: &mut M, slot: usize, [row, peer, error]: [u64; 3]) -> Result<u64, Stop> {
+    release::finish(node, m)?;
     let is_row = (FIRST_CONTAINER as u64..SERVICE_SLOTS as u64).contains(&row) || row == APPLICATIONS_BIT as u64;
     if slot < SERVICE_SLOTS || !is_row {
-        return Err(Errno::EINVAL);
+        return Err(Errno::EINVAL.into());
     }
     let Thread { form, state, privileges, .. } = node.threads[slot];
-    if matches!(form, MessageSource::Native | MessageSource::Memory) && state.peer().is_some() {
-        message::fail_wait(node, m, slot);
+    let waits = state.peer().is_some_and(|of| [of, Endpoint::NONE].contains(&Endpoint(peer as u32)));
+    if matches!(form, MessageSource::Native | MessageSource::Memory) && waits {
+        message::fail_wait(node, m, slot, Errno(error as i32));
     }
     if privileges as u64 != row {
         release::begin(node, m, slot, Fate::Gone);

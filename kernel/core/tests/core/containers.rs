@@ -12,7 +12,12 @@ use crate::world::{A, RS, World};
 const ROW: u64 = FIRST_CONTAINER as u64;
 
 fn join(w: &mut World, program: Endpoint, row: u64) -> Result<u64, Errno> {
-    w.kernel_call(RS, KernelCall::Join, &[program.0 as u64, row])
+    join_and_fail(w, program, row, Endpoint::NONE, Errno::EDEADSRCDST)
+}
+
+fn join_and_fail(w: &mut World, program: Endpoint, row: u64, peer: Endpoint, error: Errno) -> Result<u64, Errno> {
+    let words = [program.0 as u64, row, peer.0 as u64, error.0 as u64];
+    w.kernel_call(RS, KernelCall::Join, &words)
 }
 
 /// Two members of a container.
@@ -107,6 +112,24 @@ fn waits_for_a_member_that_ends_or_leaves_fail() {
             assert!(w.is_ready(one.slot()));
             assert_eq!(w.result(one.slot()), Err(Errno::EDEADSRCDST), "{number:x} {leaves}");
         }
+    }
+}
+
+#[test]
+fn the_wait_of_a_member_for_another_one_fails_with_an_error_of_choice() {
+    for number in [call::SEND, call::SENDREC, call::RECEIVE] {
+        let (mut w, [one, two]) = members();
+        let other = w.application();
+        join(&mut w, other, ROW).expect("a third member");
+        w.primitive(one.slot(), number, two, 1, 0);
+        for stranger in [other, Endpoint::ANY, Endpoint::new(two.slot(), two.generation() + 1)] {
+            join_and_fail(&mut w, one, ROW, stranger, Errno(109)).expect("the same row");
+            assert!(!w.is_ready(one.slot()), "it does not wait for {stranger:?}");
+        }
+        join_and_fail(&mut w, one, ROW, two, Errno(109)).expect("the same row");
+        assert_eq!((w.is_ready(one.slot()), w.result(one.slot())), (true, Err(Errno(109))), "{number:x}");
+        w.primitive(one.slot(), call::SENDNB, two, 1, 0);
+        assert_eq!(w.result(one.slot()), Err(Errno::ENOTREADY), "nothing of it is left");
     }
 }
 

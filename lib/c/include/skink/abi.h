@@ -392,9 +392,9 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
  * no more than it keeps for the next tables. vm. */
 #define SKINK_SYS_RECLAIM 52
 
-/* (endpoint, row): makes an application thread a member of the container with this row of privileges, whose members may send to each other,
- * or of none (APPLICATIONS_BIT). Its wait for a message and those for it fail with EDEADSRCDST. EINVAL: no application thread, or no such
- * row. m3ipc. */
+/* (endpoint, row, peer, error): makes an application thread a member of the container with this row of privileges, whose members may send
+ * to each other, or of none (APPLICATIONS_BIT). Its wait for a message by a primitive fails with error if it is for peer, or whatever it is
+ * for (NONE); waits for it fail with EDEADSRCDST if the row is another one. EINVAL: no application thread, or no such row. m3ipc. */
 #define SKINK_SYS_JOIN 53
 
 /* (endpoint, number, answer): answers this call of linux::KEPT by a program's thread at once from now on, below 2^32. Another number: all
@@ -2035,7 +2035,7 @@ struct skink_kernel_linux_call {
  * REDO: it is to be made again, after MODE and RESOLVE; 0: the answer is there; else its error. */
 #define SKINK_M3IPC_OWN_RESUME 260ull
 
-/* (milliseconds): the primitives of this thread fail from then on, and RESUME tells EMOLTIMEDOUT; a negative number: not any more. */
+/* (milliseconds): the primitives of this thread fail from then on with EMOLTIMEDOUT; a negative number: not any more. */
 #define SKINK_M3IPC_OWN_LIMIT 261ull
 
 /* FETCH: it was the last. */

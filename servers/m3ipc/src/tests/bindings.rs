@@ -190,24 +190,30 @@ fn the_end_of_a_process_is_told_to_whom_it_wants() {
 #[test]
 fn those_who_wait_for_a_thread_that_is_about_to_end_are_told() {
     let (mut world, _) = World::new();
-    let [dying, waiter, other, mediated, watcher] = [(); 5].map(|()| world.program(0));
+    let [dying, waiter, receiver, other, mediated, watcher] = [(); 6].map(|()| world.program(0));
     let name = world.bind(dying, 4);
-    let names = [(waiter, 5), (other, 6), (watcher, 7)].map(|(thread, number)| world.bind(thread, number));
+    let names =
+        [(waiter, 5), (other, 6), (watcher, 7), (receiver, 9)].map(|(thread, number)| world.bind(thread, number));
     world.bind_mediated(mediated, 8);
     world.server.system.program(waiter).state = Native::Answering(dying);
+    world.server.system.program(receiver).state = Native::Receiving(dying);
     world.server.system.program(other).state = Native::Receiving(watcher);
+    // Who waits by a primitive knows the thread: by its name, or since it has received from it.
+    for thread in [waiter, other] {
+        assert_eq!(world.own_call(thread, own::RESOLVE, &[name]), Some((own::FOUND | u64::from(dying.0)) as i64));
+    }
+    assert_eq!(world.own_call(receiver, own::NAME, &[dying.0.into()]), Some((own::FOUND | name as u64) as i64));
     assert_eq!(world.call(mediated, Call::Receive, &[name, PACKET as i64, FOREVER]), None);
     assert_eq!(world.call(watcher, Call::WaitForUnbind, &[name, FOREVER]), None);
     for _ in 0..2 {
         world.ends(dying);
-        assert_eq!([waiter, other].map(|thread| world.server.system.program(thread).ended), [1, 0]);
+        let failed = [waiter, receiver, other].map(|thread| world.server.system.program(thread).failed);
+        assert_eq!(failed, [Some(Error::DestinationDied), Some(Error::DestinationDied), None]);
         assert_eq!(
             [mediated, watcher].map(|thread| world.result(thread)),
             [World::fails(Error::SourceDied), Some(name)]
         );
     }
-    let resumed = world.own_call(waiter, own::RESUME, &[Call::SendReceive as i64, name, PACKET as i64]);
-    assert_eq!(resumed, World::fails(Error::PeerDied));
     let row = world.server.system.program(dying).row;
     assert_ne!(row, abi::endpoint::APPLICATIONS_BIT, "whoever sends to it is told when it ends");
     world.end(dying);

@@ -229,12 +229,11 @@ fn a_primitive_that_failed_is_explained() {
     assert_eq!(resume(&mut world, Call::Send), Some(own::REDO as i64));
     world.server.system.program(one).state = Native::Receiving(Endpoint::ANY);
     assert_eq!(world.call(two, Call::WakeUp, &[0, one_name]), Some(0));
-    assert_eq!(world.server.system.program(one).ended, 1);
-    assert_eq!(resume(&mut world, Call::Receive), World::fails(Error::WokenUp));
+    assert_eq!(world.server.system.program(one).failed.take(), Some(Error::WokenUp));
     assert_eq!(world.own_call(one, own::LIMIT, &[20]), Some(0));
     world.server.system.program(one).state = Native::Sending(two);
     world.advance_ms(20);
-    assert_eq!(resume(&mut world, Call::Send), World::fails(Error::TimedOut));
+    assert_eq!(world.server.system.program(one).failed.take(), Some(Error::TimedOut));
     world.server.system.programs.remove(&two.0);
     for (call, error) in
         [(Call::Receive, Error::SourceDied), (Call::SendReceive, Error::PeerDied), (Call::Send, Error::DestinationDied)]

@@ -29,8 +29,10 @@ pub struct Program {
     /// It waits in a call of m3ipc.
     pub calls: bool,
     pub notified: u32,
-    /// How often `join` has ended its primitive.
+    /// How often its primitive was ended.
     pub ended: u32,
+    /// What its primitive was ended with; `None`: its library asks.
+    pub failed: Option<Error>,
     pub result: Option<i64>,
     pub is_enrolled: bool,
 }
@@ -86,6 +88,16 @@ impl System for Fake {
                 program.state = Native::Elsewhere;
                 program.ended += 1;
             }
+        }
+    }
+    fn fail(&mut self, thread: Endpoint, row: usize, peer: Endpoint, error: Error) {
+        let waits_for = self.programs.get(&thread.0).and_then(|program| match program.state {
+            Native::Elsewhere => None,
+            Native::Sending(peer) | Native::Receiving(peer) | Native::Answering(peer) => Some(peer),
+        });
+        if peer == Endpoint::NONE || waits_for == Some(peer) {
+            self.join(thread, row);
+            self.program(thread).failed = Some(error);
         }
     }
     fn notify(&mut self, thread: Endpoint) {
@@ -180,6 +192,7 @@ impl World {
             calls: false,
             notified: 0,
             ended: 0,
+            failed: None,
             result: None,
             is_enrolled: false,
         };

@@ -67,7 +67,7 @@ pub fn deny_message<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     log_denial(node, m, format_args!("message to {name} (slot {to}) denied: not among its destinations"));
     let awaits_it = Some(BlockedOn::Answer(node.threads[slot].endpoint));
     if node.threads.get(to).is_some_and(|thread| thread.state.blocked_on() == awaits_it) {
-        message::fail_wait(node, m, to);
+        message::fail_wait(node, m, to, Errno::EDEADSRCDST);
     }
 }
 
