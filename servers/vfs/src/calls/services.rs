@@ -335,7 +335,7 @@ pub(super) fn has_thread(processes: &Processes, identity: Identity) -> bool {
 /// Whether a thread besides the one that has just ended uses this table.
 fn is_shared(processes: &Processes, table: &Rc<FileTable>) -> bool {
     // Two: the ended thread's and the caller's. More may also be handlers in progress.
-    Rc::strong_count(table) > 2 && processes.all().iter().any(|other| other.uses_files(table))
+    Rc::strong_count(table) > 2 && processes.any(|other| other.uses_files(table))
 }
 
 /// Ends the call in progress with this error, or with what it has moved. `ENOENT`: there is none.
