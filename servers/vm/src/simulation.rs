@@ -53,6 +53,8 @@ pub struct Simulation {
     pub now_s: u64,
     /// vm dies at this many calls from now.
     pub dies_in: Option<u64>,
+    /// Pages for which `protect` was called.
+    pub protected_pages: u64,
 }
 
 impl Simulation {
@@ -213,6 +215,7 @@ impl Kernel for Simulation {
 
     fn protect(&mut self, space: Space, address: u64, pages: u64, flags: u64) -> Result<(), Errno> {
         self.enter();
+        self.protected_pages += pages;
         let first = address / PAGE_BYTES;
         self.table(space)?.range_mut(first..first + pages).for_each(|(_, mapping)| mapping.1 = flags);
         Ok(())

@@ -24,8 +24,7 @@ impl<K: Kernel> Memory<K> {
         let Some((first, stop)) = cache.pages.stretch(0, u64::MAX) else { return Ok(false) };
         let end = stop.min(first + LEAF_PAGES);
         self.kernel.unmap(space, address + first * PAGE_BYTES, end - first)?;
-        let frames = &mut self.frames;
-        cache.pages.remove(first, end, |_, frame| frames.release(frame));
+        cache.pages.release(first, end, &mut self.frames);
         Ok(true)
     }
 

@@ -1,6 +1,6 @@
 //! The frames of physical memory: which are free, and how many users each other one has.
 //!
-//! A frame in use has one user (a page of a space, an object, vm itself) or, after fork, as many as spaces own the same
+//! A frame in use has one user (a page of a space, an object, vm itself) or, after fork, as many as leaves (`pages`) own the same
 //! page. Free frames are bits in words, with one summary bit a word, so that taking one costs a few instructions and
 //! frames taken one after the other tend to be neighbours, which lets mappings be made in runs.
 //!
@@ -251,7 +251,7 @@ impl Frames {
         Some(run)
     }
 
-    /// Adds a user to a frame in use. A space uses a frame once, so the count cannot overflow.
+    /// Adds a user to a frame in use. A leaf uses a frame once and a space has a page in one leaf, so the count cannot overflow.
     pub fn share(&mut self, frame: Frame) {
         self.users[frame.0 as usize] += 1;
     }

@@ -69,7 +69,7 @@ fn fill_absent<K: Kernel>(
     let bytes = (run.frames * PAGE_BYTES).min(stretch.bytes);
     let filled = memory.fill(run, 0, source, bytes);
     match memory.objects.get_mut(id) {
-        Some(image) if filled.is_ok() => image.pages.own_run(page, run),
+        Some(image) if filled.is_ok() => image.pages.own_run(page, run, &mut memory.frames),
         _ if reserved.is_none() => memory.release_run(run),
         _ => {}
     }

@@ -120,6 +120,7 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::frames::{Frame, Frames};
 
     impl Marks {
         fn has(&self, page: u64) -> bool {
@@ -168,8 +169,8 @@ mod tests {
 
     #[test]
     fn when_nobody_knows_everything_has_changed() {
-        let mut pages = Pages::default();
-        [3, 100].into_iter().for_each(|page| pages.own(page, crate::memory::frames::Frame(9)));
+        let (mut pages, mut frames) = (Pages::default(), Frames::new(0));
+        [3, 100].into_iter().for_each(|page| pages.own(page, Frame(9), &mut frames));
         let mut broken = marks(&[1, 70]);
         broken.leaves.swap(0, 1);
         assert!(!broken.is_whole());

@@ -1,4 +1,4 @@
-//! Physical memory and what is in it: `frames` and the reserves (`supply`), `pages` (which frame shows which page),
+//! Physical memory and what is in it: `frames` and the reserves (`supply`), `pages` in leaves (`leaf`: which frame shows which page),
 //! `object` (content that several regions show) with `images` and `shared_pages` of files, the `marks` of changed
 //! ones, the `cache` of vfs, the `attaches` of System V segments, and the `window`s of devices. All see
 //! the kernel through the trait in `kernel`.
@@ -9,6 +9,7 @@ pub mod content;
 pub mod frames;
 pub mod images;
 pub mod kernel;
+mod leaf;
 pub mod marks;
 pub mod object;
 #[cfg(test)]

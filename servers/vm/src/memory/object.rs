@@ -94,7 +94,7 @@ impl Object {
         self.content.set_file_bytes(bytes);
         self.marks.cut(end);
         let reserve = self.reserve;
-        self.pages.remove(end, u64::MAX, |_, frame| {
+        self.pages.take(end, u64::MAX, frames, |frames, _, frame| {
             // A frame that was set aside goes back with the others.
             if reserve.is_none_or(|run| !run.iter().any(|own| own == frame)) {
                 frames.release(frame);
@@ -123,7 +123,7 @@ impl Object {
     /// Gives all frames back.
     fn release_frames(&mut self, frames: &mut Frames) {
         self.release_reserve(frames);
-        core::mem::take(&mut self.pages).owned().for_each(|(_, frame)| frames.release(frame));
+        core::mem::take(&mut self.pages).release_all(frames);
         self.loaded
             .take()
             .into_iter()

@@ -14,7 +14,7 @@ fn frames() -> Frames {
 
 fn fill(objects: &mut Objects, frames: &mut Frames, id: ObjectId) {
     let frame = frames.take().expect("enough frames");
-    objects.get_mut(id).expect("exists").pages.own(0, frame);
+    objects.get_mut(id).expect("exists").pages.own(0, frame, frames);
 }
 
 #[test]

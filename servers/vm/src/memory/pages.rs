@@ -1,18 +1,18 @@
 //! The present pages of a space or an object: a sparse map from page number to frame.
 //!
-//! In a space a page is *owned* (its frame counts the space as user) or *borrowed* (the kernel maps the frame of an object
-//! there, which lives as long as the region). In an object all pages are owned. Pages come in leaves of 64 with one bit
-//! each, so that fork copies and exit walks them quickly; the leaves are a sorted list, because mostly the leaf found last
-//! is wanted again, and new ones come at its end.
+//! In a space a page is *owned* (its frame counts the leaf as user) or *borrowed* (the kernel maps the frame of an object
+//! there, which lives as long as the region). In an object all pages are owned. Pages come in leaves (`leaf`), which are a
+//! sorted list, because mostly the leaf found last is wanted again, and new ones come at its end. After a fork both spaces
+//! share the leaves.
 //!
 //! The kernel's page tables are a cache of this: an owned page may be unmapped there at any time, the next fault maps it.
 
-use crate::memory::frames::{Frame, Run};
-use alloc::{boxed::Box, vec::Vec};
-use core::cell::Cell;
+pub use crate::memory::leaf::{LEAF_HEAP_BYTES, LEAF_PAGES};
 
-/// Pages of a leaf.
-pub const LEAF_PAGES: u64 = 64;
+use crate::memory::frames::{Frame, Frames, Run};
+use crate::memory::leaf::{Leaf, mask, split};
+use alloc::{rc::Rc, vec::Vec};
+use core::cell::Cell;
 
 /// What is at a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,65 +25,19 @@ pub enum Page {
     Owned(Frame),
 }
 
-#[derive(Clone, Debug)]
-struct Leaf {
-    /// Number of its first page divided by `LEAF_PAGES`.
-    key: u64,
-    /// Owned and borrowed pages.
-    present: u64,
-    owned: u64,
-    frames: [Frame; LEAF_PAGES as usize],
-}
-
 /// The present pages.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Pages {
     /// Ascending by key, none empty.
-    #[expect(clippy::vec_box, reason = "a leaf inserted in the middle moves pointers, not whole leaves")]
-    leaves: Vec<Box<Leaf>>,
+    leaves: Vec<Rc<Leaf>>,
     /// Where the last leaf was found.
     last: Cell<usize>,
     present: u64,
 }
 
-/// Estimate of the heap that one leaf takes.
-pub const LEAF_HEAP_BYTES: usize = size_of::<Leaf>() + 64;
-
-fn split(page: u64) -> (u64, u32) {
-    (page / LEAF_PAGES, (page % LEAF_PAGES) as u32)
-}
-
-/// The bits of leaf `key` for pages within `first..end`.
-fn mask(key: u64, first: u64, end: u64) -> u64 {
-    let start = key * LEAF_PAGES;
-    let below = first.saturating_sub(start).min(LEAF_PAGES);
-    let above = (start + LEAF_PAGES).saturating_sub(end).min(LEAF_PAGES);
-    if below + above >= LEAF_PAGES { 0 } else { u64::MAX << below & u64::MAX >> above }
-}
-
-/// The numbers of the bits that are set.
-fn bits(mut word: u64) -> impl Iterator<Item = u32> {
-    core::iter::from_fn(move || {
-        let bit = (word != 0).then(|| word.trailing_zeros())?;
-        word &= word - 1;
-        Some(bit)
-    })
-}
-
-impl Leaf {
-    fn empty(key: u64) -> Box<Leaf> {
-        Box::new(Leaf { key, present: 0, owned: 0, frames: [Frame(0); LEAF_PAGES as usize] })
-    }
-
-    fn page(&self, bit: u32) -> u64 {
-        self.key * LEAF_PAGES + u64::from(bit)
-    }
-
-    /// The owned frames under `mask` with their pages.
-    fn owned(&self, mask: u64) -> impl Iterator<Item = (u64, Frame)> {
-        bits(self.owned & mask).map(|bit| (self.page(bit), self.frames[bit as usize]))
-    }
-}
+/// By leaf, in how many lists it was seen, and how many it says there are.
+#[cfg(test)]
+pub type Seen = alloc::collections::BTreeMap<usize, (u32, u32)>;
 
 impl Pages {
     /// Index of the leaf, or where it would be.
@@ -106,13 +60,40 @@ impl Pages {
     }
 
     #[expect(clippy::disallowed_methods, reason = "`ensure_heap` has made room")]
-    fn make_leaf(&mut self, key: u64) -> &mut Leaf {
+    fn make_leaf(&mut self, key: u64, frames: &mut Frames) -> &mut Leaf {
         let index = self.find(key).unwrap_or_else(|index| {
-            self.leaves.insert(index, Leaf::empty(key));
+            self.leaves.insert(index, Rc::new(Leaf::empty(key)));
             self.last.set(index);
             index
         });
-        &mut self.leaves[index]
+        Leaf::unshared(&mut self.leaves[index], frames)
+    }
+
+    /// The same pages for another space, which from here on shares the leaves and with them the frames. The kernel lets nobody write to them.
+    pub fn share(&self) -> Pages {
+        for leaf in &self.leaves {
+            leaf.enter();
+            leaf.is_sealed.set(true);
+        }
+        Pages { leaves: self.leaves.clone(), last: Cell::new(0), present: self.present }
+    }
+
+    /// The kernel is about to map pages of the leaf of `page` for writing.
+    pub fn unseal(&self, page: u64) {
+        if let Some(leaf) = self.leaf(split(page).0) {
+            leaf.is_sealed.set(false);
+        }
+    }
+
+    /// The first stretch within `first..end` of leaves of which the kernel may map a page for writing, from the first present page to the last.
+    pub fn unsealed_stretch(&self, first: u64, end: u64) -> Option<(u64, u64)> {
+        self.stretch_of(first, end, |leaf| !leaf.is_sealed.get())
+    }
+
+    /// True when nobody else uses the frame that is owned at `page`.
+    pub fn is_sole(&self, page: u64, frames: &Frames) -> bool {
+        let (key, bit) = split(page);
+        self.leaf(key).is_some_and(|leaf| !leaf.is_shared() && frames.users(leaf.frames[bit as usize]) == 1)
     }
 
     /// The leaves that hold pages of `first..end`, with the bits of those.
@@ -147,6 +128,21 @@ impl Pages {
         self.leaves.is_sorted_by(|one, next| one.key < next.key)
     }
 
+    /// The owned frames of leaves that are not among `seen`, where they are entered. Checks that shared leaves are counted right when all
+    /// lists have been shown.
+    #[cfg(test)]
+    pub fn owned_once(&self, seen: &mut Seen) -> impl Iterator<Item = Frame> {
+        let mut frames = Vec::new();
+        for leaf in &self.leaves {
+            let lists = seen.entry(Rc::as_ptr(leaf).addr()).or_insert((0, leaf.lists()));
+            lists.0 += 1;
+            if lists.0 == 1 {
+                frames.extend(leaf.owned(u64::MAX).map(|(_, frame)| frame));
+            }
+        }
+        frames.into_iter()
+    }
+
     /// What a death in the middle of a change may leave behind.
     #[cfg(test)]
     pub fn break_order(&mut self) {
@@ -165,7 +161,7 @@ impl Pages {
 
     /// Heap that the list of leaves takes when it must grow next.
     pub fn growth_bytes(&self) -> usize {
-        self.leaves.capacity() * 2 * size_of::<Box<Leaf>>()
+        self.leaves.capacity() * 2 * size_of::<Rc<Leaf>>()
     }
 
     /// True when the next leaf makes the list grow.
@@ -174,15 +170,15 @@ impl Pages {
     }
 
     /// Puts an owned frame at `page`, in place of the old one, which the caller has to release.
-    pub fn own(&mut self, page: u64, frame: Frame) {
-        self.own_run(page, Run { first: frame, frames: 1 });
+    pub fn own(&mut self, page: u64, frame: Frame, frames: &mut Frames) {
+        self.own_run(page, Run { first: frame, frames: 1 }, frames);
     }
 
     /// Puts owned frames at the pages from `page` on, in place of the old one, which the caller has to release.
-    pub fn own_run(&mut self, page: u64, run: Run) {
+    pub fn own_run(&mut self, page: u64, run: Run, frames: &mut Frames) {
         let end = page + run.frames;
         for key in page / LEAF_PAGES..=(end - 1) / LEAF_PAGES {
-            let leaf = self.make_leaf(key);
+            let leaf = self.make_leaf(key, frames);
             let mask = mask(key, page, end);
             for bit in mask.trailing_zeros()..LEAF_PAGES as u32 - mask.leading_zeros() {
                 leaf.frames[bit as usize] = run.first.plus(key * LEAF_PAGES + u64::from(bit) - page);
@@ -190,22 +186,56 @@ impl Pages {
             let new = (mask & !leaf.present).count_ones();
             leaf.present |= mask;
             leaf.owned |= mask;
+            leaf.is_sealed.set(false);
             self.present += u64::from(new);
         }
     }
 
     /// Marks `count` pages from `page` on, which are not owned, as borrowed. All are in one leaf.
-    pub fn borrow(&mut self, page: u64, count: u64) {
+    pub fn borrow(&mut self, page: u64, count: u64, frames: &mut Frames) {
         let (key, _) = split(page);
-        let leaf = self.make_leaf(key);
+        let leaf = self.make_leaf(key, frames);
         let mask = mask(key, page, page + count);
         let new = (mask & !leaf.present).count_ones();
         leaf.present |= mask;
         self.present += u64::from(new);
     }
 
-    /// Empties the pages of `first..end` and hands each frame that was owned, with its page, to `each`.
-    pub fn remove(&mut self, first: u64, end: u64, mut each: impl FnMut(u64, Frame)) {
+    /// Empties the pages of `first..end` and releases the frames that were owned.
+    pub fn release(&mut self, first: u64, end: u64, frames: &mut Frames) {
+        self.empty(first, end, |leaf, mask| {
+            if leaf.is_shared() && leaf.present & !mask == 0 {
+                leaf.leave();
+                return true;
+            }
+            let leaf = Leaf::unshared(leaf, frames);
+            leaf.owned(mask).for_each(|(_, frame)| frames.release(frame));
+            leaf.clear(mask)
+        });
+    }
+
+    /// Empties the pages of `first..end` and hands each frame that was owned, with its page, to `each`, which has to release it.
+    pub fn take(&mut self, first: u64, end: u64, frames: &mut Frames, mut each: impl FnMut(&mut Frames, u64, Frame)) {
+        self.empty(first, end, |leaf, mask| {
+            let leaf = Leaf::unshared(leaf, frames);
+            leaf.owned(mask).for_each(|(page, frame)| each(frames, page, frame));
+            leaf.clear(mask)
+        });
+    }
+
+    /// Releases all frames that were owned.
+    pub fn release_all(self, frames: &mut Frames) {
+        for leaf in self.leaves {
+            if leaf.is_shared() {
+                leaf.leave();
+            } else {
+                leaf.owned(u64::MAX).for_each(|(_, frame)| frames.release(frame));
+            }
+        }
+    }
+
+    /// Has `act` take the pages under a mask out of each leaf of `first..end` and return whether none is left in this list.
+    fn empty(&mut self, first: u64, end: u64, mut act: impl FnMut(&mut Rc<Leaf>, u64) -> bool) {
         let start = self.find(first / LEAF_PAGES).unwrap_or_else(|index| index);
         let mut emptied = start..start;
         for (index, leaf) in self.leaves.iter_mut().enumerate().skip(start) {
@@ -213,16 +243,27 @@ impl Pages {
             if mask == 0 {
                 break;
             }
-            leaf.owned(mask).for_each(|(page, frame)| each(page, frame));
-            self.present -= u64::from((leaf.present & mask).count_ones());
-            leaf.present &= !mask;
-            leaf.owned &= !mask;
-            if leaf.present == 0 {
+            let there = leaf.present & mask;
+            self.present -= u64::from(there.count_ones());
+            if there != 0 && act(leaf, mask) {
                 emptied = if emptied.is_empty() { index } else { emptied.start }..index + 1;
             }
         }
         // Between the first and the last of the range no leaf keeps a page, so the emptied ones are neighbours.
         self.leaves.drain(emptied);
+    }
+
+    /// After a death: counts anew which lists share its leaves, when this has been called for all of them.
+    pub fn begin_recount(&self) {
+        self.leaves.iter().for_each(|leaf| leaf.begin_recount());
+    }
+
+    /// Counts this list, and returns the owned frames of the leaves that no other list has shown before.
+    pub fn recount(&self) -> impl Iterator<Item = Frame> + '_ {
+        self.leaves.iter().flat_map(|leaf| {
+            let is_first = leaf.enter();
+            leaf.owned(if is_first { u64::MAX } else { 0 }).map(|(_, frame)| frame)
+        })
     }
 
     /// All owned frames with their pages, ascending.
@@ -238,8 +279,13 @@ impl Pages {
     /// The first stretch within `first..end` that holds all present pages up to a gap of at least a leaf: kernel calls over
     /// stretches walk few absent pages.
     pub fn stretch(&self, first: u64, end: u64) -> Option<(u64, u64)> {
+        self.stretch_of(first, end, |_| true)
+    }
+
+    #[inline]
+    fn stretch_of(&self, first: u64, end: u64, is_wanted: impl Fn(&Leaf) -> bool) -> Option<(u64, u64)> {
         let mut found: Option<(u64, u64, u64)> = None;
-        for (leaf, mask) in self.within(first, end) {
+        for (leaf, mask) in self.within(first, end).filter(|(leaf, _)| is_wanted(leaf)) {
             let present = leaf.present & mask;
             if found.is_some_and(|(_, _, last)| leaf.key > last + 1) {
                 break;
@@ -299,13 +345,13 @@ impl Pages {
     }
 
     /// The largest stretch of owned pages around `page`, within its leaf and `first..end`, for which `fits` holds.
-    pub fn owned_around(&self, page: u64, first: u64, end: u64, fits: impl Fn(Frame) -> bool) -> (u64, u64) {
+    pub fn owned_around(&self, page: u64, first: u64, end: u64, fits: impl Fn(u64, Frame) -> bool) -> (u64, u64) {
         let (key, _) = split(page);
         let Some(leaf) = self.leaf(key) else { return (page, page + 1) };
         let allowed = leaf.owned & mask(key, first, end);
         let good = |page: &u64| {
             let bit = (page % LEAF_PAGES) as usize;
-            page / LEAF_PAGES == key && allowed >> bit & 1 != 0 && fits(leaf.frames[bit])
+            page / LEAF_PAGES == key && allowed >> bit & 1 != 0 && fits(*page, leaf.frames[bit])
         };
         let start = (0..page).rev().take_while(good).last().unwrap_or(page);
         let stop = (page + 1..).take_while(good).last().unwrap_or(page) + 1;
@@ -318,36 +364,100 @@ mod tests {
     use super::*;
     use alloc::{vec, vec::Vec};
 
-    fn pages(owned: &[u64]) -> Pages {
+    /// Frames of which all are in use, and pages that own those of the same numbers.
+    fn pages(owned: &[u64]) -> (Pages, Frames) {
+        let mut frames = Frames::new(2048);
+        (0..2048).for_each(|number| frames.add(Frame(number)));
+        while frames.take().is_some() {}
         let mut pages = Pages::default();
-        owned.iter().for_each(|&page| pages.own(page, Frame(page as u32)));
-        pages
+        owned.iter().for_each(|&page| pages.own(page, Frame(page as u32), &mut frames));
+        (pages, frames)
+    }
+
+    fn users(frames: &Frames, numbers: &[u32]) -> Vec<u16> {
+        numbers.iter().map(|&number| frames.users(Frame(number))).collect()
     }
 
     #[test]
     fn pages_are_where_they_were_put() {
-        let mut pages = pages(&[5, 64, 1000]);
-        pages.borrow(6, 3);
+        let (mut pages, mut frames) = pages(&[5, 64, 1000]);
+        pages.borrow(6, 3, &mut frames);
         assert_eq!(pages.get(5), Page::Owned(Frame(5)));
         assert_eq!((pages.get(8), pages.get(9)), (Page::Borrowed, Page::Absent));
         assert_eq!((pages.count(), pages.count_in(6, 65), pages.count_in(0, 5)), (6, 4, 0));
-        pages.own(7, Frame(70));
+        pages.own(7, Frame(70), &mut frames);
         assert_eq!((pages.count(), pages.frame(7), pages.frame(8)), (6, Some(Frame(70)), None));
     }
 
     #[test]
-    fn removing_hands_out_the_owned_frames_within() {
-        let mut pages = pages(&[5, 63, 64, 1000]);
-        pages.borrow(70, 2);
-        let mut removed = Vec::new();
-        pages.remove(6, 1000, |page, frame| removed.push((page, frame)));
-        assert_eq!(removed, vec![(63, Frame(63)), (64, Frame(64))]);
-        assert_eq!((pages.count(), pages.leaves()), (2, 2));
+    fn what_is_taken_out_is_handed_over_and_what_is_released_is_free() {
+        let (mut pages, mut frames) = pages(&[5, 63, 64, 1000]);
+        pages.borrow(70, 2, &mut frames);
+        let mut taken = Vec::new();
+        pages.take(6, 65, &mut frames, |_, page, frame| taken.push((page, frame)));
+        assert_eq!(taken, vec![(63, Frame(63)), (64, Frame(64))]);
+        assert_eq!((pages.count(), pages.leaves()), (4, 3));
+        pages.release(70, 2000, &mut frames);
+        assert_eq!((pages.count(), pages.leaves()), (1, 1));
+        assert_eq!(users(&frames, &[5, 63, 64, 1000]), [1, 1, 1, 0]);
+        pages.release_all(&mut frames);
+        assert_eq!(users(&frames, &[5]), [0]);
+    }
+
+    #[test]
+    fn a_shared_leaf_is_one_user_until_one_side_changes_it() {
+        let (parent, mut frames) = pages(&[5, 6, 64, 65]);
+        let mut child = parent.share();
+        assert_eq!(users(&frames, &[5, 6, 64, 65]), [1; 4]);
+        assert!(!parent.is_sole(5, &frames) && !child.is_sole(64, &frames));
+        child.own(5, Frame(100), &mut frames);
+        frames.release(Frame(5));
+        assert_eq!(users(&frames, &[5, 6, 64, 65, 100]), [1, 2, 1, 1, 1]);
+        assert!(parent.is_sole(5, &frames) && !parent.is_sole(6, &frames) && child.is_sole(5, &frames));
+        child.release(64, 128, &mut frames);
+        assert_eq!((users(&frames, &[64, 65]), child.count(), parent.is_sole(64, &frames)), (vec![1, 1], 2, true));
+        child.release_all(&mut frames);
+        assert_eq!(users(&frames, &[5, 6, 64, 65, 100]), [1, 1, 1, 1, 0]);
+        parent.release_all(&mut frames);
+        assert_eq!(users(&frames, &[5, 6, 64, 65]), [0; 4]);
+    }
+
+    #[test]
+    fn part_of_a_shared_leaf_is_released_or_taken_on_one_side_only() {
+        let (mut parent, mut frames) = pages(&[5, 6, 7, 70]);
+        let mut child = parent.share();
+        child.release(0, 6, &mut frames);
+        assert_eq!((users(&frames, &[5, 6, 7]), parent.count(), child.count()), (vec![1, 2, 2], 4, 3));
+        // Nothing is there, so nothing is copied.
+        child.release(80, 90, &mut frames);
+        assert_eq!(users(&frames, &[70]), [1]);
+        parent.take(64, 128, &mut frames, |frames, _, frame| frames.release(frame));
+        assert_eq!((users(&frames, &[70]), parent.frame(70), child.frame(70)), (vec![1], None, Some(Frame(70))));
+        child.borrow(71, 1, &mut frames);
+        assert_eq!((child.count(), child.is_sole(70, &frames)), (4, true));
+    }
+
+    #[test]
+    fn after_a_death_each_leaf_is_counted_by_the_lists_it_is_in() {
+        let (parent, frames) = pages(&[5, 64]);
+        let [child, lost] = [(); 2].map(|()| parent.share());
+        core::mem::forget(lost);
+        [&parent, &child].into_iter().for_each(Pages::begin_recount);
+        assert_eq!(parent.recount().collect::<Vec<_>>(), [Frame(5), Frame(64)]);
+        assert_eq!(child.recount().count(), 0);
+        let mut seen = Seen::new();
+        assert_eq!([&parent, &child].map(|pages| pages.owned_once(&mut seen).count()), [2, 0]);
+        assert!(seen.values().all(|counts| *counts == (2, 2)));
+        // The lost references make no difference.
+        let (mut parent, mut child, mut frames) = (parent, child, frames);
+        child.release(0, 64, &mut frames);
+        parent.own(6, Frame(6), &mut frames);
+        assert_eq!((users(&frames, &[5, 6]), parent.count()), (vec![1, 1], 3));
     }
 
     #[test]
     fn stretches_end_at_wide_gaps() {
-        let pages = pages(&[5, 70, 300, 301]);
+        let (pages, _) = pages(&[5, 70, 300, 301]);
         assert_eq!(pages.stretch(0, 1000), Some((5, 71)));
         assert_eq!(pages.stretch(71, 1000), Some((300, 302)));
         assert_eq!(pages.stretch(71, 301), Some((300, 301)));
@@ -358,7 +468,7 @@ mod tests {
 
     #[test]
     fn frames_are_shown_across_leaves() {
-        let pages = pages(&[50, 63, 64, 80, 113, 114]);
+        let (pages, _) = pages(&[50, 63, 64, 80, 113, 114]);
         assert_eq!(pages.window(64), 1 | 1 << 16 | 1 << 49 | 1 << 50);
         let (frames, present) = pages.frames(50);
         assert_eq!(present, 1 | 1 << 13 | 1 << 14 | 1 << 30 | 1 << 63);
@@ -368,9 +478,9 @@ mod tests {
 
     #[test]
     fn stretches_of_fitting_pages_stay_in_leaf_and_bounds() {
-        let pages = pages(&[62, 63, 64, 65, 66, 67, 69]);
-        assert_eq!(pages.owned_around(65, 0, 1000, |_| true), (64, 68));
-        assert_eq!(pages.owned_around(65, 65, 67, |_| true), (65, 67));
-        assert_eq!(pages.owned_around(65, 0, 1000, |frame| frame != Frame(66)), (64, 66));
+        let (pages, _) = pages(&[62, 63, 64, 65, 66, 67, 69]);
+        assert_eq!(pages.owned_around(65, 0, 1000, |_, _| true), (64, 68));
+        assert_eq!(pages.owned_around(65, 65, 67, |_, _| true), (65, 67));
+        assert_eq!(pages.owned_around(65, 0, 1000, |_, frame| frame != Frame(66)), (64, 66));
     }
 }

@@ -29,7 +29,7 @@ pub fn make_zeros<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, index: u64, f
     }
     let frame = memory.take_zeroed(floor)?;
     match memory.objects.get_mut(id) {
-        Some(object) => object.pages.own(index, frame),
+        Some(object) => object.pages.own(index, frame, &mut memory.frames),
         None => memory.frames.release(frame),
     }
     Ok(frame)

@@ -60,9 +60,9 @@ impl AddressSpace {
         let within_leaf = absent.min(LEAF_PAGES - at % LEAF_PAGES);
         let run = memory.take_some(within_leaf, Floor::SERVICE)?;
         self.map_run(memory, at, run, map::WRITE).inspect_err(|_| memory.release_run(run))?;
-        self.pages.borrow(at, run.frames);
+        self.pages.borrow(at, run.frames, &mut memory.frames);
         if let Some(cache) = memory.objects.get_mut(id) {
-            cache.pages.own_run(page, run);
+            cache.pages.own_run(page, run, &mut memory.frames);
         }
         Ok(run.frames)
     }

@@ -33,7 +33,6 @@ fn discard_preserved<K>(memory: &mut Memory<K>, region: &Region, start: u64, end
     let object = memory.objects.get_mut(id).filter(|object| object.content == Content::Anonymous);
     let pages = &mut object.ok_or(Errno::EINVAL)?.pages;
     let page = |address: u64| first + (address - region.start) / PAGE_BYTES;
-    let frames = &mut memory.frames;
-    pages.remove(page(start), page(end), |_, frame| frames.release(frame));
+    pages.release(page(start), page(end), &mut memory.frames);
     Ok(())
 }

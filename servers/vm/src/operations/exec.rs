@@ -137,7 +137,7 @@ fn map_segment<K: Kernel>(
     }
     if let Some(frame) = tail {
         memory.frames.share(frame);
-        space.pages.own((base + segment.file_end()) / PAGE_BYTES, frame);
+        space.pages.own((base + segment.file_end()) / PAGE_BYTES, frame, &mut memory.frames);
     }
 }
 

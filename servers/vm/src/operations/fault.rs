@@ -177,15 +177,29 @@ impl AddressSpace {
         frame: Frame,
         access: Access,
     ) -> Result<(), Errno> {
-        let is_sole = memory.frames.users(frame) == 1;
+        let is_sole = self.pages.is_sole(page, &memory.frames);
         if access.write && !is_sole {
+            self.hot.note(page);
             return self.replace_by_copy(memory, region, page, frame, access);
         }
         let flags = access.flags(region.rights, is_sole);
+        if flags & map::WRITE != 0 {
+            self.pages.unseal(page);
+        }
         if access.write && access.present && !region.rights.has(Rights::EXECUTE) {
             return self.make_writable_around(memory, region, page);
         }
-        self.map_run(memory, page, Run { first: frame, frames: 1 }, flags)
+        if access.present {
+            return self.map_run(memory, page, Run { first: frame, frames: 1 }, flags);
+        }
+        // The kernel has lost, or never got, what a fork, a move or a death of vm has left to faults: mostly neighbours too.
+        let users = memory.frames.users(frame);
+        let fits = |other: u64, its: Frame| {
+            u64::from(its.0) + page == u64::from(frame.0) + other && memory.frames.users(its) == users
+        };
+        let (first, end) = self.pages.owned_around(page, region.first_page(), region.end_page(), fits);
+        let run = Run { first: Frame(frame.0 - (page - first) as u32), frames: end - first };
+        self.map_run(memory, first, run, flags)
     }
 
     /// After the other users of a forked page have gone, its neighbours are mostly free to be written too.
@@ -195,13 +209,13 @@ impl AddressSpace {
         region: &Region,
         page: u64,
     ) -> Result<(), Errno> {
-        let is_sole = |frame| memory.frames.users(frame) == 1;
+        let is_sole = |_, frame| memory.frames.users(frame) == 1;
         let (first, end) = self.pages.owned_around(page, region.first_page(), region.end_page(), is_sole);
         memory.kernel.protect(self.id, first * PAGE_BYTES, end - first, map::WRITE)
     }
 
     /// Copy on write: from a frame that others use too.
-    fn replace_by_copy<K: Kernel>(
+    pub(super) fn replace_by_copy<K: Kernel>(
         &mut self,
         memory: &mut Memory<K>,
         region: &Region,
@@ -213,10 +227,11 @@ impl AddressSpace {
         let flags = access.flags(region.rights, true);
         let mapped = self.map_run(memory, page, Run { first: copy, frames: 1 }, flags);
         mapped.inspect_err(|_| memory.frames.release(copy))?;
-        if self.pages.frame(page).is_some() {
+        let had_own = self.pages.frame(page).is_some();
+        self.pages.own(page, copy, &mut memory.frames);
+        if had_own {
             memory.frames.release(frame);
         }
-        self.pages.own(page, copy);
         Ok(())
     }
 
@@ -262,7 +277,7 @@ impl AddressSpace {
         let around = self.around(memory, region, page);
         let (first, run) = around.run(page, frame);
         self.map_run(memory, first, run, flags)?;
-        self.pages.borrow(first, run.frames);
+        self.pages.borrow(first, run.frames, &mut memory.frames);
         self.map_others(memory, around.without(first, run), flags);
         Ok(())
     }
@@ -289,7 +304,7 @@ impl AddressSpace {
         let flags = access.flags(region.rights, region.shared) | window.caching;
         let first = page - (index - from);
         self.map_run(memory, first, run, flags)?;
-        self.pages.borrow(first, run.frames);
+        self.pages.borrow(first, run.frames, &mut memory.frames);
         Ok(())
     }
 
@@ -306,7 +321,7 @@ impl AddressSpace {
         mark_changed(memory, id, index)?;
         let flags = access.flags(region.rights, true);
         self.map_run(memory, page, Run { first: frame, frames: 1 }, flags)?;
-        self.pages.borrow(page, 1);
+        self.pages.borrow(page, 1, &mut memory.frames);
         Ok(())
     }
 
@@ -317,7 +332,7 @@ impl AddressSpace {
             let (first, run) = around.run(around.first + u64::from(at), around.frames[at as usize]);
             let worth = run.frames >= WORTH_A_CALL;
             if worth && self.map_run(memory, first, run, flags).is_ok() {
-                self.pages.borrow(first, run.frames);
+                self.pages.borrow(first, run.frames, &mut memory.frames);
             }
             around = around.without(first, run);
         }

@@ -155,12 +155,11 @@ impl AddressSpace {
         let moved = region.part(old, region.end);
         let moved = Region { start: new, end: new + remap.new_bytes, ..moved };
         self.hide(memory, old, old_end)?;
-        self.pages.remove(old / PAGE_BYTES, (old + shorter) / PAGE_BYTES, |page, frame| {
-            moving.push_reserved((page, frame));
-        });
+        let (first, end) = (old / PAGE_BYTES, (old + shorter) / PAGE_BYTES);
+        self.pages.take(first, end, &mut memory.frames, |_, page, frame| moving.push_reserved((page, frame)));
         self.add(memory, moved);
         for (page, frame) in moving {
-            self.pages.own(page - old / PAGE_BYTES + new / PAGE_BYTES, frame);
+            self.pages.own(page - first + new / PAGE_BYTES, frame, &mut memory.frames);
         }
         if remap.flags & DONT_UNMAP == 0 {
             self.remove_ensured(memory, old, old_end)?;
@@ -185,7 +184,7 @@ impl AddressSpace {
     fn show_run<K: Kernel>(&mut self, memory: &mut Memory<K>, region: &Region, page: u64, end: u64) -> u64 {
         let Some(first) = self.pages.frame(page) else { return 0 };
         let is_next = |&next: &u64| self.pages.frame(next) == Some(first.plus(next - page));
-        let is_sole = |&next: &u64| memory.frames.users(first.plus(next - page)) == 1;
+        let is_sole = |&next: &u64| self.pages.is_sole(next, &memory.frames);
         let frames = (page..end).take_while(|next| is_next(next) && is_sole(next)).count() as u64;
         if frames == 0 || region.rights.0 != 3 {
             return 0;

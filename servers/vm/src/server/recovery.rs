@@ -56,11 +56,12 @@ impl<K: Kernel> Server<K> {
     fn count_users_of_frames(&mut self) {
         let (frames, objects) = (&mut self.memory.frames, &self.memory.objects);
         frames.begin_recount();
-        let owned = self.processes.spaces().flat_map(|space| space.pages.owned());
-        let in_objects = objects.iter().flat_map(|object| object.pages.owned());
+        self.processes.spaces().for_each(|space| space.pages.begin_recount());
+        let owned = self.processes.spaces().flat_map(|space| space.pages.recount());
+        let in_objects = objects.iter().flat_map(|object| object.pages.owned()).map(|(_, frame)| frame);
         let tails = objects.iter().filter_map(|object| object.loaded.as_deref()).flat_map(|loaded| loaded.tails);
         let reserved = objects.iter().flat_map(|object| object.unused_reserve());
-        let all = owned.chain(in_objects).map(|(_, frame)| frame).chain(tails.flatten()).chain(reserved);
+        let all = owned.chain(in_objects).chain(tails.flatten()).chain(reserved);
         let lost = all.chain(self.dma.frames()).filter(|&frame| !frames.claim(frame)).count();
         frames.end_recount();
         self.processes.spaces().for_each(|space| frames.charge_tables(space.table_frames, space.payer()));

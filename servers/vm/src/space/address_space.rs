@@ -8,6 +8,7 @@ use crate::memory::frames::{Payer, Run};
 use crate::memory::kernel::Kernel;
 use crate::memory::pages::{LEAF_HEAP_BYTES, Pages};
 use crate::memory::{Floor, Memory};
+use crate::space::HotPages;
 use crate::space::region::{Backing, MAX_STACK_BYTES, Purpose, REGION_HEAP_BYTES, Region, Regions, Rights};
 use abi::{
     Errno,
@@ -71,6 +72,8 @@ pub struct AddressSpace {
     pub floor: Floor,
     /// The page a fault is expected at next, and how often that was right in a row.
     pub expected: (u64, u32),
+    /// What is written first after a fork.
+    pub hot: HotPages,
     /// What it has used so far.
     pub used: MemoryUse,
     /// The process that runs in it, 0: a service, or nobody yet.
@@ -112,6 +115,7 @@ impl AddressSpace {
             table_frames: 0,
             floor: Floor::PROGRAM,
             expected: (0, 0),
+            hot: HotPages::default(),
             used: MemoryUse::default(),
             process: 0,
             is_service: false,
@@ -120,11 +124,11 @@ impl AddressSpace {
     }
 
     /// Gives everything back. No thread uses it any more.
-    pub fn destroy<K: Kernel>(self, memory: &mut Memory<K>) -> Result<(), Errno> {
+    pub fn destroy<K: Kernel>(mut self, memory: &mut Memory<K>) -> Result<(), Errno> {
         let result = self.retire(memory);
         memory.frames.refund_tables(self.table_frames, self.payer());
         let now_s = self.segment_time(memory, 0, USER_END);
-        self.pages.owned().for_each(|(_, frame)| memory.frames.release(frame));
+        core::mem::take(&mut self.pages).release_all(&mut memory.frames);
         for region in self.regions.iter() {
             if let Backing::Object(id, _) = region.backing {
                 self.count_attach(memory, region, false, now_s);
@@ -266,7 +270,7 @@ impl AddressSpace {
     pub fn empty<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
         self.used.peak_pages = self.peak_pages();
         self.hide(memory, start, end)?;
-        self.pages.remove(start / PAGE_BYTES, end / PAGE_BYTES, |_, frame| memory.frames.release(frame));
+        self.pages.release(start / PAGE_BYTES, end / PAGE_BYTES, &mut memory.frames);
         Ok(())
     }
 
@@ -324,7 +328,7 @@ impl AddressSpace {
     /// When it fails the frames are free again.
     pub fn own<K: Kernel>(&mut self, memory: &mut Memory<K>, page: u64, run: Run, flags: u64) -> Result<(), Errno> {
         self.map_run(memory, page, run, flags).inspect_err(|_| memory.release_run(run))?;
-        self.pages.own_run(page, run);
+        self.pages.own_run(page, run, &mut memory.frames);
         Ok(())
     }
 

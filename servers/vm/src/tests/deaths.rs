@@ -37,16 +37,21 @@ fn ask(server: &mut Server<Simulation>, request: Message) -> Result<u64, Errno> 
     serve(server, &Message { source: Endpoint::new(slot::PM, 1), ..request }).0.result()
 }
 
+fn fault(server: &mut Server<Simulation>, process: Endpoint, page: u64, access: u64) {
+    let fault = Fault { address: ARENA + page * P, access, ip: 0 };
+    serve(server, &Message { source: process, ..fault.message() }).0.result().expect("allowed");
+}
+
 fn store(server: &mut Server<Simulation>, process: Endpoint, page: u64, value: u8) {
     let address = ARENA + page * P;
-    let fault = Message { source: process, ..Fault { address, access: ACCESS_WRITE, ip: 0 }.message() };
-    serve(server, &fault).0.result().expect("writable");
+    fault(server, process, page, ACCESS_WRITE);
     // The page may have gone from the kernel's tables once more.
     server.touch(process, address, Touch::Write(value)).expect("writable");
 }
 
 fn check_pages(server: &mut Server<Simulation>, process: Endpoint, value: impl Fn(u64) -> u8) {
     for page in (0..PAGES).step_by(7) {
+        fault(server, process, page, 0);
         assert_eq!(server.load(process, ARENA + page * P), Ok(value(page)), "page {page} of {process:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::memory::frames::{Frame, OWN, Payer};
 use crate::memory::object::ObjectId;
-use crate::memory::pages::Page;
+use crate::memory::pages::{Page, Seen};
 use crate::server::Server;
 use crate::simulation::{FIRST_FRAME, Simulation};
 use crate::space::AddressSpace;
@@ -30,7 +30,9 @@ fn check_frames(server: &Server<Simulation>) {
     let frames = &server.memory.frames;
     let mut users: BTreeMap<Frame, u16> = BTreeMap::new();
     let mut count = |frame: Frame| *users.entry(frame).or_default() += 1;
-    server.processes.spaces().flat_map(|space| space.pages.owned()).for_each(|(_, frame)| count(frame));
+    let mut leaves = Seen::new();
+    server.processes.spaces().for_each(|space| space.pages.owned_once(&mut leaves).for_each(&mut count));
+    assert!(leaves.values().all(|&(seen, counted)| seen == counted), "leaves are counted wrong");
     server.memory.objects.iter().flat_map(|object| object.pages.owned()).for_each(|(_, frame)| count(frame));
     server.memory.objects.iter().flat_map(|object| object.unused_reserve()).for_each(&mut count);
     let loaded = server.memory.objects.iter().filter_map(|object| object.loaded.as_deref());
@@ -88,7 +90,7 @@ fn check_tables(server: &Server<Simulation>, space: &AddressSpace) {
     for (&page, &(frame, flags)) in &server.memory.kernel.tables[&space.id.0] {
         let mut regions = space.regions.overlapping(page * PAGE_BYTES, (page + 1) * PAGE_BYTES);
         let region = regions.next().expect("a page is mapped outside of regions");
-        let is_sole = server.memory.frames.users(frame) == 1;
+        let is_sole = space.pages.is_sole(page, &server.memory.frames);
         let may_write = match (space.pages.get(page), region.backing) {
             (_, Backing::Device) => true,
             (Page::Owned(owned), _) => {

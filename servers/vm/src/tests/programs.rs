@@ -1,6 +1,7 @@
 //! fork, exec and exit of programs, real ones among them.
 
 use super::*;
+use crate::memory::pages::LEAF_PAGES;
 use crate::simulation::Touch;
 use crate::space::Limits;
 use abi::{Errno, kernel, layout::map, linux::nr};
@@ -190,6 +191,62 @@ fn a_sole_owner_writes_without_a_copy() {
     (0..4).for_each(|page| server.store(p, at + page * P, 3).expect("writable"));
     assert_eq!((server.memory.frames.free(), server.memory.kernel.calls), (free, calls + 1));
     invariants::check(&server);
+}
+
+#[test]
+fn the_fork_of_a_large_region_maps_nothing_until_the_child_touches_it() {
+    const PAGES: u64 = 1000;
+    let (mut server, p) = with_program(4000);
+    let child = program(1);
+    let at = server.call(p, nr::MMAP, [0, PAGES * P, READ | WRITE, PRIVATE | ANONYMOUS, 0, 0]).expect("memory");
+    (0..PAGES).for_each(|page| server.store(p, at + page * P, page as u8).expect("writable"));
+    let calls = server.memory.kernel.calls;
+    fork(&mut server, p, child).expect("enough memory");
+    let is_mapped =
+        |server: &Server<Simulation>, page: u64| server.memory.kernel.mapping(child, at + page * P).is_some();
+    assert!(server.memory.kernel.calls <= calls + 3, "nothing is done page by page");
+    assert!((0..PAGES).all(|page| !is_mapped(&server, page) && !is_writable(&server, p, at + page * P)));
+    assert_eq!(server.load(child, at + 500 * P), Ok(500u64 as u8));
+    let is_near = |page: &u64| (at / P + page) / LEAF_PAGES == (at / P + 500) / LEAF_PAGES;
+    assert!((0..PAGES).filter(is_near).all(|page| is_mapped(&server, page)), "its neighbours come along");
+    let free = server.memory.frames.free();
+    server.store(child, at + 501 * P, 1).expect("copied");
+    server.store(p, at + 502 * P, 2).expect("copied");
+    assert_eq!(server.memory.frames.free(), free - 2);
+    invariants::check(&server);
+    let seen = |server: &mut Server<Simulation>, process| [501, 502].map(|page| server.load(process, at + page * P));
+    assert_eq!(seen(&mut server, child), [Ok(1), Ok(502u64 as u8)]);
+    assert_eq!(seen(&mut server, p), [Ok(501u64 as u8), Ok(2)]);
+    exit(&mut server, p).expect("known");
+    assert!((0..PAGES).all(|page| page == 501 || server.load(child, at + page * P) == Ok(page as u8)));
+    exit(&mut server, child).expect("known");
+    invariants::check(&server);
+}
+
+#[test]
+fn a_fork_protects_what_was_written_since_the_last_one() {
+    const PAGES: u64 = 1000;
+    let (mut server, p) = with_program(4000);
+    let at = server.call(p, nr::MMAP, [0, PAGES * P, READ | WRITE, PRIVATE | ANONYMOUS, 0, 0]).expect("memory");
+    (0..PAGES).for_each(|page| server.store(p, at + page * P, page as u8).expect("writable"));
+    let mut children = 1..;
+    let mut protected = |server: &mut Server<Simulation>, dies: bool| {
+        let child = program(children.next().expect("endless"));
+        let before = server.memory.kernel.protected_pages;
+        fork(server, p, child).expect("enough memory");
+        invariants::check(server);
+        if dies {
+            exit(server, child).expect("known");
+        }
+        server.memory.kernel.protected_pages - before
+    };
+    assert!(protected(&mut server, true) >= PAGES);
+    assert_eq!(protected(&mut server, true), 0);
+    // Alone: the page is made writable. Beside a child: it is copied.
+    for dies in [true, false, false] {
+        server.store(p, at + 300 * P, 1).expect("writable");
+        assert!((1..=2 * LEAF_PAGES).contains(&protected(&mut server, dies)));
+    }
 }
 
 #[test]
