@@ -53,8 +53,8 @@ protocol! {
     /// reply: bytes copied, which are fewer at the end of what is mapped. `EIO`: nothing is.
     Memory = 17 { process: Endpoint, address: u64, grant: GrantId, bytes: u64, write: bool }
     /// procfs: a user (low half) and group (high half) `ids` writes the text in the grant to uid_map, gid_map or setgroups (`what`: `TEXT_*`) of a
-    /// process. `EPERM`, `EINVAL`.
-    SetIdMap = 20 { pid: u64, what: u64, grant: GrantId, bytes: u64, ids: u64 }
+    /// process. `write`: says which write it is, so that one that is made again after a death succeeds again. `EPERM`, `EINVAL`.
+    SetIdMap = 20 { pid: u64, what: u64, grant: GrantId, bytes: u64, ids: u64, write: u64 }
 }
 
 /// System V segments of shared memory. Values of a record: bytes, creating process, process that attached or detached last, attaches,

@@ -243,9 +243,10 @@ impl Source for Live {
 
     fn set_id_map(&mut self, pid: u32, which: ProcessText, text: &[u8], writer: Caller) -> Result<(), Errno> {
         let (pid, what, bytes) = (self.meant(pid)?, text_number(which), text.len() as u64);
-        let ids = u64::from(writer.uid) | u64::from(writer.gid) << 32;
+        let Caller { uid, gid, write } = writer;
+        let ids = u64::from(uid) | u64::from(gid) << 32;
         let reply = grant::lend(text, Endpoint::PM, |grant| {
-            ipc::call_repeating(Endpoint::PM, &pm::SetIdMap { pid, what, grant, bytes, ids }.message())
+            ipc::call_repeating(Endpoint::PM, &pm::SetIdMap { pid, what, grant, bytes, ids, write }.message())
         })??;
         reply.result().map(drop)
     }

@@ -54,6 +54,8 @@ pub struct Caller {
     pub uid: u32,
     /// Effective group id.
     pub gid: u32,
+    /// Identifies a write, which has the same number when it is made again after a death. 0: not known.
+    pub write: u64,
 }
 
 /// Who follows a symbolic link.

@@ -213,6 +213,24 @@ impl Peers {
         success(request.await)
     }
 
+    /// Asks a file system to write for a program, whose call has moved so many bytes already. One without state is told by the tag which part
+    /// of which call it is, so that whoever it asks in turn knows a write that comes again after a death.
+    pub async fn ask_to_write(
+        &self,
+        caller: &Caller,
+        service: Service,
+        message: Message,
+        moved: u64,
+    ) -> Result<Message, Errno> {
+        let (peer, role) = self.find(service, |connection| (connection.peer.clone(), connection.role))?;
+        let request = match role {
+            Role::StatelessFileSystem => peer.request_tagged(message, Repeat::Yes, caller.transfer_tag(moved)),
+            Role::FileSystem | Role::Driver => peer.request(message, Repeat::Yes),
+        };
+        drop(peer);
+        success(request.await)
+    }
+
     /// Reports file systems to rs that answer heartbeats but none of their requests, for ever: they are restarted, and requests are repeated
     /// or fail with `EIO`. Drivers wait for what may never come, such as input.
     pub async fn watch(&self) {

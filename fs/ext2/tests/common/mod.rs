@@ -20,8 +20,8 @@ use fs::preserve::{Layout, Preserved, VolumeMemory};
 use sys::StartKind;
 use sys::keep::Keep;
 
-pub const ROOT_USER: Caller = Caller { uid: 0, gid: 0 };
-pub const USER: Caller = Caller { uid: 1000, gid: 100 };
+pub const ROOT_USER: Caller = Caller { uid: 0, gid: 0, write: 0 };
+pub const USER: Caller = Caller { uid: 1000, gid: 100, write: 0 };
 
 /// The time at which all tests happen.
 pub const NOW: Timestamp = Timestamp { seconds: 1_790_000_000, nanos: 123_456_789 };

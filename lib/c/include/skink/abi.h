@@ -2502,7 +2502,7 @@ struct skink_pm_memory {
 };
 
 /* procfs: a user (low half) and group (high half) ids writes the text in the grant to uid_map, gid_map or setgroups (what: TEXT_*) of a
- * process. EPERM, EINVAL. */
+ * process. write: says which write it is, so that one that is made again after a death succeeds again. EPERM, EINVAL. */
 #define SKINK_PM_SET_ID_MAP 0x20014u
 struct skink_pm_set_id_map {
     uint64_t pid;
@@ -2510,6 +2510,7 @@ struct skink_pm_set_id_map {
     uint64_t grant;
     uint64_t bytes;
     uint64_t ids;
+    uint64_t write;
 };
 
 /* Privileges of a service. The system file states them, rs passes them to the kernel with PrivCtl, and the kernel enforces them on every

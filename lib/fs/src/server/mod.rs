@@ -294,14 +294,14 @@ where
 
     /// Continues a write after `done` bytes, in transactions of `WRITE_BYTES`; the last one is committed with the reply.
     fn write(&mut self, message: &Message, request: Write, done: &mut u64) -> Result<Message, Errno> {
-        let bytes = request.bytes.min(TRANSFER_BYTES);
+        let (bytes, writer) =
+            (request.bytes.min(TRANSFER_BYTES), Caller { write: message.tag(), ..caller(request.ids) });
         loop {
             let (file_system, node) = self.volumes.find(request.node)?;
             let piece = (bytes - *done).min(WRITE_BYTES);
             let mut source = GrantSource::new(granted(message, request.grant), *done);
             let position = request.position.saturating_add(*done);
-            let written = file_system.write(node, position, piece as usize, &mut source, caller(request.ids));
-            let more = match written {
+            let more = match file_system.write(node, position, piece as usize, &mut source, writer) {
                 Ok(more) => more as u64,
                 Err(error) if *done == 0 => return Err(error),
                 Err(_) => 0,
@@ -488,7 +488,7 @@ fn reader(word: u64) -> Reader {
 }
 
 fn caller(ids: u64) -> Caller {
-    Caller { uid: ids as u32, gid: (ids >> 32) as u32 }
+    Caller { uid: ids as u32, gid: (ids >> 32) as u32, write: 0 }
 }
 
 fn new_time(ns: u64) -> Option<Timestamp> {

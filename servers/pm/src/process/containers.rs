@@ -12,7 +12,6 @@ use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::machine::Name;
 use crate::system::System;
 use abi::container::{CONTAINERS, PART_FLAGS};
-use abi::endpoint::slot;
 use abi::{Capability, Endpoint, Errno, Part, Parts, pm, vfs};
 use sys::fallible;
 
@@ -170,8 +169,7 @@ impl<S: System> Programs<S> {
             }
             _ => return Err(Errno::EINVAL),
         };
-        let lives = [self.system.thread_at(slot::PM), self.system.thread_at(slot::VFS), Some(from)];
-        self.table.containers.set_map(users, kind, &text, writer, lives)?;
+        self.table.containers.set_map(users, kind, &text, writer, ask.write)?;
         for member in self.table.positions() {
             if self.table.is_used(member) && self.table[member].credentials.parts.of(Part::Users) == users {
                 self.forget_answers_of_all(member);

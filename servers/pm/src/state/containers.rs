@@ -5,7 +5,7 @@
 
 use super::credentials::Credentials;
 use super::limited::Limited;
-use abi::{Capability, Endpoint, Errno, Name, Part, Parts, container::CONTAINERS};
+use abi::{Capability, Errno, Name, Part, Parts, container::CONTAINERS};
 use alloc::vec::Vec;
 use server::quota::Quota;
 
@@ -66,10 +66,6 @@ impl HostName {
     }
 }
 
-/// The incarnations of pm, vfs and procfs when a map was set: if one of them has died since, the same text may be the same write, which is made
-/// again.
-pub type Lives = [Option<Endpoint>; 3];
-
 /// One container.
 #[derive(Clone, Copy, Debug)]
 struct Container {
@@ -82,8 +78,8 @@ struct Container {
     /// Whose share of all containers it is in.
     account: u32,
     maps: [Option<IdMap>; 2],
-    /// See `Lives`.
-    set_in: [Lives; 2],
+    /// The write that has set each: it may be made again.
+    set_by: [u64; 2],
     /// setgroups(2) was forbidden.
     keeps_groups: bool,
     /// Host and domain.
@@ -149,9 +145,9 @@ impl Containers {
         // What was forbidden above stays so.
         let keeps_groups = self.get(above).is_some_and(|container| container.keeps_groups);
         let parts = parts.inside(free as u8, flags);
-        let (maps, set_in) = ([None; 2], [[None; 3]; 2]);
+        let (maps, set_by) = ([None; 2], [0; 2]);
         self.all[free] =
-            Some(Container { parts, above, owner, account, maps, set_in, keeps_groups, names, limited: None });
+            Some(Container { parts, above, owner, account, maps, set_by, keeps_groups, names, limited: None });
         Ok(parts)
     }
 
@@ -287,7 +283,7 @@ impl Containers {
         kind: Kind,
         text: &[u8],
         writer: (u32, u32),
-        lives: Lives,
+        write: u64,
     ) -> Result<IdMap, Errno> {
         let mut numbers = core::str::from_utf8(text).map_err(|_| Errno::EINVAL)?.split_ascii_whitespace();
         let mut number = || numbers.next().and_then(|word| word.parse::<u32>().ok()).ok_or(Errno::EINVAL);
@@ -312,11 +308,11 @@ impl Containers {
         }
         let map = IdMap { inside, outside };
         let container = self.get_mut(users).ok_or(Errno::EPERM)?;
-        let (known, set_in) = (&mut container.maps[kind as usize], &mut container.set_in[kind as usize]);
-        if known.is_some() && (*known != Some(map) || *set_in == lives) {
+        let (known, set_by) = (&mut container.maps[kind as usize], &mut container.set_by[kind as usize]);
+        if known.is_some() && (*known != Some(map) || *set_by != write) {
             return Err(Errno::EPERM);
         }
-        (*known, *set_in) = (Some(map), lives);
+        (*known, *set_by) = (Some(map), write);
         Ok(map)
     }
 
@@ -337,7 +333,6 @@ mod tests {
 
     const USERS: u64 = Part::Users.flag();
     const HOST: u64 = Part::Host.flag();
-    const LIVES: Lives = [None; 3];
 
     fn create(containers: &mut Containers, parts: Parts, flags: u64, owner: u32) -> Result<Parts, Errno> {
         containers.create(parts, flags, owner, [HostName::new(b""); 2])
@@ -373,8 +368,7 @@ mod tests {
         let mut containers = Containers::new();
         let outer = create(&mut containers, Parts::SYSTEM, USERS, 1000).unwrap().of(Part::Users);
         assert_eq!(containers.seen(outer, Kind::Users, 1000), OVERFLOW_ID);
-        let mut set =
-            |users, text: &str, writer| containers.set_map(users, Kind::Users, text.as_bytes(), writer, LIVES);
+        let mut set = |users, text: &str, writer| containers.set_map(users, Kind::Users, text.as_bytes(), writer, 7);
         assert_eq!(set(0, "0 1000 1", (1000, 100)), Err(Errno::EPERM));
         for refused in ["0 1000 2", "0 0 1", "0 1000 1\n1 1001 1"] {
             assert_eq!(set(outer, refused, (1000, 100)), Err(Errno::EPERM), "{refused}");
@@ -389,8 +383,8 @@ mod tests {
         assert_eq!([0, 1000].map(|id| containers.meant(outer, Kind::Users, id)), [Ok(1000), Err(Errno::EINVAL)]);
         let parts = Parts::SYSTEM.inside(outer, USERS);
         let inner = create(&mut containers, parts, USERS, 1000).unwrap().of(Part::Users);
-        assert_eq!(containers.set_map(inner, Kind::Users, b"77 1000 1", (1000, 100), LIVES), Err(Errno::EPERM));
-        assert!(containers.set_map(inner, Kind::Users, b"77 0 1", (1000, 100), LIVES).is_ok());
+        assert_eq!(containers.set_map(inner, Kind::Users, b"77 1000 1", (1000, 100), 7), Err(Errno::EPERM));
+        assert!(containers.set_map(inner, Kind::Users, b"77 0 1", (1000, 100), 7).is_ok());
         assert_eq!(containers.seen(inner, Kind::Users, 1000), 77);
         assert_eq!([outer, inner].map(|users| containers.superuser(users)), [Some(1000), None]);
     }
@@ -399,11 +393,11 @@ mod tests {
     fn a_group_is_mapped_when_groups_stay_as_they_are() {
         let mut containers = Containers::new();
         let users = create(&mut containers, Parts::SYSTEM, USERS, 1000).unwrap().of(Part::Users);
-        assert_eq!(containers.set_map(users, Kind::Groups, b"0 100 1", (1000, 100), LIVES), Err(Errno::EPERM));
+        assert_eq!(containers.set_map(users, Kind::Groups, b"0 100 1", (1000, 100), 7), Err(Errno::EPERM));
         assert_eq!(containers.set_setgroups(users, b"no"), Err(Errno::EINVAL));
         assert_eq!(containers.set_setgroups(users, b"deny\n"), Ok(()));
         assert_eq!(containers.set_setgroups(users, b"allow"), Err(Errno::EPERM));
-        assert!(containers.set_map(users, Kind::Groups, b"0 100 1", (1000, 100), LIVES).is_ok());
+        assert!(containers.set_map(users, Kind::Groups, b"0 100 1", (1000, 100), 7).is_ok());
         assert!(!containers.allows_setgroups(users) && containers.allows_setgroups(0));
     }
 }

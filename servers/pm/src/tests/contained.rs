@@ -8,6 +8,7 @@ use abi::linux::nr;
 use abi::pm::{ProcessText, SetIdMap, TEXT_GROUP_MAP, TEXT_SETGROUPS, TEXT_USER_MAP};
 use abi::{Endpoint, Errno, GrantId, Message, Part, Parts};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const BUFFER: u64 = MEMORY.start + 0x100;
 const SIGCHLD: u64 = 17;
@@ -33,10 +34,16 @@ fn ask(world: &mut World, request: Message) -> Result<u64> {
     world.pm.handle(&Message { source, ..request }).done().expect("answered at once").result()
 }
 
-fn set_map(world: &mut World, pid: u64, what: u64, text: &str, (uid, gid): (u64, u64)) -> Result<u64> {
+fn set_map(world: &mut World, pid: u64, what: u64, text: &str, ids: (u64, u64)) -> Result<u64> {
+    static WRITES: AtomicU64 = AtomicU64::new(1);
+    write_map(world, pid, what, text, ids, WRITES.fetch_add(1, Ordering::Relaxed))
+}
+
+/// [`set_map`] by a write with this number.
+fn write_map(world: &mut World, pid: u64, what: u64, text: &str, (uid, gid): (u64, u64), write: u64) -> Result<u64> {
     world.pm.programs.system.granted = text.as_bytes().to_vec();
     let bytes = text.len() as u64;
-    ask(world, SetIdMap { pid, what, grant: GrantId(0), bytes, ids: uid | gid << 32 }.message())
+    ask(world, SetIdMap { pid, what, grant: GrantId(0), bytes, ids: uid | gid << 32, write }.message())
 }
 
 fn ids(world: &mut World, who: Endpoint) -> [u64; 4] {
@@ -54,11 +61,11 @@ fn name_host(world: &mut World, who: Endpoint, name: &str) -> Result<u64> {
     world.call(who, nr::SETHOSTNAME, &[BUFFER, name.len() as u64]).unwrap()
 }
 
-/// As `set_map` for ids of users, through as many lives of pm as it takes.
-fn map_users(m: &mut Mortal, pid: u64, text: &str) -> Result<u64> {
+/// As `write_map` for ids of users, through as many lives of pm as it takes.
+fn map_users(m: &mut Mortal, pid: u64, text: &str, write: u64) -> Result<u64> {
     let result = Cell::new(None);
     while result.get().is_none() {
-        m.live(&|world| result.set(Some(set_map(world, pid, TEXT_USER_MAP, text, (1000, 100)))));
+        m.live(&|world| result.set(Some(write_map(world, pid, TEXT_USER_MAP, text, (1000, 100), write))));
     }
     result.get().expect("it was made")
 }
@@ -70,8 +77,9 @@ fn ids_are_mapped_by_a_write_that_pm_does_not_survive() {
         assert_eq!(m.call(child, nr::SETGID, &[100]), Some(Ok(0)));
         assert_eq!(m.call(child, nr::SETUID, &[1000]), Some(Ok(0)));
         assert_eq!(m.call(child, nr::UNSHARE, &[USERS]), Some(Ok(0)));
-        assert_eq!(map_users(m, pid, "0 1000 1"), Ok(8));
-        assert_eq!(map_users(m, pid, "1 1000 1"), Err(Errno::EPERM));
+        assert_eq!(map_users(m, pid, "0 1000 1", 1), Ok(8));
+        assert_eq!(map_users(m, pid, "1 1000 1", 2), Err(Errno::EPERM));
+        assert_eq!(map_users(m, pid, "0 1000 1", 3), Err(Errno::EPERM), "the same by another write");
     });
 }
 
@@ -94,7 +102,7 @@ fn the_kernel_knows_no_former_user_whenever_pm_dies() {
         assert_eq!(m.call(child, nr::UNSHARE, &[USERS]), Some(Ok(0)));
         assert_eq!(m.world.kept(child), 0);
         show_user(m, child, 65534);
-        assert_eq!(map_users(m, pid, "7 1000 1"), Ok(8));
+        assert_eq!(map_users(m, pid, "7 1000 1", 1), Ok(8));
         assert_eq!(m.world.kept(child), 0);
         show_user(m, child, 7);
     });
@@ -116,19 +124,15 @@ fn a_process_is_in_new_containers_once_and_its_first_child_is_the_first() {
 }
 
 #[test]
-fn ids_are_mapped_once_but_that_a_write_is_made_again_when_vfs_dies() {
+fn ids_are_mapped_once_but_a_write_may_be_made_again() {
     let mut world = World::new();
     let (_, user) = world.user(1000, 100);
     let (pid, _) = clone(&mut world, user, USERS).unwrap();
-    let mut map = |deaths_of_vfs, text| {
-        world.pm.programs.system.deaths_of_vfs = deaths_of_vfs;
-        set_map(&mut world, pid, TEXT_USER_MAP, text, (1000, 100))
-    };
-    assert_eq!(map(0, "0 1000 1"), Ok(8));
-    assert_eq!(map(0, "0 1000 1"), Err(Errno::EPERM));
-    assert_eq!(map(1, "1 1000 1"), Err(Errno::EPERM));
+    let mut map = |write, text| write_map(&mut world, pid, TEXT_USER_MAP, text, (1000, 100), write);
     assert_eq!(map(1, "0 1000 1"), Ok(8));
-    assert_eq!(map(1, "0 1000 1"), Err(Errno::EPERM));
+    assert_eq!(map(2, "0 1000 1"), Err(Errno::EPERM));
+    assert_eq!(map(1, "0 1000 1"), Ok(8), "vfs, procfs or pm has died before the reply");
+    assert_eq!(map(1, "1 1000 1"), Err(Errno::EPERM));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{BUFFER_BYTES, Mappings};
 use crate::{
+    callers::Caller,
     files::{known::Change, pages, vnode::NodeRef},
     memory as user,
     memory::buffer::UserBuffer,
@@ -48,11 +49,11 @@ impl Mappings {
     /// A piece of a write, straight from the program. Returns bytes and new size.
     pub async fn write_directly(
         &self,
+        caller: &Caller,
         node: &NodeRef,
         buffer: &UserBuffer,
         position: u64,
         bytes: u64,
-        ids: u64,
     ) -> Result<(u64, u64), Errno> {
         let service = node.service();
         let address = buffer.piece().address;
@@ -60,8 +61,9 @@ impl Mappings {
         self.files.settle([Some(node)]).await?;
         let _change = Change::writing(node);
         self.cache.changed(node, position, bytes);
+        let ids = caller.credentials().ids();
         let request = fs::Write { node: node.number(), grant: grant.id(), position, bytes, ids, written_ns: 0 };
-        let reply = self.peers.ask(service, request.message()).await?;
+        let reply = self.peers.ask_to_write(caller, service, request.message(), buffer.moved()).await?;
         Ok((reply.words[0].min(bytes), reply.words[1]))
     }
 

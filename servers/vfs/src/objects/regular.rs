@@ -297,7 +297,6 @@ async fn write(
         file.begin_transfer(expected);
     }
     node.set_size(old_size.max(expected));
-    let ids = caller.credentials().ids();
     let mut result = Ok(());
     let mut real_size = old_size;
     while buffer.left() > 0 {
@@ -305,9 +304,10 @@ async fn write(
         let bytes = buffer.piece().bytes.min(if is_mapped { BUFFER_BYTES } else { CHUNK });
         let position = start + buffer.moved();
         let written = if is_mapped {
+            let ids = caller.credentials().ids();
             base.mappings().write_through(&node, &buffer, position, bytes, ids).await
         } else {
-            base.mappings().write_directly(&node, &buffer, position, bytes, ids).await
+            base.mappings().write_directly(&caller, &node, &buffer, position, bytes).await
         };
         match written {
             Ok((moved, size)) => {
