@@ -29,9 +29,10 @@ protocol! {
     SetIds = 7 { process: Endpoint, effective: u64, real: u64, grant: GrantId, groups: u64, capabilities: CapabilitySet, real_capabilities: CapabilitySet }
     /// Session and group have changed. `leader`: the process has become a session leader, without controlling terminal.
     SetSession = 8 { process: Endpoint, session: u64, group: u64, leader: bool }
-    /// Returns the next event. `ENOENT`: none left. Values by kind: `EVENT_EXEC`: word a = image, or negative error; b = interpreter image;
+    /// Returns the next event, whose number is word 0 of the reply. `done`: the number of the last one that pm has dealt with, or 0; an event comes
+    /// again until pm says so, also to a successor of pm or from one of vfs. `ENOENT`: none left. Values by kind: `EVENT_EXEC`: word a = image, or negative error; b = interpreter image;
     /// c = flags (`EXEC_*`), d = owner ids if set-id. `EVENT_SIGNAL`: a = signal for this thread, whose call waits for `Cancel` (SIGPIPE, SIGXFSZ).
-    NextEvent = 9 { } -> { kind: u64, process: Endpoint, a: u64, b: u64, c: u64, d: u64 }
+    NextEvent = 9 { done: u64 } -> { kind: u64, process: Endpoint, a: u64, b: u64, c: u64, d: u64 }
     /// pm: writes everything back, then sends event `EVENT_SYNCED`, before a shutdown. `unmount`: file systems are marked clean and refuse writes.
     SyncAll = 10 { unmount: bool }
     /// procfs: copies a text (`TEXT_*`) from `offset` into the grant; of mounts, that which `process` sees. Word 0 of the reply: bytes copied.

@@ -132,6 +132,25 @@ BEHAVIOUR("signals that are queued are told for each write") {
         show_signal(SIGRTMIN + 3);
     show_none(SIGRTMIN + 3);
 }
+static volatile sig_atomic_t told;
+static void count_told(int signal, siginfo_t *info, void *context) {
+    (void)signal, (void)context;
+    told += info->si_fd == in;
+}
+BEHAVIOUR("signals that are queued run their handler once for each write") {
+    struct sigaction action = {.sa_sigaction = count_told, .sa_flags = SA_SIGINFO | SA_RESTART};
+    sigset_t set = set_of(SIGRTMIN + 3);
+    new_pipe(0);
+    must(sigaction(SIGRTMIN + 3, &action, NULL));
+    tell(in, SIGRTMIN + 3);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    for (int i = 0; i < 5; i++)
+        write(out, "x", 1);
+    for (int tries = 0; tries < 500 && told < 5; tries++)
+        sleep_ms(10);
+    sleep_ms(50);
+    note("%d", told);
+}
 BEHAVIOUR("F_SETSIG SIGIO says which descriptor and what") {
     new_pipe(0);
     tell(in, SIGIO);

@@ -447,6 +447,24 @@ BEHAVIOUR("mq_notify: one at a time, when the queue was empty, once") {
     event.sigev_signo = 99;
     show(mq_notify(queue, &event));
 }
+BEHAVIOUR("mq_notify by a signal that is queued: once, with its value") {
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN, .sigev_value.sival_int = 42};
+    mqd_t queue = open_queue(O_NONBLOCK, 5, 64);
+    sigset_t set = set_of(SIGRTMIN);
+    block(SIGRTMIN);
+    for (int i = 0; i < 2; i++) {
+        char text[64];
+        show(mq_notify(queue, &event));
+        mq_send(queue, "x", 1, 0);
+        struct timespec limit = {5, 0};
+        siginfo_t info = {0};
+        show(sigtimedwait(&set, &info, &limit) == SIGRTMIN);
+        note("%d %d %d", info.si_code == SI_MESGQ, info.si_value.sival_int, info.si_pid == getpid());
+        limit = (struct timespec){0, 50000000};
+        show(sigtimedwait(&set, &info, &limit));
+        show(mq_receive(queue, text, sizeof text, NULL));
+    }
+}
 BEHAVIOUR("poll of a message queue") {
     mqd_t queue = open_queue(O_NONBLOCK, 1, 64);
     struct pollfd asked = {.fd = queue, .events = POLLIN | POLLOUT};

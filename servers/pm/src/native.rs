@@ -362,10 +362,10 @@ impl System for Native {
         ask(Endpoint::VFS, &request.message())?.result()
     }
 
-    fn vfs_next_event(&mut self) -> Option<FileEvent> {
-        let reply = ask(Endpoint::VFS, &vfs::NextEvent {}.message()).ok()?;
+    fn vfs_next_event(&mut self, done: u64) -> Option<FileEvent> {
+        let reply = ask(Endpoint::VFS, &vfs::NextEvent { done }.message()).ok()?;
         let (kind, process, a, b, c, d) = vfs::NextEvent::results(&reply).ok()?;
-        Some(FileEvent { kind, process, values: [a, b, c, d] })
+        Some(FileEvent { number: reply.result().ok()?, kind, process, values: [a, b, c, d] })
     }
 
     fn vfs_sync_all(&mut self, unmount: bool) -> Result<()> {

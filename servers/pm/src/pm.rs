@@ -46,6 +46,8 @@ pub struct Pm<S> {
     pub in_progress: InProgress,
     /// How often memory had been exhausted when pm last ended processes for that.
     pub exhaustions: u32,
+    /// The number of the event of vfs that was dealt with last.
+    pub file_events_done: u64,
     /// The number of the event of tty that was dealt with last.
     pub terminal_events_done: u64,
 }
@@ -67,6 +69,7 @@ impl<S: System> Pm<S> {
             segments: Segments::default(),
             in_progress: InProgress::default(),
             exhaustions: 0,
+            file_events_done: 0,
             terminal_events_done: 0,
         }
     }

@@ -59,6 +59,8 @@ pub struct TerminalEvent {
 /// An event of vfs, see `abi::vfs::NextEvent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileEvent {
+    /// By which vfs is told that it has been dealt with.
+    pub number: u64,
     /// One of `abi::vfs::EVENT_*`.
     pub kind: u64,
     /// The thread concerned.
@@ -326,7 +328,7 @@ pub trait System {
     /// `vfs::Compare`.
     fn vfs_compare(&mut self, request: &vfs::Compare) -> Result<u64, Errno>;
     /// `vfs::NextEvent`; `None`: no more.
-    fn vfs_next_event(&mut self) -> Option<FileEvent>;
+    fn vfs_next_event(&mut self, done: u64) -> Option<FileEvent>;
     /// `vfs::SyncAll`.
     fn vfs_sync_all(&mut self, unmount: bool) -> Result<(), Errno>;
 

@@ -3772,9 +3772,14 @@ struct skink_vfs_set_session {
     uint64_t leader;
 };
 
-/* Returns the next event. ENOENT: none left. Values by kind: EVENT_EXEC: word a = image, or negative error; b = interpreter image; c =
- * flags (EXEC_*), d = owner ids if set-id. EVENT_SIGNAL: a = signal for this thread, whose call waits for Cancel (SIGPIPE, SIGXFSZ). */
+/* Returns the next event, whose number is word 0 of the reply. done: the number of the last one that pm has dealt with, or 0; an event
+ * comes again until pm says so, also to a successor of pm or from one of vfs. ENOENT: none left. Values by kind: EVENT_EXEC: word a =
+ * image, or negative error; b = interpreter image; c = flags (EXEC_*), d = owner ids if set-id. EVENT_SIGNAL: a = signal for this thread,
+ * whose call waits for Cancel (SIGPIPE, SIGXFSZ). */
 #define SKINK_VFS_NEXT_EVENT 0x30009u
+struct skink_vfs_next_event {
+    uint64_t done;
+};
 struct skink_vfs_next_event_reply {
     uint64_t kind;
     uint64_t process;

@@ -1,4 +1,7 @@
 //! Notifications: pm's alarm, and events of vfs and tty, which are fetched one by one.
+//!
+//! An event comes again until pm has fetched the next one, naming the number of this one. So a signal is made pending first, then the event counts
+//! as dealt with, then the signal takes effect, which a successor of a pm that dies meanwhile sees to: it comes neither twice nor never.
 
 use crate::pm::Pm;
 use crate::state::capabilities::Capabilities;
@@ -29,7 +32,7 @@ impl<S: System> Pm<S> {
 
     /// vfs has events: images for programs that wait in `execve`, signals, the end of a sync.
     pub fn file_events(&mut self) {
-        while let Some(event) = self.programs.system.vfs_next_event() {
+        while let Some(event) = self.programs.system.vfs_next_event(self.file_events_done) {
             match event.kind {
                 vfs::EVENT_EXEC => self.exec_ready(&event),
                 vfs::EVENT_SIGNAL => self.file_signal(&event),
@@ -40,38 +43,49 @@ impl<S: System> Pm<S> {
                 vfs::EVENT_OWNER => self.owner_signals(&event),
                 _ => {}
             }
+            self.file_events_done = event.number;
         }
     }
 
     /// tty has events: signals for groups, and for processes that decide over a terminal on the screen.
     pub fn terminal_events(&mut self) {
         while let Some(event) = self.programs.system.tty_next_event(self.terminal_events_done) {
-            self.terminal_event(event);
+            self.terminal_event(&event);
             self.terminal_events_done = event.number;
         }
     }
 
-    fn terminal_event(&mut self, event: TerminalEvent) {
+    fn terminal_event(&mut self, event: &TerminalEvent) {
         let group = event.target as u32;
         if event.target & tty::TO_PROCESS != 0 {
-            return self.terminal_signal(group, event.signal);
+            return self.terminal_signal(event);
         }
         match Signal::new(event.signal) {
             Ok(Signal::TTIN) => self.stop_background_readers(group),
-            Ok(signal) => self.send_to_group(group, signal),
+            Ok(signal) => {
+                self.for_each_in_group(group, |pm, p| {
+                    // EAGAIN: too many of a real-time signal wait already; Linux drops it, too.
+                    let _ = pm.enqueue(p, None, SigInfo::kernel(signal));
+                });
+                self.terminal_events_done = event.number;
+                self.for_each_in_group(group, |pm, p| pm.act_if_pending(p, None, signal));
+            }
             Err(_) => {}
         }
     }
 
     /// The signal of a terminal's switch, for the process that has asked for it (`VT_SETMODE`); 0: none, only whether the process exists.
-    fn terminal_signal(&mut self, pid: u32, signal: u64) {
+    fn terminal_signal(&mut self, event: &TerminalEvent) {
+        let pid = event.target as u32;
         let is_zombie = |p: &ProcessIndex| matches!(self.programs.table[*p].life(), Life::Zombie(_));
         let Some(p) = self.programs.table.process_by_pid(pid).filter(|p| !is_zombie(p)) else {
             return self.programs.system.tty_process_gone(pid);
         };
-        if let Ok(signal) = Signal::new(signal) {
+        if let Ok(signal) = Signal::new(event.signal) {
             // As a signal of the kernel. EAGAIN: too many wait already; Linux drops it, too.
-            let _ = self.send(p, None, SigInfo::kernel(signal));
+            let _ = self.enqueue(p, None, SigInfo::kernel(signal));
+            self.terminal_events_done = event.number;
+            self.act_if_pending(p, None, signal);
         }
     }
 
@@ -103,7 +117,9 @@ impl<S: System> Pm<S> {
         let Some(p) = self.programs.table.process_by_pid(target as u32) else { return };
         let Ok(signal) = Signal::new(target >> 32) else { return };
         // EAGAIN: too many wait already; Linux drops it, too.
-        let _ = self.send(p, None, SigInfo::message(signal, sender, value));
+        let _ = self.enqueue(p, None, SigInfo::message(signal, sender, value));
+        self.file_events_done = event.number;
+        self.act_if_pending(p, None, signal);
     }
 
     /// Something happened to an open file, or its lease is to be broken: signals its owner (fcntl(2), `F_SETOWN`).
@@ -115,31 +131,56 @@ impl<S: System> Pm<S> {
         let sender =
             Credentials { user, capabilities: Capabilities::of_user(user.effective), ..Credentials::default() };
         let signal = OwnerSignal { sender, signal, descriptor: of as u32, reason: (of >> 32) as u32 };
+        self.for_each_owner(kind, id, |pm, p, t| pm.enqueue_for_owner(p, t, &signal));
+        self.file_events_done = event.number;
+        self.for_each_owner(kind, id, |pm, p, t| {
+            for sent in [signal.signal.unwrap_or(Signal::IO), Signal::IO] {
+                pm.act_if_pending(p, t, sent);
+            }
+        });
+    }
+
+    /// Calls `act` for each process or thread that `EVENT_OWNER` names.
+    fn for_each_owner(
+        &mut self,
+        kind: u64,
+        id: u32,
+        mut act: impl FnMut(&mut Self, ProcessIndex, Option<ThreadIndex>),
+    ) {
         match kind {
             vfs::OWNER_THREAD => {
                 if let Some(t) = self.programs.table.thread_by_tid(id) {
-                    self.signal_owner(self.programs.table.process_of(t), Some(t), &signal);
+                    act(self, self.programs.table.process_of(t), Some(t));
                 }
             }
             vfs::OWNER_PROCESS => {
                 if let Some(p) = self.programs.table.process_by_pid(id) {
-                    self.signal_owner(p, None, &signal);
+                    act(self, p, None);
                 }
             }
-            _ => self.for_each_in_group(id, |pm, p| pm.signal_owner(p, None, &signal)),
+            _ => self.for_each_in_group(id, |pm, p| act(pm, p, None)),
         }
     }
 
-    /// Signals one process or thread, if the user who named it the owner may. Where the queue has no room for a signal with details, it is
-    /// SIGIO, as on Linux.
-    fn signal_owner(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, event: &OwnerSignal) {
+    /// Makes the signal pending for a process or thread, if the user who named it the owner may. Where the queue has no room for a signal with
+    /// details, it is SIGIO, as on Linux.
+    fn enqueue_for_owner(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, event: &OwnerSignal) {
         if !event.sender.may_signal(&self.programs.table[p].credentials) {
             return;
         }
         let info = event.signal.map(|signal| SigInfo::io(signal, event.reason, event.descriptor));
-        if info.is_none_or(|info| self.send(p, t, info).is_err()) {
+        if info.is_none_or(|info| self.enqueue(p, t, info).is_err()) {
             // Standard signals never meet the limit of the queue.
-            let _ = self.send(p, t, SigInfo::kernel(Signal::IO));
+            let _ = self.enqueue(p, t, SigInfo::kernel(Signal::IO));
+        }
+    }
+
+    /// Lets a signal take effect that was made pending before, if it has not been discarded.
+    fn act_if_pending(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) {
+        let process = &self.programs.table[p];
+        let pending = t.map_or(process.pending.set(), |t| self.programs.table[t].pending.set());
+        if process.is_alive() && pending.contains(signal) {
+            self.act_on(p, t, signal);
         }
     }
 }

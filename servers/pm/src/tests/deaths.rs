@@ -1,6 +1,8 @@
-//! pm dies at every single thing it asks of others, starts again with its tables as they were, and is asked again: no program notices.
+//! pm dies at every single thing it asks of others, starts again with its tables as they were, and is asked again: no program notices. The file
+//! is long because every kind of work of pm has its scenario.
 
 use super::{MEMORY, World};
+use abi::endpoint::slot;
 use abi::linux::nr;
 use abi::message::REPEATED;
 use abi::{Endpoint, Errno, Message, vfs};
@@ -51,9 +53,6 @@ impl Mortal {
         }
         let system = &mut self.world.pm.programs.system;
         system.threads.values_mut().filter(|thread| thread.waits).for_each(|thread| thread.asks_again = true);
-        if let Some(event) = system.last_event.take() {
-            system.file_events.push_front(event);
-        }
         self.live(&|world| world.pm.recover());
         let waiting: Vec<Message> = self.asked.values().copied().collect();
         for mut message in waiting {
@@ -107,10 +106,18 @@ impl Mortal {
     }
 
     fn exec_event(&mut self, thread: Endpoint, text: &[u8]) {
-        let event = crate::system::FileEvent { kind: vfs::EVENT_EXEC, process: thread, values: [5, 0, 0, 0] };
         self.world.pm.programs.system.exec_text = text.to_vec();
-        self.world.pm.programs.system.file_events.push_back(event);
+        self.file_event(vfs::EVENT_EXEC, thread, [5, 0, 0, 0]);
+    }
+
+    fn file_event(&mut self, kind: u64, process: Endpoint, values: [u64; 4]) {
+        self.world.pm.programs.system.file_events.push_back((kind, process, values));
         self.live(&|world| world.pm.handle_notification(Endpoint::VFS));
+    }
+
+    fn terminal_event(&mut self, signal: u64, target: u64) {
+        self.world.pm.programs.system.terminal_events.push_back((signal, target));
+        self.live(&|world| world.pm.handle_notification(Endpoint::current(slot::TTY)));
     }
 }
 
@@ -250,6 +257,40 @@ fn a_signal_is_read_once_by_descriptor_and_vfs_is_told_that_it_came() {
             assert_eq!(numbers, [10, 40]);
         }
         assert!(read == 8, "{read}");
+    });
+}
+
+/// Real-time signals, of which two are not one: they wait, and their process reads them by a descriptor.
+#[test]
+fn a_signal_of_vfs_or_tty_comes_once() {
+    const SIGNAL: u64 = 40;
+    const MASK: u64 = 1 << (SIGNAL - 1);
+    at_every_step(|m| {
+        let init = m.world.init;
+        let (pid, child) = m.fork(init);
+        assert_eq!(m.call(init, nr::SETPGID, &[pid, pid]), Some(Ok(0)));
+        m.world.write(child, MEMORY.start, &[MASK]);
+        assert_eq!(m.call(child, nr::RT_SIGPROCMASK, &[2, MEMORY.start, 0, 8]), Some(Ok(0)));
+        let mut calls = 100..;
+        let mut take = |m: &mut Mortal| {
+            let call = calls.next().expect("without end");
+            let ask = abi::pm::TakeSignals { process: child, call, mask: MASK, address: BUFFER, count: 4, watch: true };
+            m.request(ask.message())
+        };
+        let owner = |kind: u64| [pid | kind << 32 | SIGNAL << 40, 9 | vfs::OWNER_INPUT << 32, 0, 0];
+        let events: [&dyn Fn(&mut Mortal); 6] = [
+            &|m| m.file_event(vfs::EVENT_MESSAGE, Endpoint::NONE, [pid | SIGNAL << 32, 42, 1, 0]),
+            &|m| m.file_event(vfs::EVENT_OWNER, Endpoint::NONE, owner(vfs::OWNER_THREAD)),
+            &|m| m.file_event(vfs::EVENT_OWNER, Endpoint::NONE, owner(vfs::OWNER_PROCESS)),
+            &|m| m.file_event(vfs::EVENT_OWNER, Endpoint::NONE, owner(vfs::OWNER_GROUP)),
+            &|m| m.terminal_event(SIGNAL, pid),
+            &|m| m.terminal_event(SIGNAL, pid | abi::tty::TO_PROCESS),
+        ];
+        for (number, event) in events.into_iter().enumerate() {
+            assert_eq!(take(m), Err(Errno::EAGAIN), "before event {number}");
+            event(m);
+            assert_eq!(take(m), Ok(1), "event {number}");
+        }
     });
 }
 

@@ -125,7 +125,9 @@ pub struct Fake {
     pub m3ipc_is_busy: bool,
     /// vfs receives what threads send it as soon as it has answered pm.
     pub vfs_is_late: bool,
-    pub file_events: VecDeque<FileEvent>,
+    pub file_events: VecDeque<(u64, Endpoint, [u64; 4])>,
+    /// How many there were before the first of them.
+    pub file_events_gone: u64,
     pub terminal_events: VecDeque<(u64, u64)>,
     /// How many there were before the first of them.
     pub terminal_events_gone: u64,
@@ -160,8 +162,6 @@ pub struct Fake {
     pub process_folders: Vec<(i32, u32)>,
     /// Whose memory was freed last, and what it had used.
     pub memory_ended: Option<(Endpoint, Footprint)>,
-    /// The event that was fetched last: a successor gets it again.
-    pub last_event: Option<FileEvent>,
 }
 
 impl Fake {
@@ -623,10 +623,14 @@ impl System for Fake {
     fn vfs_set_session(&mut self, thread: Endpoint, session: u32, group: u32, leader: bool) {
         self.tell(Told::Session { thread, session, group, leader });
     }
-    fn vfs_next_event(&mut self) -> Option<FileEvent> {
+    fn vfs_next_event(&mut self, done: u64) -> Option<FileEvent> {
         self.enter();
-        self.last_event = self.file_events.pop_front();
-        self.last_event
+        if done == self.file_events_gone + 1 {
+            self.file_events.pop_front();
+            self.file_events_gone += 1;
+        }
+        let (kind, process, values) = *self.file_events.front()?;
+        Some(FileEvent { number: self.file_events_gone + 1, kind, process, values })
     }
     fn vfs_sync_all(&mut self, unmount: bool) -> Result<()> {
         self.try_request(Request::SyncAll)?;

@@ -413,11 +413,7 @@ fn events_that_came_meanwhile_are_fetched() {
     let (pid, child) = world.fork(world.init);
     let (other_pid, other) = world.fork(world.init);
     world.handle_signal(child, USR1, 0);
-    let event = crate::system::FileEvent {
-        kind: vfs::EVENT_MESSAGE,
-        process: Endpoint::NONE,
-        values: [pid | USR1 << 32, 0, 0, 0],
-    };
+    let event = (vfs::EVENT_MESSAGE, Endpoint::NONE, [pid | USR1 << 32, 0, 0, 0]);
     world.pm.programs.system.file_events.push_back(event);
     world.call(world.init, nr::SETPGID, &[other_pid, other_pid]);
     world.pm.programs.system.terminal_events.push_back((15, other_pid));

@@ -3,7 +3,6 @@
 use super::fake::{Fake, FakeThread, MEMORY, Told};
 use crate::pm::Pm;
 use crate::state::random::Random;
-use crate::system::FileEvent;
 use abi::endpoint::slot;
 use abi::{Endpoint, Errno, Message, kernel, pm, vfs};
 use std::vec::Vec;
@@ -36,7 +35,7 @@ impl World {
     }
 
     pub fn file_event(&mut self, kind: u64, process: Endpoint, values: [u64; 4]) {
-        self.pm.programs.system.file_events.push_back(FileEvent { kind, process, values });
+        self.pm.programs.system.file_events.push_back((kind, process, values));
         self.pm.handle_notification(Endpoint::current(slot::VFS));
     }
 

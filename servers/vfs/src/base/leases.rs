@@ -10,7 +10,7 @@ use crate::{
         leases::{Access, BREAK_NS},
         vnode::Vnode,
     },
-    keep::records::{OwnerRecord, SignalRecord},
+    keep::records::OwnerRecord,
 };
 use abi::{Errno, vfs};
 use sys::time;
@@ -56,9 +56,6 @@ impl Base {
         let target = owner.id as u64 | (owner.kind as u64) << 32 | (owner.signal as u64) << 40;
         let [user, effective_user] = owner.named_by;
         let named_by = user as u64 | (effective_user as u64) << 32;
-        self.send_signal(&SignalRecord {
-            event: vfs::EVENT_OWNER,
-            values: [target, descriptor as u64 | reason << 32, named_by],
-        });
+        self.send_signal(vfs::EVENT_OWNER, [target, descriptor as u64 | reason << 32, named_by]);
     }
 }

@@ -192,15 +192,12 @@ impl Base {
         }
     }
 
-    /// Has pm send a signal, which outlives vfs until pm has fetched it.
-    pub fn send_signal(&self, record: &SignalRecord) {
-        match self.store.new_signal(record) {
-            Some(place) => self.notices.preserved(place, record),
-            None => sys::log!(
-                "pm fetches no events: the signal of event {} for {:#x} is lost",
-                record.event,
-                record.values[0]
-            ),
+    /// Has pm send the signal of an event with these values, which outlives vfs until pm has dealt with it.
+    pub fn send_signal(&self, event: u64, values: [u64; 3]) {
+        let record = SignalRecord { number: self.notices.new_number(), event, values };
+        match self.store.new_signal(&record) {
+            Some(place) => self.notices.preserved(place, &record),
+            None => sys::log!("pm fetches no events: the signal of event {event} for {:#x} is lost", values[0]),
         }
     }
 

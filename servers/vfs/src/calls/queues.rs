@@ -9,7 +9,7 @@ use crate::{
     callers::permission::{self, READ, WRITE},
     keep::{
         Store,
-        records::{NO_QUEUE, Notification, QueueRecord, SignalRecord},
+        records::{NO_QUEUE, Notification, QueueRecord},
     },
     memory as user,
     objects::{File, O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK, OpenFile, queue::MessageQueue},
@@ -203,7 +203,7 @@ fn notify_of_message(base: &Base, sender: &Process, queue: &Queue) {
     let Some(Notification { pid, signal: signal @ 1.., value, .. }) = queue.take_notification() else { return };
     let target = pid as u64 | (signal as u64) << 32;
     let sender = sender.caller.pid as u64 | (sender.caller.credentials().uid as u64) << 32;
-    base.send_signal(&SignalRecord { event: vfs::EVENT_MESSAGE, values: [target, value, sender] });
+    base.send_signal(vfs::EVENT_MESSAGE, [target, value, sender]);
 }
 
 /// mq_notify.

@@ -32,7 +32,7 @@ pub fn service_request(vfs: &'static Vfs, message: &Message) -> Message {
     let (base, processes) = (vfs.base(), vfs.processes());
     let Some(request) = Request::decode(message) else { return message.reply(Err(Errno::ENOSYS)) };
     let result = match request {
-        Request::NextEvent(_) if is_pm(message) => return next_event(base, message),
+        Request::NextEvent(request) if is_pm(message) => return next_event(base, message, request.done),
         Request::PidFd(request) if is_pm(message) => return pidfds::describe(processes, message, &request),
         Request::Text(request) => shown::text(base, processes, message.source, &request),
         Request::DescriptorPath(request) => shown::path(processes, message.source, &request),
@@ -102,15 +102,15 @@ fn pm_request(vfs: &'static Vfs, pm: Endpoint, request: Request) -> Result<u64, 
     Ok(0)
 }
 
-fn next_event(base: &Base, message: &Message) -> Message {
-    let (reply, event) = base.notices().next(message);
-    if let Some(place) = event.and_then(|event| event.saved) {
+fn next_event(base: &Base, message: &Message, done: u64) -> Message {
+    let done = base.notices().done(done);
+    if let Some(place) = done.and_then(|event| event.saved) {
         base.store().release_signal(place);
     }
-    if event.is_some_and(|event| event.kind == vfs::EVENT_SYNCED) {
+    if done.is_some_and(|event| event.kind == vfs::EVENT_SYNCED) {
         base.store().set_global(&GlobalRecord { sync: 0, ..base.store().global() });
     }
-    reply
+    base.notices().next(message)
 }
 
 /// The account of a container. `EINVAL`: there is none with this number.

@@ -1,10 +1,14 @@
 //! Events for pm: exec results, signals of threads, ends of sync. pm is notified and fetches them one by one.
+//!
+//! An event stays the first until pm has dealt with it, which it says by the event's number when it asks for the next one. Until then a
+//! successor of pm gets it again, and a successor of vfs has it if it is preserved; the others come of calls that are repeated. Numbers are
+//! times, so that no incarnation gives one that another has given.
 
 use crate::keep::records::SignalRecord;
 use abi::{Endpoint, Errno, Message, Word, vfs};
 use alloc::collections::VecDeque;
 use core::cell::{Cell, RefCell};
-use sys::ipc;
+use sys::{ipc, time};
 
 /// Broken pipe.
 pub const SIGPIPE: u64 = 13;
@@ -15,6 +19,8 @@ const SIGXFSZ: u64 = 25;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Notice {
+    /// By which pm says that it has dealt with it.
+    pub number: u64,
     pub kind: u64,
     pub process: Endpoint,
     pub a: u64,
@@ -25,18 +31,27 @@ pub struct Notice {
     pub saved: Option<u16>,
 }
 
-/// Events that pm has not fetched yet. There are at most two of each thread, because it has one call in progress.
+/// Events that pm has not dealt with yet. There are at most three of each thread, because it has one call in progress.
 #[derive(Debug, Default)]
 pub struct Notices {
     waiting: RefCell<VecDeque<Notice>>,
-    /// The event handed over last, and to whom: when a successor of that pm asks, nobody knows what has become of it.
-    last: Cell<Option<(Endpoint, Notice)>>,
+    last_number: Cell<u64>,
 }
 
 impl Notices {
+    /// A number for an event: larger than all before.
+    pub fn new_number(&self) -> u64 {
+        self.last_number.set(time::now_ns().max(self.last_number.get() + 1));
+        self.last_number.get()
+    }
+
     /// Queues an event and notifies pm.
-    #[expect(clippy::disallowed_methods, reason = "at most two of each thread")]
     fn put(&self, event: Notice) {
+        self.queue(Notice { number: self.new_number(), ..event });
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "at most three of each thread")]
+    fn queue(&self, event: Notice) {
         self.waiting.borrow_mut().push_back(event);
         if let Err(error) = ipc::notify(Endpoint::PM) {
             sys::log!("pm cannot be notified of an event: {error}");
@@ -53,10 +68,18 @@ impl Notices {
         self.signal(process, SIGXFSZ);
     }
 
-    /// Has pm send the signal that a message, or the break of a lease, calls for. Its record is preserved until pm has fetched the event.
+    /// Has pm send the signal that a message, or the break of a lease, calls for. Its record is preserved until pm has dealt with it.
     pub fn preserved(&self, place: u16, record: &SignalRecord) {
         let [a, b, c] = record.values;
-        self.put(Notice { kind: record.event, a, b, c, saved: Some(place), ..Notice::default() });
+        self.queue(Notice {
+            number: record.number,
+            kind: record.event,
+            a,
+            b,
+            c,
+            saved: Some(place),
+            ..Notice::default()
+        });
     }
 
     /// Has pm put a signal mask in force while the call of a thread waits.
@@ -71,7 +94,7 @@ impl Notices {
 
     /// Reports the result of an exec.
     pub fn executed(&self, process: Endpoint, [a, b, c, d]: [u64; 4]) {
-        self.put(Notice { kind: vfs::EVENT_EXEC, process, a, b, c, d, saved: None });
+        self.put(Notice { kind: vfs::EVENT_EXEC, process, a, b, c, d, ..Notice::default() });
     }
 
     /// Tells pm that a sync has ended.
@@ -80,20 +103,21 @@ impl Notices {
         self.put(Notice { kind: vfs::EVENT_SYNCED, a, ..Notice::default() });
     }
 
-    /// The answer to `NextEvent`, and the event in it. A new pm gets the event once more that its predecessor was given last.
-    pub fn next(&self, request: &Message) -> (Message, Option<Notice>) {
-        let pm = request.source;
-        let again = self.last.take().filter(|(to, _)| *to != pm).map(|(_, event)| event);
-        let next = again.or_else(|| self.waiting.borrow_mut().pop_front());
-        let reply = match next {
+    /// The event with this number has been dealt with. Returns it if pm has not said so before.
+    pub fn done(&self, number: u64) -> Option<Notice> {
+        let mut waiting = self.waiting.borrow_mut();
+        let at = waiting.iter().position(|event| event.number == number)?;
+        waiting.remove(at)
+    }
+
+    /// The answer to `NextEvent`.
+    pub fn next(&self, request: &Message) -> Message {
+        match self.waiting.borrow().front() {
             None => request.reply(Err(Errno::ENOENT)),
-            Some(event) => {
-                // Its record is released with the first reply.
-                self.last.set(Some((pm, Notice { saved: None, ..event })));
-                vfs::NextEvent::reply(request, 0, event.kind, event.process, event.a, event.b, event.c, event.d)
+            Some(Notice { number, kind, process, a, b, c, d, .. }) => {
+                vfs::NextEvent::reply(request, *number, *kind, *process, *a, *b, *c, *d)
             }
-        };
-        (reply, next)
+        }
     }
 
     /// Drops the events of a thread that has ended.

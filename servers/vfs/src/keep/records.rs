@@ -926,6 +926,8 @@ impl Record for QueueRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct SignalRecord {
+    /// Number of the event.
+    pub number: u64,
     pub event: u64,
     pub values: [u64; 3],
 }
@@ -938,15 +940,15 @@ impl SignalRecord {
 }
 
 impl Record for SignalRecord {
-    const WORDS: usize = 4;
+    const WORDS: usize = 5;
 
     fn store(&self, words: &mut [u64]) {
-        words[0] = self.event;
-        words[1..].copy_from_slice(&self.values);
+        [words[0], words[1]] = [self.event, self.number];
+        words[2..].copy_from_slice(&self.values);
     }
 
     fn load(words: &[u64]) -> Self {
-        SignalRecord { event: words[0], values: [words[1], words[2], words[3]] }
+        SignalRecord { event: words[0], number: words[1], values: [words[2], words[3], words[4]] }
     }
 }
 

@@ -358,7 +358,9 @@ impl Restoration {
             }
             self.queues.insert(place, queue);
         }
-        for (place, record) in store.signals() {
+        let mut signals: Vec<_> = store.signals().collect();
+        signals.sort_unstable_by_key(|(_, record)| record.number);
+        for (place, record) in signals {
             store.claim_signal(place, record.user());
             self.vfs.base().notices().preserved(place, &record);
         }

@@ -237,16 +237,17 @@ fn turns_of_queues() -> Vec<fn(&'static Vfs)> {
     });
     turns.push(|vfs| give_queue(vfs, b"other"));
     turns.push(|vfs| {
-        let signal = SignalRecord { event: vfs::EVENT_MESSAGE, values: [1 | 10 << 32, 42, 2 | 3 << 32] };
+        let signal = SignalRecord { number: 5, event: vfs::EVENT_MESSAGE, values: [1 | 10 << 32, 42, 2 | 3 << 32] };
         let place = vfs.base().store().new_signal(&signal).expect("room");
         vfs.base().notices().preserved(place, &signal);
     });
     turns.push(|vfs| {
-        let request = Message { source: Endpoint::new(slot::PM, 1), ..vfs::NextEvent {}.message() };
-        assert_eq!(
-            vfs::NextEvent::results(&service_request(vfs, &request)).map(|event| event.0),
-            Ok(vfs::EVENT_MESSAGE)
-        );
+        let next = |done| {
+            let request = Message { source: Endpoint::new(slot::PM, 1), ..vfs::NextEvent { done }.message() };
+            vfs::NextEvent::results(&service_request(vfs, &request)).map(|event| event.0)
+        };
+        assert_eq!(next(0), Ok(vfs::EVENT_MESSAGE));
+        assert_eq!(next(5), Err(Errno::ENOENT));
     });
     turns.push(|vfs| call(vfs, INIT, nr::TIMERFD_CREATE, &[1, 0]));
     turns.push(|vfs| call(vfs, INIT, nr::SOCKETPAIR, &[1, 1, 0, 0]));
@@ -266,7 +267,7 @@ fn turns_of_leases() -> Vec<fn(&'static Vfs)> {
     turns.push(|vfs| {
         let file = process(vfs, INIT).file(0).expect("is open");
         let announce = |owner: &OwnerRecord| {
-            let signal = SignalRecord { event: vfs::EVENT_OWNER, values: [owner.id.into(), 0, 0] };
+            let signal = SignalRecord { number: 6, event: vfs::EVENT_OWNER, values: [owner.id.into(), 0, 0] };
             vfs.base().store().new_signal(&signal).expect("room");
         };
         file.node().expect("has one").leases().begin_break(Access::Read, u64::MAX, announce);

@@ -145,7 +145,7 @@ fn only_pm_asks_what_concerns_processes() {
     let ask = |request: Message| world.call_as_procfs(request);
     let process = world.root;
     assert_eq!(ask(vfs::Exit { process }.message()), Err(Errno::EPERM));
-    assert_eq!(ask(vfs::NextEvent {}.message()), Err(Errno::EPERM));
+    assert_eq!(ask(vfs::NextEvent { done: 0 }.message()), Err(Errno::EPERM));
     assert_eq!(ask(vfs::SyncAll { unmount: true }.message()), Err(Errno::EPERM));
     assert_eq!(ask(Message::new(vfs::Exit { process }.message().label + 90)), Err(Errno::ENOSYS));
     assert_eq!(world.call_as_pm(Message::new(0xfff)), Err(Errno::ENOSYS));
@@ -266,6 +266,7 @@ fn sync_brings_everything_to_the_disk_and_says_so() {
     assert_eq!(world.next_event(), Some((vfs::EVENT_SYNCED, Endpoint::NONE, [0; 4])));
     assert!(world.is_on_disk(b"for the disk"));
     world.make("/more", b"still writable", 0o644, (0, 0));
+    assert_eq!(world.next_event(), None);
     world.restart_vfs();
     while let Some((kind, ..)) = world.next_event() {
         assert_ne!(kind, vfs::EVENT_SYNCED, "pm has heard of it");

@@ -55,6 +55,8 @@ pub struct World {
     vfs: Cell<Endpoint>,
     programs: Cell<usize>,
     calls: Cell<u64>,
+    /// Number of the event that pm has fetched last.
+    event_done: Cell<u64>,
 }
 
 /// What fstat tells.
@@ -106,7 +108,19 @@ impl World {
         machine.run();
         let root = Endpoint::new(199, 1);
         let (vfs, programs, calls) = (Cell::new(vfs), Cell::new(200), Cell::new(1));
-        let world = World { machine, disk: medium, line, memory, stalled, restarted, root, vfs, programs, calls };
+        let world = World {
+            machine,
+            disk: medium,
+            line,
+            memory,
+            stalled,
+            restarted,
+            root,
+            vfs,
+            programs,
+            calls,
+            event_done: Cell::default(),
+        };
         world.begin();
         world
     }
@@ -172,6 +186,8 @@ impl World {
     /// vfs dies, and its successor finds what it has preserved.
     pub fn restart_vfs(&mut self) {
         self.machine.kill(self.vfs.get());
+        // No two incarnations begin at the same time.
+        self.machine.advance_ns(1_000_000);
         self.vfs.set(self.machine.start(slot::VFS, |endpoint| crate::main(start(endpoint, ARGUMENTS))));
         self.machine.run();
         *self.restarted.lock().expect("ds has not panicked") = Some(("vfs", self.vfs.get()));
@@ -243,9 +259,10 @@ impl World {
         self.call_as_pm(vfs::Cancel { process, error: error.0 }.message())
     }
 
-    /// The next event for pm: kind, process and four values.
+    /// The next event for pm, which has dealt with the one before: kind, process and four values.
     pub fn next_event(&self) -> Option<(u64, Endpoint, [u64; 4])> {
-        let reply = self.ask_as_pm(vfs::NextEvent {}.message());
+        let reply = self.ask_as_pm(vfs::NextEvent { done: self.event_done.get() }.message());
+        self.event_done.set(reply.result().unwrap_or_default());
         let (kind, process, a, b, c, d) = vfs::NextEvent::results(&reply).ok()?;
         Some((kind, process, [a, b, c, d]))
     }
