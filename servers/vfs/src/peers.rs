@@ -204,12 +204,7 @@ impl Peers {
     /// Asks a file system for a change that must not be made twice. The request's tag says which change of which call it is, so that
     /// a file system that has made it already gives its answer again: see `calls::repeated`.
     pub async fn ask_once(&self, caller: &Caller, service: Service, message: Message) -> Result<Message, Errno> {
-        let peer = self.peer(service)?;
-        let request = match caller.change_tag() {
-            Some(tag) => peer.request_tagged(message, Repeat::Yes, tag),
-            None => peer.request(message, Repeat::Yes),
-        };
-        drop(peer);
+        let request = request(&self.peer(service)?, message, caller.change_tag());
         success(request.await)
     }
 
@@ -223,10 +218,8 @@ impl Peers {
         moved: u64,
     ) -> Result<Message, Errno> {
         let (peer, role) = self.find(service, |connection| (connection.peer.clone(), connection.role))?;
-        let request = match role {
-            Role::StatelessFileSystem => peer.request_tagged(message, Repeat::Yes, caller.transfer_tag(moved)),
-            Role::FileSystem | Role::Driver => peer.request(message, Repeat::Yes),
-        };
+        let tag = (role == Role::StatelessFileSystem).then(|| caller.transfer_tag(moved));
+        let request = request(&peer, message, tag);
         drop(peer);
         success(request.await)
     }
@@ -364,6 +357,14 @@ impl Peers {
 /// An error as programs may see it.
 pub fn program_error(error: Errno) -> Errno {
     if error.0 >= FIRST_OWN_ERROR { Errno::EIO } else { error }
+}
+
+/// Queues a request, with the caller's tag if there is one. It is repeated until somebody answers.
+fn request(peer: &Peer, message: Message, tag: Option<u64>) -> Request {
+    match tag {
+        Some(tag) => peer.request_tagged(message, Repeat::Yes, tag),
+        None => peer.request(message, Repeat::Yes),
+    }
 }
 
 fn success(reply: Result<Message, Errno>) -> Result<Message, Errno> {

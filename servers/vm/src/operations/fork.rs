@@ -67,18 +67,23 @@ impl AddressSpace {
         let is_large = |region: &&Region| self.pages.count_in(region.first_page(), region.end_page()) > COPIED_PAGES;
         for region in self.regions.longer_than(COPIED_PAGES).filter(is_large) {
             self.copy_mappings(memory, child, page, region.first_page())?;
-            page = region.first_page();
-            while let Some((first, stop)) = self.pages.unsealed_stretch(page, region.end_page())
-                && region.rights.has(Rights::WRITE)
-                && !region.shared
-            {
-                memory.kernel.protect(self.id, first * PAGE_BYTES, stop - first, 0)?;
-                page = stop;
+            if region.rights.has(Rights::WRITE) && !region.shared {
+                self.protect_written(memory, region)?;
             }
             page = region.end_page();
         }
         self.copy_mappings(memory, child, page, USER_END / PAGE_BYTES)?;
         child.pages = self.pages.share();
+        Ok(())
+    }
+
+    /// Takes the right to write from the pages of a region in leaves that may have been written to since the last fork.
+    fn protect_written<K: Kernel>(&self, memory: &mut Memory<K>, region: &Region) -> Result<(), Errno> {
+        let mut page = region.first_page();
+        while let Some((first, stop)) = self.pages.unsealed_stretch(page, region.end_page()) {
+            memory.kernel.protect(self.id, first * PAGE_BYTES, stop - first, 0)?;
+            page = stop;
+        }
         Ok(())
     }
 

@@ -45,10 +45,9 @@ impl HotPages {
 
     /// A page was copied because it was written to.
     pub fn note(&mut self, page: u64) {
-        let is_known = self.pages().any(|hot| hot.page == page);
         let (Some(left), Some(family)) = (self.left.checked_sub(1), &self.family) else { return };
         self.left = left;
-        if !is_known {
+        if !family.pages.iter().filter_map(Cell::get).any(|hot| hot.page == page) {
             let oldest = family.oldest.replace((family.oldest.get() + 1) % PAGES);
             family.pages[oldest].set(Some(HotPage { page, by_parent: self.is_parent }));
         }

@@ -1,5 +1,5 @@
-//! Address spaces: the `region`s of one, where free addresses are not (`dense`), their pages (`address_space`), those that forks copy (`hot_pages`), and which thread uses
-//! which (`processes`).
+//! Address spaces: the `region`s of one, where free addresses are not (`dense`), their pages (`address_space`), those that forks copy
+//! (`hot_pages`), and which thread uses which (`processes`).
 
 mod address_space;
 mod dense;
@@ -9,6 +9,5 @@ pub mod region;
 #[cfg(test)]
 mod region_tests;
 
-pub use hot_pages::{HotPage, HotPages};
-
 pub use address_space::{AddressSpace, Limits, MemoryUse, STACK_GAP};
+pub use hot_pages::{HotPage, HotPages};
