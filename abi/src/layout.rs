@@ -6,6 +6,10 @@ pub const PAGE_BYTES: u64 = 4096;
 pub const USER_END: u64 = 0x7fff_ffff_f000;
 /// Lowest address a program may map.
 pub const USER_START: u64 = 0x1_0000;
+/// A program finds the page of the clocks right behind its stack, and behind that page its vDSO, of one page.
+pub const VDSO_OFFSET: u64 = PAGE_BYTES;
+/// What lies behind the stack of a program.
+pub const VDSO_BYTES: u64 = 2 * PAGE_BYTES;
 /// Services are linked here.
 pub const SERVICE_IMAGE: u64 = 0x40_0000;
 /// A service's heap starts here; its size is `heap_bytes` of the system file.

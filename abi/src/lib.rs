@@ -19,6 +19,7 @@ mod protocol;
 pub mod archive;
 pub mod call;
 pub mod capability;
+pub mod clock;
 pub mod container;
 pub mod core_dump;
 pub mod device;

@@ -141,6 +141,9 @@ protocol! {
     /// vfs: makes these pages of the cache present, at most `CACHE_BATCH`; what is in those that were absent is undefined. `ENOMEM`: it would
     /// leave too little free memory.
     CacheTake = 47 { first: u64, pages: u64 }
+    /// Services that set the real-time clock: it is about to be set, or that is `done`. In between programs ask the kernel for the time; then
+    /// they find it in the page of the clocks again. The successor of one that died says that it is done.
+    ClockChange = 48 { done: bool }
 }
 
 /// `ImageForget`: every file of the device.
@@ -180,6 +183,6 @@ pub struct MapRecord {
     pub device: u64,
     /// PROT_READ 1, PROT_WRITE 2, PROT_EXEC 4, shared 8.
     pub protection: u32,
-    /// 0 other, 1 heap, 2 stack.
+    /// 0 other, 1 heap, 2 stack, 3 page of the clocks, 4 vDSO.
     pub kind: u32,
 }

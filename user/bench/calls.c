@@ -1,7 +1,7 @@
-/* The cost of single system calls: getppid, a futex with inheritance that nobody waits for, one byte to and from the memory devices, a
- * poll of a pipe that is empty, a counter that is added to and read, a signal that is read, and the counter seen by an epoll, alone and
- * beside idle descriptors; sockets that are made, connected and closed; a descriptor that is sent; then messages of 64 bytes there and back
- * between two processes. */
+/* The cost of single system calls: getppid, a clock read in the vDSO and by the call, a futex with inheritance that nobody waits for, one byte
+ * to and from the memory devices, a poll of a pipe that is empty, a counter that is added to and read, a signal that is read, and the counter
+ * seen by an epoll, alone and beside idle descriptors; sockets that are made, connected and closed; a descriptor that is sent; then messages of
+ * 64 bytes there and back between two processes. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ticks.h"
@@ -29,6 +30,21 @@ static void bench_getppid(void)
     for (int i = 0; i < ROUNDS; i++)
         syscall(SYS_getppid);
     report("getppid", start, ticks(), ROUNDS);
+}
+
+/* As C libraries read it, and by the call. */
+static void bench_clock(void)
+{
+    struct timespec now;
+    check(clock_gettime(CLOCK_MONOTONIC, &now) == 0, "clock_gettime");
+    uint64_t start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        check(clock_gettime(CLOCK_MONOTONIC, &now) == 0, "clock_gettime");
+    report("clock_gettime", start, ticks(), ROUNDS);
+    start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        check(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now) == 0, "clock_gettime by the call");
+    report("clock_gettime_call", start, ticks(), ROUNDS);
 }
 
 /* Through the kernel, where a C library would not go without waiters. */
@@ -228,6 +244,7 @@ static void bench_round_trip(const char *what, int kind)
 int main(void)
 {
     bench_getppid();
+    bench_clock();
     bench_pi_futex();
     bench_device("write_null", "/dev/null", 1);
     bench_device("read_zero", "/dev/zero", 0);

@@ -34,7 +34,7 @@ const RTC_TIME_BYTES: usize = 36;
 fn main(start: sys::Start) {
     match clock::read(&mut Chip) {
         Ok(time) if start.kind == StartKind::Fresh => set_system_clock(time),
-        Ok(_) => {}
+        Ok(_) => server::clock::settle(),
         Err(error) => server::not_ready(error),
     }
     driver::chardev::serve(Rtc);
@@ -42,7 +42,7 @@ fn main(start: sys::Start) {
 
 /// Sets the system's clock. A failure is logged and not fatal: the system's time then starts in 1970.
 fn set_system_clock(time: Calendar) {
-    if let Err(error) = sys::time::set_real_ns(time.to_unix_s() * SECOND_NS) {
+    if let Err(error) = server::clock::set_real_ns(time.to_unix_s() * SECOND_NS) {
         sys::log!("setting the system's clock failed: {error}; it starts in 1970");
     }
 }

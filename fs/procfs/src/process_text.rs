@@ -12,6 +12,8 @@ const PROTECTION: [(u32, char); 3] = [(1, 'r'), (2, 'w'), (4, 'x')];
 const SHARED: u32 = 8;
 const HEAP: u32 = 1;
 const STACK: u32 = 2;
+const CLOCKS: u32 = 3;
+const VDSO: u32 = 4;
 /// Columns before the name of the file in a line of maps, as on Linux.
 const FILE_COLUMN: usize = 73;
 /// Regions fetched at a time, and shown at most.
@@ -292,6 +294,8 @@ pub fn map_line(text: &mut Text, region: &MapRecord, executable: &[u8]) -> fmt::
     let file: &[u8] = match region.kind {
         HEAP => b"[heap]",
         STACK => b"[stack]",
+        CLOCKS => b"[vvar]",
+        VDSO => b"[vdso]",
         // A System V segment has a number and no device.
         _ if region.device != 0 => executable,
         _ => b"",

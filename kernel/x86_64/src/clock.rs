@@ -4,6 +4,8 @@
 
 use crate::{apic::Apic, cpu};
 
+use abi::clock::{SECOND_NS, factor, scale};
+
 /// Frequency of the PC's old timer.
 const PIT_HZ: u64 = 1_193_182;
 /// How long a calibration lasts, in PIT ticks: 2 ms.
@@ -16,7 +18,6 @@ const PIT_CHANNEL_2: u16 = 0x42;
 const PIT_COMMAND: u16 = 0x43;
 /// Bit 0 lets channel 2 count, bit 1 is the speaker.
 const PIT_GATE: u16 = 0x61;
-const NANOSECONDS: u64 = 1_000_000_000;
 /// Measured frequencies this close to a whole number of MHz are that number, one part in:
 const ROUNDING: u64 = 5_000;
 const MHZ: u64 = 1_000_000;
@@ -55,9 +56,9 @@ impl Clock {
         self.tsc_hz = hz(ticks);
         let timer_hz = hz(timer_ticks as u64);
         self.entry_tsc = entry_tsc;
-        self.ns_per_tick = fixed_point(NANOSECONDS, self.tsc_hz);
-        self.ticks_per_ns = fixed_point(self.tsc_hz, NANOSECONDS);
-        self.timer_per_tick = fixed_point(timer_hz, self.tsc_hz);
+        self.ns_per_tick = factor(SECOND_NS, self.tsc_hz);
+        self.ticks_per_ns = factor(self.tsc_hz, SECOND_NS);
+        self.timer_per_tick = factor(timer_hz, self.tsc_hz);
     }
 
     /// Nanoseconds since the kernel was entered.
@@ -90,14 +91,6 @@ impl Clock {
         }
         due
     }
-}
-
-fn fixed_point(numerator: u64, denominator: u64) -> u64 {
-    (((numerator as u128) << 32) / denominator as u128) as u64
-}
-
-fn scale(value: u64, factor: u64) -> u64 {
-    u64::try_from((value as u128 * factor as u128) >> 32).unwrap_or(u64::MAX)
 }
 
 /// A quartz has a round frequency; what differs from it is the error of measurement.

@@ -19,6 +19,7 @@ extern crate alloc;
 
 mod admission;
 mod callers;
+pub mod clock;
 mod inbox;
 pub mod names;
 mod peers;

@@ -106,7 +106,11 @@ impl System for Native {
     }
 
     fn set_real_time_ns(&mut self, since_1970_ns: u64) -> Result<()> {
-        time::set_real_ns(since_1970_ns)
+        server::clock::set_real_ns(since_1970_ns)
+    }
+
+    fn settle_clock(&mut self) {
+        server::clock::settle();
     }
 
     fn set_alarm(&mut self, deadline_ns: Option<u64>, queue: u64) {

@@ -71,6 +71,7 @@ impl<S: System> Pm<S> {
         self.messages.recount();
         self.segments.recount();
         self.programs.undo_delivery();
+        self.programs.system.settle_clock();
         self.release_segments_again();
         self.compare_with_kernel();
         self.end_what_was_ending();

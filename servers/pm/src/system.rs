@@ -231,6 +231,8 @@ pub trait System {
     fn time_ns(&mut self) -> (u64, u64);
     /// Sets the wall clock.
     fn set_real_time_ns(&mut self, since_1970_ns: u64) -> Result<(), Errno>;
+    /// After a death: programs may trust the wall clock again, whether it was being set or not.
+    fn settle_clock(&mut self);
     /// One notification at this monotonic time; `None` cancels.
     fn set_alarm(&mut self, deadline_ns: Option<u64>, queue: u64);
     /// The thread in a slot.

@@ -2,9 +2,10 @@
 
 use crate::memory::frames::{Frame, Frames, Run};
 use crate::memory::kernel::{Kernel, PageBytes, Source};
+use crate::memory::vdso::Clocks;
 use crate::server::Server;
 use abi::{
-    Endpoint, Errno, Message,
+    Endpoint, Errno, Message, clock,
     endpoint::slot,
     info,
     kernel::{CopyFault, Fault},
@@ -184,6 +185,16 @@ impl Kernel for Calls {
 
     fn real_s(&mut self) -> u64 {
         sys::time::real_ns() / 1_000_000_000
+    }
+
+    fn clocks(&mut self) -> Result<Clocks, Errno> {
+        let known = sys::info::kernel()?;
+        let (monotonic_ns, real_ns) = sys::time::both_ns();
+        Ok(Clocks {
+            entry_tsc: known.entry_tsc,
+            ns_per_tick: clock::factor(clock::SECOND_NS, known.tsc_hz),
+            real_offset_ns: real_ns.wrapping_sub(monotonic_ns),
+        })
     }
 
     fn own_space(&self) -> Space {

@@ -5,6 +5,7 @@
 
 use crate::memory::frames::{Frame, Frames, Run};
 use crate::memory::kernel::{Kernel, PageBytes, Source};
+use crate::memory::vdso::Clocks;
 use crate::server::Server;
 use abi::{
     Endpoint, Errno, GrantId, Message,
@@ -272,6 +273,7 @@ impl Kernel for Simulation {
     }
 
     fn write_frame(&mut self, frame: Frame, from: &PageBytes) -> Result<(), Errno> {
+        self.enter();
         *self.page(frame) = *from;
         Ok(())
     }
@@ -313,6 +315,11 @@ impl Kernel for Simulation {
     fn real_s(&mut self) -> u64 {
         self.enter();
         self.now_s
+    }
+
+    fn clocks(&mut self) -> Result<Clocks, Errno> {
+        self.enter();
+        Ok(Clocks { entry_tsc: 1000, ns_per_tick: 1 << 32, real_offset_ns: self.now_s * 1_000_000_000 })
     }
 
     fn own_space(&self) -> Space {

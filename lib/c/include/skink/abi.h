@@ -775,6 +775,15 @@ struct skink_chardev_write_at {
     uint64_t position;
 };
 
+/* How ticks of the time-stamp counter become nanoseconds, and the page in which programs find what they need to read the clocks without a
+ * call. The kernel, vm, which writes the page, and the vDSO compute with the same functions, so that nobody sees a clock go backwards. */
+
+/* Nanoseconds of a second. */
+#define SKINK_CLOCK_SECOND_NS 0x3b9aca00ull
+
+/* Bytes of the page that mean something. */
+#define SKINK_CLOCK_BYTES 32u
+
 /* The protocol between tty and console, beside chardev::serial: the terminals that are shown on a screen. Bytes go as over a serial line,
  * each exactly once. */
 
@@ -1857,6 +1866,12 @@ struct skink_kernel_linux_call {
 
 /* Lowest address a program may map. */
 #define SKINK_LAYOUT_USER_START 0x10000ull
+
+/* A program finds the page of the clocks right behind its stack, and behind that page its vDSO, of one page. */
+#define SKINK_LAYOUT_VDSO_OFFSET 0x1000ull
+
+/* What lies behind the stack of a program. */
+#define SKINK_LAYOUT_VDSO_BYTES 0x2000ull
 
 /* Services are linked here. */
 #define SKINK_LAYOUT_SERVICE_IMAGE 0x400000ull
@@ -4016,7 +4031,7 @@ struct skink_map_record {
     uint64_t device;
     /* PROT_READ 1, PROT_WRITE 2, PROT_EXEC 4, shared 8. */
     uint32_t protection;
-    /* 0 other, 1 heap, 2 stack. */
+    /* 0 other, 1 heap, 2 stack, 3 page of the clocks, 4 vDSO. */
     uint32_t kind;
 };
 _Static_assert(sizeof(struct skink_map_record) == 56, "size of skink_map_record");
@@ -4532,6 +4547,13 @@ struct skink_vm_cache_open_reply {
 struct skink_vm_cache_take {
     uint64_t first;
     uint64_t pages;
+};
+
+/* Services that set the real-time clock: it is about to be set, or that is done. In between programs ask the kernel for the time; then they
+ * find it in the page of the clocks again. The successor of one that died says that it is done. */
+#define SKINK_VM_CLOCK_CHANGE 0x10030u
+struct skink_vm_clock_change {
+    uint64_t done;
 };
 
 #endif

@@ -271,6 +271,7 @@ impl<S: System> Pm<S> {
             phdr_count: memory.phdr_count,
             interpreter_base: memory.interpreter_base,
             entry: memory.entry,
+            vdso: memory.stack_end + abi::layout::VDSO_OFFSET,
             ids: [user.real, user.effective, group.real, group.effective].map(u64::from),
             secure,
             random,

@@ -31,6 +31,7 @@ mod at {
     pub const SECURE: u64 = 23;
     pub const RANDOM: u64 = 25;
     pub const EXECFN: u64 = 31;
+    pub const SYSINFO_EHDR: u64 = 33;
     pub const MINSIGSTKSZ: u64 = 51;
 }
 
@@ -53,6 +54,8 @@ pub struct Facts {
     pub interpreter_base: u64,
     /// Entry of the program.
     pub entry: u64,
+    /// Where the vDSO is.
+    pub vdso: u64,
     /// Real and effective user, real and effective group.
     pub ids: [u64; 4],
     /// Set-user-id or set-group-id: the C library must not trust its environment.
@@ -121,8 +124,9 @@ pub fn build(arguments: &Arguments, path: &[u8], facts: &Facts, end: u64, limit_
     })
 }
 
-fn auxiliary_vector(facts: &Facts, random: u64, platform: u64, path: u64) -> [(u64, u64); 19] {
+fn auxiliary_vector(facts: &Facts, random: u64, platform: u64, path: u64) -> [(u64, u64); 20] {
     [
+        (at::SYSINFO_EHDR, facts.vdso),
         (at::HWCAP, BASE_FEATURES),
         (at::PAGESZ, abi::layout::PAGE_BYTES),
         (at::CLKTCK, CLOCK_TICKS),
@@ -184,7 +188,8 @@ mod tests {
     }
 
     fn sample() -> Stack {
-        let facts = Facts { entry: 0x401000, random: [9; 16], ids: [1, 2, 3, 4], ..Facts::default() };
+        let facts =
+            Facts { entry: 0x401000, vdso: END + 0x1000, random: [9; 16], ids: [1, 2, 3, 4], ..Facts::default() };
         build(&arguments(&["ls", "", "-l"], &["A=1", "B="]), b"/bin/ls", &facts, END, 1 << 20).unwrap()
     }
 
@@ -208,7 +213,7 @@ mod tests {
         let stack = sample();
         let vector: std::collections::BTreeMap<u64, u64> =
             (8..).step_by(2).map(|n| (word(&stack, n), word(&stack, n + 1))).take_while(|e| e.0 != at::NULL).collect();
-        assert_eq!(vector[&at::ENTRY], 0x401000);
+        assert_eq!((vector[&at::ENTRY], vector[&at::SYSINFO_EHDR]), (0x401000, END + 0x1000));
         assert_eq!((vector[&at::UID], vector[&at::EGID]), (1, 4));
         assert_eq!(stack.auxiliary.start, stack.pointer + 8 * 8);
         assert_eq!(word(&stack, (stack.auxiliary.end - stack.pointer) as usize / 8 - 2), at::NULL);

@@ -157,6 +157,20 @@ fn a_process_that_is_dumped_ends_once_with_a_dump_or_without() {
     });
 }
 
+#[test]
+fn a_clock_that_was_being_set_is_set_and_programs_may_read_it() {
+    at_every_step(|m| {
+        let init = m.world.init;
+        for since_1970_s in 2000..2003 {
+            m.world.write(init, BUFFER, &[since_1970_s, 7]);
+            assert_eq!(m.call(init, nr::CLOCK_SETTIME, &[0, BUFFER]), Some(Ok(0)));
+            let system = &m.world.pm.programs.system;
+            assert!(!system.is_setting_clock);
+            assert_eq!(system.real_offset_ns + system.now_ns, since_1970_s * 1_000_000_000 + 7);
+        }
+    });
+}
+
 /// The parent waits before the child is killed, or after.
 #[test]
 fn an_end_that_was_put_off_comes_once() {

@@ -106,6 +106,7 @@ fn the_auxiliary_vector_tells_what_vm_and_pm_know() {
         (16, features),
         (17, 100),
         (23, 1),
+        (33, MEMORY.end + abi::layout::VDSO_OFFSET),
         (51, 2048),
     ];
     for (kind, value) in fixed {

@@ -114,6 +114,8 @@ pub struct Fake {
     pub replies: Vec<(Endpoint, Result<u64>)>,
     pub now_ns: u64,
     pub real_offset_ns: u64,
+    /// Programs are not to trust the wall clock.
+    pub is_setting_clock: bool,
     /// How long services have run.
     pub services_ns: u64,
     pub alarm: Option<u64>,
@@ -363,8 +365,15 @@ impl System for Fake {
         (self.now_ns, self.now_ns + self.real_offset_ns)
     }
     fn set_real_time_ns(&mut self, since_1970_ns: u64) -> Result<()> {
+        self.is_setting_clock = true;
+        self.enter();
         self.real_offset_ns = since_1970_ns - self.now_ns;
+        self.enter();
+        self.is_setting_clock = false;
         Ok(())
+    }
+    fn settle_clock(&mut self) {
+        self.is_setting_clock = false;
     }
     fn set_alarm(&mut self, deadline_ns: Option<u64>, queue: u64) {
         (self.alarm, self.alarm_queue) = (deadline_ns, queue);

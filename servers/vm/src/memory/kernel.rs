@@ -1,6 +1,7 @@
 //! What vm asks of the kernel. Implemented by `program` with real kernel calls, and by the tests' simulated machine.
 
 use crate::memory::frames::{Frame, Run};
+use crate::memory::vdso::Clocks;
 use abi::{Endpoint, Errno, GrantId, Message, layout::PAGE_BYTES};
 use sys::space::Space;
 
@@ -49,6 +50,8 @@ pub trait Kernel {
     fn answer(&mut self, process: Endpoint, reply: &Message);
     /// Seconds since 1970.
     fn real_s(&mut self) -> u64;
+    /// How the kernel computes the clocks, at this moment.
+    fn clocks(&mut self) -> Result<Clocks, Errno>;
     /// vm's own space.
     fn own_space(&self) -> Space;
     /// Address after vm's heap.

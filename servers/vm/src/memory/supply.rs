@@ -6,6 +6,7 @@
 use crate::memory::frames::{Frame, Frames, OWN, Payer, Run};
 use crate::memory::kernel::{Kernel, PageBytes, Source};
 use crate::memory::object::Objects;
+use crate::memory::vdso::Vdso;
 use abi::{
     Errno,
     layout::{PAGE_BYTES, SPACES, map},
@@ -74,6 +75,8 @@ pub struct Memory<K> {
     pub frames: Frames,
     /// All objects.
     pub objects: Objects,
+    /// What all programs read the clocks with.
+    pub(super) vdso: Vdso,
     /// A frame of zeros, never mapped.
     zeros: Frame,
     /// Frames that have gone to page tables and vm's heap.
@@ -92,16 +95,23 @@ impl<K: Kernel> Memory<K> {
         let zeros = frames.take().ok_or(Errno::ENOMEM)?;
         kernel.write_frame(zeros, &[0; PAGE_BYTES as usize])?;
         frames.keep(Run { first: zeros, frames: 1 });
-        Ok(Memory {
+        let mut objects = Objects::default();
+        let object = objects.add_anonymous();
+        let mut page = || frames.take().ok_or(Errno::ENOMEM);
+        let vdso = Vdso::new(object, [page()?, page()?]);
+        let mut memory = Memory {
             kernel,
             frames,
-            objects: Objects::default(),
+            objects,
+            vdso,
             zeros,
-            own_frames: own_frames + 1,
+            own_frames: own_frames + 3,
             spares: Vec::new(),
             heap_credit: 0,
             created: [0; SPACES.div_ceil(64)],
-        })
+        };
+        memory.fill_vdso()?;
+        Ok(memory)
     }
 
     /// Frames that vm itself and the page tables use.

@@ -72,6 +72,7 @@ fn build<K: Kernel>(
     space.heap_end = space.heap_start;
     let stack_rights = Rights::READ_WRITE.with(Rights::EXECUTE, program.stack_execute);
     space.add_stack(memory, placement.stack_end, stack_bytes, stack_rights)?;
+    space.add_vdso(memory, placement.stack_end)?;
     let entry = base + program.entry;
     let mut started = Started {
         start: entry,

@@ -8,7 +8,7 @@ use crate::memory::frames::{Frame, Run};
 use crate::memory::kernel::{Kernel, Source};
 use crate::memory::pages::{LEAF_PAGES, Page};
 use crate::memory::shared_pages::{make_zeros, mark_changed};
-use crate::space::region::{Backing, Region, Rights};
+use crate::space::region::{Backing, Purpose, Region, Rights};
 use crate::space::{AddressSpace, STACK_GAP};
 use abi::{
     Errno,
@@ -141,7 +141,7 @@ impl AddressSpace {
         match (self.pages.get(page), region.backing) {
             (Page::Owned(frame), _) => self.fault_owned(memory, region, page, frame, access),
             (_, Backing::Anonymous) => self.fault_zero(memory, region, page, access),
-            (_, Backing::Object(..)) => self.fault_object(memory, region, page, access),
+            (_, Backing::Object(..) | Backing::Permanent(..)) => self.fault_object(memory, region, page, access),
             (_, Backing::Device) => Err(Errno::EIO),
         }
     }
@@ -156,7 +156,8 @@ impl AddressSpace {
         bytes: u64,
     ) -> Result<(), Errno> {
         let region = self.regions.find(address).ok_or(Errno::EFAULT)?;
-        if region.shared || region.rights == Rights::NONE || region.backing == Backing::Device {
+        let is_fixed = region.backing == Backing::Device || region.purpose == Purpose::Clocks;
+        if region.shared || region.rights == Rights::NONE || is_fixed {
             return Err(Errno::EFAULT);
         }
         let (page, offset) = (address / PAGE_BYTES, address % PAGE_BYTES);

@@ -2,7 +2,7 @@
 //! addresses that he needs to make use of it. As many bits are random as in Linux.
 
 use crate::space::region::{MAX_STACK_BYTES, MMAP_TOP};
-use abi::layout::{PAGE_BYTES, USER_END};
+use abi::layout::{PAGE_BYTES, USER_END, VDSO_BYTES};
 
 /// Random bits of each part, in pages.
 const STACK_BITS: u32 = 22;
@@ -13,7 +13,7 @@ const HEAP_BITS: u32 = 13;
 /// The addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// End of the stack.
+    /// End of the stack. The vDSO is behind it.
     pub stack_end: u64,
     /// mmap takes addresses downwards from here.
     pub mmap_top: u64,
@@ -26,7 +26,7 @@ pub struct Placement {
 impl Placement {
     /// The fixed addresses.
     pub const FIXED: Placement =
-        Placement { stack_end: USER_END, mmap_top: MMAP_TOP, base: 0x5555_5555_4000, heap_gap: 0 };
+        Placement { stack_end: USER_END - VDSO_BYTES, mmap_top: MMAP_TOP, base: 0x5555_5555_4000, heap_gap: 0 };
 
     /// Chooses addresses by a random number; 0: the fixed ones.
     pub fn of(seed: u64) -> Placement {
@@ -35,7 +35,7 @@ impl Placement {
         }
         let mut state = seed;
         let mut distance = |bits| next(&mut state) >> (u64::BITS - bits) << PAGE_BYTES.trailing_zeros();
-        let stack_end = USER_END - distance(STACK_BITS);
+        let stack_end = Placement::FIXED.stack_end - distance(STACK_BITS);
         Placement {
             stack_end,
             mmap_top: stack_end - MAX_STACK_BYTES - distance(MMAP_BITS),
@@ -70,7 +70,7 @@ mod tests {
         assert!(different(|p| p.stack_end) > 990 && different(|p| p.mmap_top) > 990 && different(|p| p.base) > 990);
         assert!(different(|p| p.heap_gap) > 900);
         for place in &places {
-            assert!(place.stack_end <= USER_END && place.mmap_top + MAX_STACK_BYTES <= place.stack_end);
+            assert!(place.stack_end + VDSO_BYTES <= USER_END && place.mmap_top + MAX_STACK_BYTES <= place.stack_end);
             assert!(place.mmap_top - place.base > 1 << 40, "{place:x?}");
             let all = place.stack_end | place.mmap_top | place.base | place.heap_gap;
             assert_eq!(all % PAGE_BYTES, 0);

@@ -87,6 +87,6 @@ fn may_become(region: &Region, rights: Rights) -> bool {
     match region.backing {
         Backing::Anonymous => true,
         Backing::Device => false,
-        Backing::Object(..) => region.may_write || !rights.has(Rights::WRITE),
+        Backing::Object(..) | Backing::Permanent(..) => region.may_write || !rights.has(Rights::WRITE),
     }
 }

@@ -76,6 +76,8 @@ impl AddressSpace {
                 Purpose::Other | Purpose::Segment => 0,
                 Purpose::Heap => 1,
                 Purpose::Stack => 2,
+                Purpose::Clocks => 3,
+                Purpose::Vdso => 4,
             },
             ..MapRecord::default()
         };

@@ -39,6 +39,9 @@ impl<K: Kernel> Server<K> {
         let processes = &self.processes;
         let is_known = |space: Space| processes.spaces().any(|known| known.id == space);
         self.memory.drop_unknown_spaces(is_known);
+        if let Err(error) = self.memory.show_clocks() {
+            sys::log!("programs cannot be told the time: {error}");
+        }
     }
 
     fn count_pages_of_objects(&mut self) {

@@ -105,6 +105,9 @@ impl<K: Kernel> Server<K> {
                 let pages = self.memory.frames.paid_by(Payer::container(ask.container)?);
                 Ok(vm::ContainerMemory::reply(message, 0, pages))
             }
+            Request::ClockChange(change) if message.source.is_service() => {
+                self.memory.change_clock(change.done).map(|()| message.reply(Ok(0)))
+            }
             Request::SetLimits(limits) => {
                 only(message, &[slot::PM])?;
                 self.processes.space(limits.process)?.set_limits(&limits);

@@ -7,12 +7,13 @@
 use crate::memory::frames::{Payer, Run};
 use crate::memory::kernel::Kernel;
 use crate::memory::pages::{LEAF_HEAP_BYTES, Pages};
+use crate::memory::vdso::{CLOCK_PAGE, IMAGE_PAGE};
 use crate::memory::{Floor, Memory};
 use crate::space::HotPages;
 use crate::space::region::{Backing, MAX_STACK_BYTES, Purpose, REGION_HEAP_BYTES, Region, Regions, Rights};
 use abi::{
     Errno,
-    layout::{PAGE_BYTES, USER_END, USER_START, map},
+    layout::{PAGE_BYTES, USER_END, USER_START, VDSO_BYTES, VDSO_OFFSET, map},
 };
 use alloc::vec::Vec;
 use sys::space::Space;
@@ -404,5 +405,19 @@ impl AddressSpace {
         );
         let end = stack_end / PAGE_BYTES;
         self.own_zeros(memory, end - FILLED_PAGES, end, map::WRITE)
+    }
+
+    /// Shows the page of the clocks at `start`, and behind it the vDSO, which is mapped at once: C libraries read it before they do anything.
+    pub fn add_vdso<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64) -> Result<(), Errno> {
+        let (object, frame) = memory.vdso_image();
+        let code = start + VDSO_OFFSET;
+        let clocks = Region::anonymous(start, code, Rights::READ);
+        let backing = Backing::Permanent(object, CLOCK_PAGE);
+        self.add(memory, Region { may_write: false, purpose: Purpose::Clocks, backing, ..clocks });
+        let image = Region::anonymous(code, start + VDSO_BYTES, Rights::READ.with(Rights::EXECUTE, true));
+        self.add(memory, Region { purpose: Purpose::Vdso, backing: Backing::Permanent(object, IMAGE_PAGE), ..image });
+        self.map_run(memory, code / PAGE_BYTES, Run { first: frame, frames: 1 }, map::EXECUTE)?;
+        self.pages.borrow(code / PAGE_BYTES, 1, &mut memory.frames);
+        Ok(())
     }
 }

@@ -51,6 +51,8 @@ pub enum Backing {
     Anonymous,
     /// The pages of an object, from this one on.
     Object(ObjectId, u64),
+    /// The same of an object that vm holds for ever: forks, execs and exits need not count who shows it.
+    Permanent(ObjectId, u64),
     /// Physical memory, mapped for good when the region was made.
     Device,
 }
@@ -77,6 +79,10 @@ pub enum Purpose {
     Stack,
     /// A System V segment.
     Segment,
+    /// The page of the clocks: nobody writes there, not even its program's tracer.
+    Clocks,
+    /// The vDSO.
+    Vdso,
 }
 
 /// A range of addresses of one kind.
@@ -144,7 +150,9 @@ impl Region {
     /// The page of the object that page `page` of the space shows.
     pub fn object_page(&self, page: u64) -> Option<(ObjectId, u64)> {
         match self.backing {
-            Backing::Object(id, first) => Some((id, first + (page - self.first_page()))),
+            Backing::Object(id, first) | Backing::Permanent(id, first) => {
+                Some((id, first + (page - self.first_page())))
+            }
             _ => None,
         }
     }
@@ -160,6 +168,7 @@ impl Region {
         let (start, end) = (start.max(self.start), end.min(self.end));
         let backing = match self.backing {
             Backing::Object(id, first) => Backing::Object(id, first + (start - self.start) / PAGE_BYTES),
+            Backing::Permanent(id, first) => Backing::Permanent(id, first + (start - self.start) / PAGE_BYTES),
             other => other,
         };
         Region { start, end, backing, ..*self }
@@ -345,7 +354,11 @@ impl Regions {
         self.had_fork_advice |= region.on_fork != OnFork::Copy;
         self.longest = self.longest.max(region.pages());
         self.by_start.insert(region.start, region);
-        let joins = u32::from(self.join(region.start)) + u32::from(self.join(region.end));
+        let joins = match region.backing {
+            // Such regions never fit together.
+            Backing::Device | Backing::Permanent(..) => 0,
+            _ => u32::from(self.join(region.start)) + u32::from(self.join(region.end)),
+        };
         self.dense.cover(region.start, region.end);
         joins
     }

@@ -97,7 +97,7 @@ fn check_tables(server: &Server<Simulation>, space: &AddressSpace) {
                 assert_eq!(owned, frame);
                 is_sole
             }
-            (Page::Borrowed, Backing::Object(id, _)) => {
+            (Page::Borrowed, Backing::Object(id, _) | Backing::Permanent(id, _)) => {
                 let (_, index) = region.object_page(page).expect("an object");
                 let object = server.memory.objects.get(id).expect("regions keep objects");
                 let window = region.window(&server.memory).and_then(|window| window.frame(index));

@@ -12,6 +12,7 @@ mod programs;
 mod segments;
 mod services;
 mod shared_files;
+mod vdso;
 mod windows;
 
 use crate::server::Server;

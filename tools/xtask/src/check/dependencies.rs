@@ -22,6 +22,9 @@ const PROGRAMS_MAY_USE: &[&str] = &[
     "lib/traces",
 ];
 
+/// It alone maps the vDSO.
+const VM_MAY_USE: &[&str] = &["abi", "lib/sys", "lib/recover", "lib/server", "lib/elf", "lib/vdso"];
+
 const LAYERS: &[Layer] = &[
     Layer { folder: "abi", may_use: &[] },
     Layer { folder: "kernel/core", may_use: &["abi"] },
@@ -29,6 +32,8 @@ const LAYERS: &[Layer] = &[
     Layer { folder: "kernel/x86_64", may_use: &["abi", "kernel/boot", "kernel/core", "lib/elf"] },
     Layer { folder: "lib/elf", may_use: &["abi"] },
     Layer { folder: "lib/m3ipc", may_use: &[] },
+    // Code of user programs.
+    Layer { folder: "lib/vdso", may_use: &[] },
     Layer { folder: "lib/sys", may_use: &["abi"] },
     Layer { folder: "lib/traces", may_use: &["abi", "lib/sys"] },
     Layer { folder: "lib/recover", may_use: &["abi", "lib/sys"] },
@@ -36,6 +41,7 @@ const LAYERS: &[Layer] = &[
     Layer { folder: "lib/driver", may_use: &["abi", "lib/sys", "lib/recover", "lib/server"] },
     Layer { folder: "lib/jbd", may_use: &["abi", "lib/sys"] },
     Layer { folder: "lib/fs", may_use: &["abi", "lib/sys", "lib/recover", "lib/server"] },
+    Layer { folder: "servers/vm", may_use: VM_MAY_USE },
     Layer { folder: "servers", may_use: PROGRAMS_MAY_USE },
     Layer { folder: "drivers", may_use: PROGRAMS_MAY_USE },
     // The same file system over memory.
