@@ -8,7 +8,7 @@ Commands: `skink threads`, `skink queues`, `skink services`, `skink break SERVIC
 `skink symbols SERVICE`. `help skink` describes them.
 
 What is read of the kernel's memory are the fields of kernel_core's `Node` by name, however deep they
-lie; tests/host/debug.sh tells when one of them is gone.
+lie; tests/host/new_driver.sh tells when one of them is gone.
 """
 
 import gdb
