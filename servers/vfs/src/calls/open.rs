@@ -12,7 +12,7 @@ use crate::{
     memory as user,
     objects::{O_CLOEXEC, O_CREAT, O_PATH, O_TMPFILE, O_TRUNC, O_WRONLY, OpenFile},
     open::{How, open_file, open_now},
-    paths::walk::restriction::{BENEATH, IN_ROOT},
+    paths::restriction::{BENEATH, IN_ROOT},
     processes::Process,
 };
 use abi::{Endpoint, Errno, linux::nr};

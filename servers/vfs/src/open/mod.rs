@@ -2,11 +2,15 @@
 //!
 //! Neighbours: `calls::open`, which gives the file a descriptor; `exec`, which opens the console of the first program.
 
+mod how;
+
+pub use how::How;
+
 use crate::{
     base::{Base, closing::Closing, leases::Wait},
     callers::{
         Caller,
-        permission::{self, READ, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG, WRITE},
+        permission::{self, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG, WRITE},
     },
     devices::OWN_NAME,
     files::{
@@ -47,32 +51,13 @@ use abi::{
 };
 use alloc::{format, rc::Rc, vec::Vec};
 use core::cell::Cell;
+use how::wanted_rights;
+use sys::fallible::copied;
 
 /// Flags that are not kept as status of the open file.
 const NOT_STATUS: u32 = O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC;
 /// What O_PATH leaves of the flags.
 const PATH_FLAGS: u32 = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-
-/// What of a file the flags of open ask for.
-fn wanted_rights(flags: u32) -> u32 {
-    let access = match flags & O_ACCMODE {
-        0 => READ,
-        O_WRONLY => WRITE,
-        _ => READ | WRITE,
-    };
-    if flags & O_TRUNC != 0 { access | WRITE } else { access }
-}
-
-/// How a file is to be opened (`struct open_how`).
-#[derive(Clone, Copy, Debug)]
-pub struct How {
-    /// `O_*`.
-    pub flags: u32,
-    /// Permission bits of a new file.
-    pub mode: u32,
-    /// Bits of [`walk::restriction`].
-    pub resolve: u64,
-}
 
 /// Opens the file at a path, creating it if the flags say so. Errors as of open(2).
 pub async fn open_file(
@@ -86,27 +71,15 @@ pub async fn open_file(
     if flags & O_TMPFILE != 0 {
         return open_nameless(base, process, directory, path, How { flags, mode, resolve }).await;
     }
-    let exclusive = flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL;
-    let last = if flags & O_NOFOLLOW != 0 || exclusive { Last::Keep } else { Last::Follow };
-    let mut found = walk::resolve_within(base.files(), process, directory, path, last, resolve).await?;
+    let how = How { flags, mode, resolve };
+    let (found, created) = find_or_create(base.files(), process, directory, path, how).await?;
     if let Some(pipe) = &found.pipe {
         return reopen(base.closing(), process.caller.user(), pipe, flags);
     }
+    let node = found.existing()?.clone();
     if flags & O_PATH != 0 {
-        let node = found.existing()?.clone();
         return open_path(base.closing(), process.caller.user(), node, flags, found.canonical);
     }
-    let recalled = recalled_file(&process.caller, &found.parent, found.node.as_ref());
-    let created = found.node.is_none() || recalled.is_some();
-    if let Some(node) = recalled {
-        found.node = Some(node);
-    } else if created {
-        let node = create_file(base.files(), process, &found, flags, mode).await?;
-        found.node = Some(node);
-    } else if exclusive {
-        return Err(Errno::EEXIST);
-    }
-    let node = found.existing()?.clone();
     if !created {
         may_open(process, &node, flags)?;
     }
@@ -263,17 +236,56 @@ fn open_path(
     File::new(closing, user, PathOnly { node, crowd: Crowd::default() }, flags & !NOT_STATUS, path)
 }
 
-async fn create_file(files: &Files, process: &Process, found: &Found, flags: u32, mode: u32) -> Result<NodeRef, Errno> {
-    if flags & O_CREAT == 0 {
+/// Finds the file at a path; creates it if the flags say so and it does not exist. Returns whether it is new. The request that creates it
+/// tells whether a name exists that is not known, so that a new file takes one request.
+async fn find_or_create(
+    files: &Files,
+    process: &Process,
+    directory: i32,
+    path: Vec<u8>,
+    how: How,
+) -> Result<(Found, bool), Errno> {
+    let exclusive = how.is_exclusive();
+    let last = if how.flags & O_NOFOLLOW != 0 || exclusive { Last::Keep } else { Last::Follow };
+    if how.flags & (O_CREAT | O_DIRECTORY) == O_CREAT {
+        let found = walk::resolve_unasked(files, process, directory, copied(&path)?, last, how.resolve).await?;
+        match create_missing(files, process, found, how).await {
+            // It is there, or another program was quicker.
+            Err(Errno::EEXIST) if !exclusive => {}
+            result => return result,
+        }
+    }
+    let found = walk::resolve_within(files, process, directory, path, last, how.resolve).await?;
+    create_missing(files, process, found, how).await
+}
+
+/// Creates the file that was not found. Returns whether it is new. `EEXIST`: it was found, or has been created meanwhile.
+async fn create_missing(files: &Files, process: &Process, mut found: Found, how: How) -> Result<(Found, bool), Errno> {
+    if found.pipe.is_some() {
+        return Ok((found, false));
+    }
+    let recalled = recalled_file(&process.caller, &found.parent, found.node.as_ref());
+    let created = found.node.is_none() || recalled.is_some();
+    match recalled {
+        Some(node) => found.node = Some(node),
+        None if created => found.node = Some(create_file(files, process, &found, how).await?),
+        None if how.is_exclusive() => return Err(Errno::EEXIST),
+        None => {}
+    }
+    Ok((found, created))
+}
+
+async fn create_file(files: &Files, process: &Process, found: &Found, how: How) -> Result<NodeRef, Errno> {
+    if how.flags & O_CREAT == 0 {
         return Err(Errno::ENOENT);
     }
     if found.slash {
         return Err(Errno::EISDIR);
     }
-    if flags & O_DIRECTORY != 0 {
+    if how.flags & O_DIRECTORY != 0 {
         return Err(Errno::EINVAL);
     }
-    make_node(files, process, found, S_IFREG | mode & 0o7777, 0).await
+    make_node(files, process, found, S_IFREG | how.mode & 0o7777, 0).await
 }
 
 /// Opens what is behind a node that is no regular file.
@@ -457,17 +469,4 @@ fn may_open(process: &Process, node: &NodeRef, flags: u32) -> Result<(), Errno> 
         permission::check_owner(&credentials, node.attributes())?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_access_mode_tells_the_rights_that_are_needed() {
-        assert_eq!(wanted_rights(0), READ);
-        assert_eq!(wanted_rights(O_WRONLY), WRITE);
-        assert_eq!(wanted_rights(O_RDWR), READ | WRITE);
-        assert_eq!(wanted_rights(O_TRUNC), READ | WRITE);
-    }
 }

@@ -4,6 +4,7 @@
 //! Neighbours: `walk` resolves what is split here; `process` and `file` keep canonical paths.
 
 pub mod change;
+pub mod restriction;
 pub mod walk;
 
 use crate::memory::PATH_MAX;

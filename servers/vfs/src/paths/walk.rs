@@ -5,10 +5,10 @@
 //! that file, whatever has become of its name; one of another process leads to the path that it shows.
 
 use crate::{
-    callers::permission::{Credentials, EXECUTE, check},
+    callers::permission::{Credentials, EXECUTE, WRITE, check},
     files::{Files, nodes::LinkMeaning, vnode::NodeRef},
     objects::OpenFile,
-    paths::{self as path, Component, LINKS_MAX, PATH_MAX},
+    paths::{self as path, Component, LINKS_MAX, PATH_MAX, restriction},
     processes::{AT_FDCWD, Place, Process, directories::Directories},
 };
 use abi::{Capability, Errno};
@@ -26,20 +26,6 @@ pub enum Last {
     Follow,
     /// A link there is the file that is meant.
     Keep,
-}
-
-/// Restrictions of a resolution (`resolve` of openat2(2)).
-pub mod restriction {
-    /// Do not cross mounts: `EXDEV`.
-    pub const NO_XDEV: u64 = 1;
-    /// Do not follow links of /proc: `ELOOP`.
-    pub const NO_MAGICLINKS: u64 = 2;
-    /// Do not follow any links: `ELOOP`.
-    pub const NO_SYMLINKS: u64 = 4;
-    /// Do not leave the directory of the start: `EXDEV`.
-    pub const BENEATH: u64 = 8;
-    /// The directory of the start is the root.
-    pub const IN_ROOT: u64 = 0x10;
 }
 
 /// What the last component was.
@@ -160,6 +146,20 @@ pub fn resolve_within(
     walk(files, process, process.caller.credentials(), descriptor, text, last, restrictions)
 }
 
+/// [`resolve_within`] for who creates the last component: a name that is not known is taken for one that does not exist, where the process may
+/// create it. The file system will say `EEXIST`.
+pub async fn resolve_unasked(
+    files: &Files,
+    process: &Process,
+    descriptor: i32,
+    text: Vec<u8>,
+    last: Last,
+    restrictions: u64,
+) -> Result<Found, Errno> {
+    let credentials = process.caller.credentials();
+    Walk::new(files, process, credentials, descriptor, text, restrictions)?.run(last, true).await
+}
+
 /// [`resolve`] with the permissions of these ids.
 pub fn resolve_as(
     files: &Files,
@@ -198,7 +198,7 @@ async fn walk(
     last: Last,
     restrictions: u64,
 ) -> Result<Found, Errno> {
-    Walk::new(files, process, credentials, descriptor, text, restrictions)?.run(last).await
+    Walk::new(files, process, credentials, descriptor, text, restrictions)?.run(last, false).await
 }
 
 /// The root of a resolution, if it is not the process's, and where it starts.
@@ -243,12 +243,16 @@ impl<'a> Walk<'a> {
         Ok(Walk { files, process, directories, own_root, restrictions, credentials, node, canonical, text, at, links })
     }
 
-    async fn run(&mut self, last: Last) -> Result<Found, Errno> {
+    /// `creates`: see [`resolve_unasked`].
+    async fn run(&mut self, last: Last, creates: bool) -> Result<Found, Errno> {
         let mut stop = self.go(last)?;
         loop {
             let passed = match stop {
                 Stop::End { parent, name, slash } => return Ok(self.finish(parent, name, slash)),
                 Stop::Missing(part) => return self.missing(&part),
+                Stop::Ask(part) if creates && part.last && !part.slash && self.may_create() => {
+                    return self.missing(&part);
+                }
                 Stop::Ask(part) => {
                     let child = self.files.ask_for(&self.node, &self.text[part.name.clone()]).await?;
                     self.pass(child, part, last)?
@@ -327,6 +331,13 @@ impl<'a> Walk<'a> {
             return Err(Errno::ENOTDIR);
         }
         check(&self.credentials, self.node.attributes(), EXECUTE)
+    }
+
+    /// Whether names may be created where we are. Others have errors of their own for a name that exists.
+    fn may_create(&self) -> bool {
+        let mount = self.node.mount();
+        let takes_names = !mount.is_volatile() && !mount.is_read_only();
+        takes_names && check(&self.credentials, self.node.attributes(), WRITE | EXECUTE).is_ok()
     }
 
     /// To the parent directory, out of a mount if need be, but not above the root. Returns whether that is done, or the file system has to be
@@ -482,11 +493,8 @@ pub fn check_link(credentials: &Credentials, directory: &NodeRef, link: &NodeRef
 
 /// The root of what is mounted on a directory, or the directory itself.
 pub fn into_mount(mut node: NodeRef) -> NodeRef {
-    loop {
-        let root = node.covering_root();
-        match root {
-            Some(root) => node = root,
-            None => return node,
-        }
+    while let Some(root) = node.covering_root() {
+        node = root;
     }
+    node
 }

@@ -13,6 +13,7 @@ mod capabilities;
 mod contained;
 mod container_limits;
 mod control;
+mod creating;
 mod data;
 mod descriptors;
 mod device_memory;
