@@ -241,6 +241,39 @@ pub fn send_receive_by_module(message: &mut Message) -> Result<(), Error> {
     module::send_receive(message.source, message, FOREVER)
 }
 
+/// Whether it is known that a broker has mapped what carries the messages.
+#[inline(always)]
+pub fn is_broker() -> bool {
+    skink::is_absent() && module::is_absent()
+}
+
+/// `send` without a limit, when [`is_broker`].
+///
+/// # Errors
+/// As [`Member::send`].
+#[inline(always)]
+pub fn send_by_box(to: i32, message: &Message) -> Result<(), Error> {
+    as_member(|member| member.send(Endpoint::from_raw(to), message, Limit::Forever))
+}
+
+/// `receive` from the message's source without a limit, when [`is_broker`].
+///
+/// # Errors
+/// As [`Member::receive`].
+#[inline(always)]
+pub fn receive_by_box(message: &mut Message) -> Result<(), Error> {
+    as_member(|member| member.receive(Endpoint::from_raw(message.source), Limit::Forever, message))
+}
+
+/// `sendrec` with the message's source without a limit, when [`is_broker`].
+///
+/// # Errors
+/// As [`Member::send_receive`].
+#[inline(always)]
+pub fn send_receive_by_box(message: &mut Message) -> Result<(), Error> {
+    as_member(|member| member.send_receive(Endpoint::from_raw(message.source), message, Limit::Forever))
+}
+
 /// `send`.
 ///
 /// # Errors

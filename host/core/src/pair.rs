@@ -244,7 +244,9 @@ impl<B: Deref<Target = Box>> Link<B> {
         let answers = if self.unanswered != 0 { ANSWER } else { 0 };
         let stamp = number << STAMP_BITS | answers | if asks == Asks::Answer { REQUEST } else { 0 };
         let mine = self.mine();
-        mine.aside.began[self.place].store(0, Relaxed);
+        if mine.aside.began[self.place].load(Relaxed) != 0 {
+            mine.aside.began[self.place].store(0, Relaxed);
+        }
         let place = &mine.messages[self.place];
         place.kind.store(message.kind.cast_unsigned(), Relaxed);
         for (word, value) in place.words.iter().zip(message.words) {

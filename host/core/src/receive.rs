@@ -124,9 +124,9 @@ impl Member {
         if !lies_there() {
             let has_come = || {
                 promised.set(link.promised());
-                promised.get().is_some() || lies_there()
+                promised.get().is_some() || link.first_note().is_some()
             };
-            let is_over = || self.is_posted(one) || self.is_source_gone(wanted) || !self.is_bound();
+            let is_over = || lies_there() || self.is_posted(one) || self.is_source_gone(wanted) || !self.is_bound();
             look_again(self.desk(), self.desks.desk(one), has_come, is_over);
         }
         if let Some(found) = promised.get() {

@@ -43,6 +43,7 @@ pub enum Limit {
 
 impl Limit {
     /// Returns the limit that C programs give in milliseconds.
+    #[inline]
     pub fn from_ms(ms: i64) -> Limit {
         match u64::try_from(ms) {
             Ok(0) => Limit::NoWait,

@@ -223,6 +223,24 @@ pub unsafe extern "C" fn mnx_getpriv(vm: c_int, endpoint: c_int, rights: *mut Pr
 // With the module, the system call is all that is left to do: these need no register saved.
 
 #[inline(never)]
+unsafe extern "C" fn send_by_box(to: c_int, message: *mut Message) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { with_message(message, |message| backend::send_by_box(to, message)) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn receive_by_box(message: *mut Message) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { with_message(message, backend::receive_by_box) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn ask_by_box(message: *mut Message) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { with_message(message, backend::send_receive_by_box) }
+}
+
+#[inline(never)]
 unsafe extern "C" fn send_by_module(to: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
     unsafe { with_message(message, |message| backend::send_by_module(to, message)) }
@@ -254,6 +272,9 @@ pub unsafe extern "C" fn mnx_send(to: c_int, message: *mut Message) -> c_int {
         if message.as_ref().is_some_and(|message| backend::send_at_once(to, message)) {
             return 0;
         }
+        if backend::is_broker() {
+            return send_by_box(to, message);
+        }
         if backend::is_module() { send_by_module(to, message) } else { mnx_send_T(to, message, FOREVER) }
     }
 }
@@ -276,6 +297,9 @@ pub unsafe extern "C" fn mnx_receive(from: c_int, message: *mut Message) -> c_in
     }
     // SAFETY: as above.
     unsafe {
+        if backend::is_broker() {
+            return receive_by_box(message);
+        }
         if backend::is_module() {
             return receive_by_module(message);
         }
@@ -301,6 +325,9 @@ pub unsafe extern "C" fn mnx_sendrec(peer: c_int, message: *mut Message) -> c_in
     }
     // SAFETY: as above.
     unsafe {
+        if backend::is_broker() {
+            return ask_by_box(message);
+        }
         if backend::is_module() {
             return ask_by_module(message);
         }
