@@ -17,6 +17,8 @@ use m3ipc::rights::Trap;
 const HARDWARE: i32 = -1;
 /// How long to try again after the deadline of a primitive that its thread has not come to yet.
 const TRY_AGAIN_NS: u64 = 1_000_000;
+/// The most bytes of a copy in one turn: more would take longer than a container is charged for a call (docs/adr/0119-messages-of-those-who-may-copy.md).
+const COPY_PIECE: u64 = 1 << 20;
 
 const _: () = assert!(-HARDWARE <= TASKS as i32);
 
@@ -166,7 +168,7 @@ impl<S: System> M3ipc<S> {
         }
     }
 
-    /// `vcopy`.
+    /// `vcopy`: copies the first [`COPY_PIECE`] bytes at most, and returns how many. The caller asks for the rest.
     pub fn copy(&mut self, caller: &Caller, from: (i32, u64), to: (i32, u64), bytes: i32) -> Handled {
         let place = caller.bound()?;
         let (source, target) = (Name::from_raw(from.0), Name::from_raw(to.0));
@@ -188,11 +190,13 @@ impl<S: System> M3ipc<S> {
         if place.number != from_slot && place.number != to_slot {
             identify(system, threads, caller.thread)?.check_root()?;
         }
-        if bytes > 0 {
-            system.copy((source, from.1), (target, to.1), bytes as u64).map_err(|_| Error::AddressNotAvailable)?;
+        let piece = (bytes as u64).min(COPY_PIECE);
+        if piece > 0 {
+            system.copy((source, from.1), (target, to.1), piece).map_err(|_| Error::AddressNotAvailable)?;
         }
-        container.members.get_mut(place.number).ok_or(Error::NotBound)?.copies += 1;
-        Ok(Step::Done(bytes.into()))
+        let is_last = i64::from(bytes) == piece as i64;
+        container.members.get_mut(place.number).ok_or(Error::NotBound)?.copies += u64::from(is_last);
+        Ok(Step::Done(piece as i64))
     }
 
     /// `wakeup`. Who is not in the container must be root's.

@@ -99,7 +99,7 @@ pub fn bind(call: Call, arguments: &[i64]) -> Result<i64, Error> {
     checked(result)
 }
 
-/// `vcopy`. Returns how many bytes were copied.
+/// `vcopy`, in pieces as long as m3ipc copies at a time. Returns how many bytes were copied. When it fails, some of them may have been.
 ///
 /// # Errors
 /// m3ipc's.
@@ -107,9 +107,17 @@ pub fn bind(call: Call, arguments: &[i64]) -> Result<i64, Error> {
 /// # Safety
 /// Who calls has named memory that may change.
 pub unsafe fn copy(from: (i32, usize), to: (i32, usize), bytes: i32) -> Result<i64, Error> {
-    let words = [from.0 as u64, from.1 as u64, to.0 as u64, to.1 as u64, bytes as u64];
-    // SAFETY: as the caller promises.
-    checked(unsafe { raw::call(Call::Copy as u64, words) })
+    let mut done = 0;
+    loop {
+        let at = |address: usize| address.wrapping_add(done as usize) as u64;
+        let words = [from.0 as u64, at(from.1), to.0 as u64, at(to.1), (i64::from(bytes) - done) as u64];
+        // SAFETY: as the caller promises.
+        let piece = checked(unsafe { raw::call(Call::Copy as u64, words) })?;
+        done += piece;
+        if piece == 0 || done >= i64::from(bytes) {
+            return Ok(done);
+        }
+    }
 }
 
 /// `notify`, `ntfy_value`. A peer that waits for it gets it as a message; m3ipc keeps it for one that does not.

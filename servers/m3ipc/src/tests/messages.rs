@@ -148,6 +148,23 @@ fn blocks_are_copied_between_processes_that_wait() {
 }
 
 #[test]
+fn a_long_block_is_copied_in_pieces_and_counts_as_one() {
+    let (mut world, [(one, one_name), (two, two_name)]) = two();
+    [one, two].map(|thread| world.server.system.program(thread).memory = vec![0; 3 << 20]);
+    world.put(one, MEMORY + (2 << 20), &[7u8; 100]);
+    assert_eq!(world.call(two, Call::Receive, &[ANY, PACKET as i64, FOREVER]), None);
+    let bytes = (2 << 20) + 100;
+    for (done, piece) in [(0, 1 << 20), (1 << 20, 1 << 20), (2 << 20, 100)] {
+        assert_eq!(world.get::<[u8; 100]>(two, MEMORY + (2 << 20)), [0; 100], "not copied yet");
+        let at = MEMORY as i64 + done;
+        assert_eq!(world.call(one, Call::Copy, &[one_name, at, two_name, at, bytes - done]), Some(piece));
+    }
+    assert_eq!(world.get::<[u8; 100]>(two, MEMORY + (2 << 20)), [7; 100]);
+    assert_eq!(world.call(one, Call::ProcessInfo, &[0, 3, MEMORY as i64]), Some(0));
+    assert_eq!(world.get::<ProcessInfo>(one, MEMORY).local_copies, 1);
+}
+
+#[test]
 fn members_with_full_rights_have_the_row_of_their_container() {
     let (mut world, [(one, one_name), (two, two_name)]) = two_direct();
     assert_eq!([one, two].map(|thread| world.server.system.program(thread).row), [FIRST_CONTAINER; 2]);
