@@ -9,7 +9,7 @@ use crate::cli::DEFAULT_SYSTEM;
 use crate::debian;
 
 /// Default time limit of a case.
-const USUAL_LIMIT: Duration = Duration::from_secs(300);
+const USUAL_LIMIT: Duration = Duration::from_secs(600);
 
 /// One case.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// What the guest's shell runs: each program, after a line with its name.
 const COMMAND: &str = "for each in /linux/*; do echo \"program ${each#/linux/}\"; \"$each\"; done";
 /// Time limit of the guest.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(600);
 /// Stands between the name of a behaviour and its result.
 const ARROW: &str = " ->";
 /// Lines of the console that are shown when a program has not ended.

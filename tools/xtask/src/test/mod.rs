@@ -163,7 +163,7 @@ pub fn test(workspace: &Workspace, depth: Depth, name: Option<&str>) -> Result<u
     report(pool::run(&tests))
 }
 
-/// Everything, each in its short form if it has one. The longest come first, so that the two jobs end at about the same time.
+/// Everything, each in its short form if it has one. The longest come first, so that all jobs end at about the same time.
 fn short<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     let workspace = setting.workspace;
     let mut tests = vec![Test::new("units", || units::run(workspace)), Test::new("check", || run_check(workspace))];

@@ -1,4 +1,4 @@
-//! Runs tests, two at a time, and prints one line for each as it ends.
+//! Runs tests, three at a time, and prints one line for each as it ends.
 
 use super::{Count, Test, Verdict};
 use std::sync::Mutex;
@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// As many as the machines have processors that we are made for.
-const JOBS: usize = 2;
+/// One more than the machines have processors that we are made for: guests sleep, and cargo and linkers wait for each other.
+const JOBS: usize = 3;
 
 /// Runs all tests and returns how many passed and failed.
 pub fn run(tests: &[Test]) -> Count {
