@@ -126,6 +126,8 @@ pub const MOUNTED_IN_MEMORY: u64 = 4;
 /// `Mount`: what names mean, and which there are, never changes, and attributes by requests alone: vfs may keep them although the file system is
 /// volatile.
 pub const MOUNTED_FIXED: u64 = 8;
+/// `Mount`: the file system has a journal, so its type is ext3.
+pub const MOUNTED_JOURNAL: u64 = 16;
 
 /// `Mount`, to procfs: the low half of `minor` for the tree of processes.
 pub const TREE_PROC: u64 = 0;

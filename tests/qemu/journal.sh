@@ -6,6 +6,10 @@ cd /root
 mkdir mnt after
 head -c 100000 /bin/busybox >kept
 mount -t ext3 -o loop image mnt
+types() { cut -d ' ' -f 2,3 /proc/mounts | grep -E '^(/|/root/mnt) '; }
+types
+service kill vfs
+types
 for i in 1 2 3 4 5 6 7 8 9 10; do
     mkdir mnt/$i
     cp kept mnt/$i/kept

@@ -30,6 +30,10 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         self.in_memory
     }
 
+    fn has_journal(&self) -> bool {
+        self.superblock.has_journal()
+    }
+
     fn trim(&mut self) {
         // What cannot be read is not trimmed.
         let _ = self.discard_free_blocks();

@@ -219,6 +219,11 @@ pub trait FileSystem {
         false
     }
 
+    /// Whether it has a journal.
+    fn has_journal(&self) -> bool {
+        false
+    }
+
     /// Returns memory that it does not need any more. Called now and then, between requests.
     fn trim(&mut self) {}
 

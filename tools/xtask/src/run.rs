@@ -1,6 +1,6 @@
 //! `./skink run`: boots a system with this terminal as its console.
 
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Root};
 use crate::cli::{DEFAULT_SYSTEM, MachineOptions, RunOptions};
 use crate::debian::Set;
 use crate::machine::{Boot, Line, Machine};
@@ -66,7 +66,13 @@ pub fn interactive(workspace: &Workspace, options: &MachineOptions, folder: &Run
     let system = options.system.as_deref().unwrap_or(DEFAULT_SYSTEM);
     let bundle = Bundle::build_as(workspace, system, options.profile)?;
     let packages = Set::get(&workspace.build, &options.packages)?;
-    let contents = Contents { packages: packages.as_ref(), overlays: &options.overlays, ..bundle.contents(workspace) };
+    let contents = Contents {
+        packages: packages.as_ref(),
+        overlays: &options.overlays,
+        // On a ramdisk nothing outlives a power cut.
+        has_journal: bundle.root() == Root::Disk,
+        ..bundle.contents(workspace)
+    };
     let media = bundle.make_media(&contents, folder)?;
     let mut machine = Machine::new(Boot::Kernel { kernel: media.kernel, archive: media.archive, append: Vec::new() });
     machine.disks = media.disks;

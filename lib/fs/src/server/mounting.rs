@@ -3,7 +3,7 @@
 //! A mount has two transactions. The first makes the volume known, which a successor then goes on with; in between the device
 //! learns that the file system is in use; the second has the reply. So a mount that is asked for again finds how far the first had come.
 
-use abi::fs::{MOUNTED_FIXED, MOUNTED_IN_MEMORY, MOUNTED_READ_ONLY, MOUNTED_VOLATILE, Mount, Unmount};
+use abi::fs::{MOUNTED_FIXED, MOUNTED_IN_MEMORY, MOUNTED_JOURNAL, MOUNTED_READ_ONLY, MOUNTED_VOLATILE, Mount, Unmount};
 use abi::{Errno, Message, Name};
 
 use super::{MountRequest, Server, describe, granted, use_node};
@@ -90,9 +90,11 @@ where
         let volatile = volume.file_system.is_volatile();
         let in_memory = volume.file_system.is_in_memory();
         let fixed = volume.file_system.is_fixed();
+        let journal = volume.file_system.has_journal();
         let flags = if volatile { MOUNTED_VOLATILE } else { 0 }
             | if in_memory { MOUNTED_IN_MEMORY } else { 0 }
             | if fixed { MOUNTED_FIXED } else { 0 }
+            | if journal { MOUNTED_JOURNAL } else { 0 }
             | if refuses { MOUNTED_READ_ONLY } else { 0 };
         let (node, mode, ids, size, device) = describe(number, &attributes);
         Ok(Mount::reply(message, flags, node, mode, ids, size, device))

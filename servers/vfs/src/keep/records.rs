@@ -662,6 +662,8 @@ pub struct MountRecord {
     pub volatile: bool,
     pub fixed: bool,
     pub in_memory: bool,
+    /// The volume has a journal.
+    pub journal: bool,
     /// The file system refuses writes, whatever the flags of the mount say.
     pub read_only: bool,
     pub locked: bool,
@@ -688,7 +690,8 @@ impl Record for MountRecord {
     const WORDS: usize = 8;
 
     fn store(&self, words: &mut [u64]) {
-        let kind = [self.volatile, self.in_memory, self.read_only, self.locked, self.detached, self.fixed];
+        let kind =
+            [self.volatile, self.in_memory, self.read_only, self.locked, self.detached, self.fixed, self.journal];
         let kind = kind.iter().rev().fold(0, |bits, bit| bits << 1 | u64::from(*bit));
         let places = (self.covers.mount as u64) << 32 | (self.namespace as u64) << 48;
         words[0] = self.service as u64 | kind << 16 | (self.users as u64) << 24 | places;
@@ -708,6 +711,7 @@ impl Record for MountRecord {
             volatile: has(0),
             fixed: has(5),
             in_memory: has(1),
+            journal: has(6),
             read_only: has(2),
             locked: has(3),
             detached: has(4),

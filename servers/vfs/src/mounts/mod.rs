@@ -60,6 +60,9 @@ struct NewFileSystem {
     flags: u64,
 }
 
+/// The type of a volume with a journal.
+pub const WITH_JOURNAL: &str = "ext3";
+
 /// Whether a type of file system needs no block device.
 fn needs_no_device(kind: &str) -> bool {
     kind != "ext2"
@@ -79,7 +82,7 @@ struct Served {
 /// The service behind a type of mount(2).
 fn service_of(kind: &[u8]) -> Option<Served> {
     let (service, role, kind, tree) = match kind {
-        // With a journal or without.
+        // With a journal or without: the volume tells.
         b"ext2" | b"ext3" => ("ext2", Role::FileSystem, "ext2", 0),
         b"tmpfs" => ("tmpfs", Role::FileSystem, "tmpfs", 0),
         b"proc" | b"procfs" => ("procfs", Role::StatelessFileSystem, "proc", fs::TREE_PROC),
@@ -209,7 +212,8 @@ async fn mount(
     let description = Description::from(fs::Mount::results(&reply)?);
     let told = reply.words[0];
     let flags = if told & fs::MOUNTED_READ_ONLY != 0 { flags | MS_RDONLY } else { flags };
-    let kind = served.kind;
+    let has_journal = told & fs::MOUNTED_JOURNAL != 0;
+    let kind = if has_journal { WITH_JOURNAL } else { served.kind };
     let mount = Mount::new(
         NewMount {
             service,

@@ -9,6 +9,7 @@ use crate::{
         vnode::NodeRef,
     },
     keep::records::{MountRecord, NodeRecord},
+    mounts::WITH_JOURNAL,
     paths,
     processes::{Place, Process},
 };
@@ -48,6 +49,7 @@ fn save(base: &Base, mount: &Mount, covers: Option<&NodeRef>, user: u32) -> Resu
             volatile: mount.is_volatile(),
             fixed: file_system.is_fixed(),
             in_memory: mount.is_in_memory(),
+            journal: mount.kind() == WITH_JOURNAL,
             read_only: file_system.is_read_only(),
             locked: mount.is_locked(),
             detached: false,

@@ -297,6 +297,7 @@ impl Restoration {
             // The source of one without device is its type; others are named after their service.
             let kind = match name.as_ref() {
                 _ if record.volatile => source.clone(),
+                _ if record.journal => mounts::WITH_JOURNAL.into(),
                 name => mounts::kind_of(name.map_or("?", |name| name.as_str())).into(),
             };
             let mount = Mount::new(

@@ -100,6 +100,7 @@ fn mount(vfs: &'static Vfs) {
         volatile: false,
         fixed: false,
         in_memory: false,
+        journal: false,
         read_only: false,
         locked: false,
         detached: false,

@@ -91,6 +91,8 @@ const SHORT: [Trial; 3] = [
 const JOURNAL_BLOCKS: usize = 1024;
 /// Seeds of the full form.
 const DEEP_SEEDS: u64 = 5;
+/// The least states with a journal that the full form has to judge.
+const DEEP_JOURNAL_STATES: usize = 3_000;
 
 /// Runs the trials of this depth. None when every promise is kept, or what is not.
 ///
@@ -106,11 +108,15 @@ pub fn run(workspace: &Workspace, depth: Depth) -> Result<Option<String>> {
     let bundle = Bundle::build(workspace, RAMDISK_SYSTEM)?;
     let mut report = String::new();
     let mut has_failed = false;
+    let mut with_journal = 0;
     for trial in trials {
         let results = trial.run(workspace, &bundle)?;
         has_failed |= results.has_failed();
+        with_journal += if trial.has_journal { results.states() } else { 0 };
         report += &format!("{} (seed {}): {results}", trial.name, trial.seed);
     }
+    report += &format!("{with_journal} states with a journal\n");
+    has_failed |= depth == Depth::Deep && with_journal < DEEP_JOURNAL_STATES;
     eprint!("{report}");
     Ok(has_failed.then_some(report))
 }
@@ -137,6 +143,10 @@ struct Results {
 }
 
 impl Results {
+    fn states(&self) -> usize {
+        self.counts.values().map(|count| count.states).sum()
+    }
+
     fn has_failed(&self) -> bool {
         self.counts.values().any(|count| count.unmendable + count.broken > 0)
     }
