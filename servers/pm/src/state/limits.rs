@@ -2,6 +2,7 @@
 //! pm enforces NPROC, CORE, NICE, CPU (through its timers), SIGPENDING and RTPRIO, and tells vfs NOFILE, FSIZE and MSGQUEUE, and vm AS, DATA, STACK and
 //! MEMLOCK; the rest is kept for programs to read.
 
+use super::index::THREADS;
 use crate::system::MemoryLimits;
 use abi::Errno;
 
@@ -52,6 +53,9 @@ pub struct Limit {
     pub hard: u64,
 }
 
+/// Threads of a user, as shipped: as in Linux half of what there are, so that nobody keeps the others from theirs.
+const THREADS_OF_USER: u64 = (THREADS / 2) as u64;
+
 /// All limits of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits([Limit; RESOURCES]);
@@ -61,7 +65,7 @@ impl Default for Limits {
         let mut table = [Limit { soft: INFINITY, hard: INFINITY }; RESOURCES];
         table[STACK].soft = STACK_BYTES;
         table[CORE].soft = 0;
-        table[NPROC] = Limit { soft: 1000, hard: 1000 };
+        table[NPROC] = Limit { soft: THREADS_OF_USER, hard: THREADS_OF_USER };
         table[NOFILE] = Limit { soft: 1024, hard: 4096 };
         table[MEMLOCK] = Limit { soft: 8 << 20, hard: 8 << 20 };
         table[SIGPENDING] = Limit { soft: 1000, hard: 1000 };

@@ -1,6 +1,7 @@
 //! What a user may have of each kind, over all of its processes.
 
 use super::*;
+use crate::state::index::THREADS;
 use crate::state::trace::Trace;
 use crate::state::wait::Ending;
 use abi::Endpoint;
@@ -80,6 +81,16 @@ fn processes_are_counted_by_user_with_zombies_and_follow_setuid() {
     assert_eq!(world.call(root, nr::SETUID, &[1000]), DONE);
     assert_eq!(world.pm.programs.table.threads_of_user(1000), 3);
     assert_eq!(world.call(thread, nr::FORK, &[]), failed(Errno::EAGAIN));
+}
+
+#[test]
+fn a_user_with_the_usual_limit_leaves_others_half_of_all_threads() {
+    let mut world = World::new();
+    let [one, other] = [1000, 1001].map(|user| world.user(user, user).1);
+    let fork = |world: &mut World, thread| matches!(world.call(thread, nr::FORK, &[]), Some(Ok(_)));
+    let forks = (0..THREADS).take_while(|_| fork(&mut world, one)).count();
+    assert_eq!(forks + 1, THREADS / 2);
+    assert!((0..THREADS / 4).all(|_| fork(&mut world, other)), "another user");
 }
 
 #[test]
