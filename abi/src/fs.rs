@@ -37,8 +37,9 @@ protocol! {
     ReadLink = 10 { node: u64, grant: GrantId, bytes: u64, reader: u64 } -> { pid: u64, descriptor: u64 }
     /// Makes a hard link to a node.
     Link = 11 { directory: u64, grant: GrantId, bytes: u64, node: u64 }
-    /// Unlinks a name: a file's, or with `directory_wanted` an empty directory's.
-    Unlink = 12 { directory: u64, grant: GrantId, bytes: u64, directory_wanted: bool }
+    /// Unlinks a name of `node`: a file's, or with `directory_wanted` an empty directory's. Then drops `uses` uses of the node, as `Put` does; if
+    /// it fails, none.
+    Unlink = 12 { directory: u64, grant: GrantId, bytes: u64, directory_wanted: bool, node: u64, uses: u64 }
     /// Renames; the grant holds the old name, then the new one. `flags`: 0; `RENAME_EXCHANGE`, which swaps the two names: `ENOENT`
     /// without the second, `EINVAL` if one is a directory above the other; or `RENAME_WHITEOUT`, which leaves a whiteout (a character device
     /// with number 0 and no permissions) under the old name: its owner (low half) and group follow the names in the grant.

@@ -91,7 +91,7 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
     }
 
     fn put(&mut self, node: NodeId, count: u32) -> Result<(), Errno> {
-        self.begin()?;
+        self.begin_or_go_on()?;
         let number = self.number(node)?;
         self.drop_users(number, count)
     }

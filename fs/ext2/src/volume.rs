@@ -367,6 +367,11 @@ impl<D: BlockDevice> Ext2<D> {
         if self.cache.needs_sync() && !self.read_only { self.write_everything() } else { Ok(()) }
     }
 
+    /// Begins a request, unless it is the end of one that has changed something.
+    pub(crate) fn begin_or_go_on(&mut self) -> Result<(), Errno> {
+        if self.undo.is_open() { Ok(()) } else { self.begin() }
+    }
+
     /// Begins a request that changes something. `EROFS` on a read-only file system.
     pub(crate) fn begin_change(&mut self) -> Result<(), Errno> {
         self.begin()?;

@@ -1,6 +1,6 @@
 //! The process is killed between any two ordered stores into its preserved memory, in the middle of every kind of request. A successor goes on
 //! with that memory and gets the request again. What then is on the disk, what is in use, and what was answered must be what it is
-//! without the death; e2fsck and a model in memory tell.
+//! without the death; e2fsck and a model in memory tell. The file is long because every kind of request is there.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -229,8 +229,14 @@ impl World {
     }
 
     fn unlink(&mut self, model: &mut Model, dir: (usize, u64), text: &str) {
+        self.unlink_unused(model, dir, text, dir.1, 0);
+    }
+
+    /// Unlinks a name of a node, of which vfs gives so many uses back.
+    fn unlink_unused(&mut self, model: &mut Model, dir: (usize, u64), text: &str, node: u64, uses: u64) {
         model.unlink(dir.0, text.as_bytes()).unwrap();
-        let request = Unlink { directory: dir.1, grant: GRANT, bytes: name(text), directory_wanted: false };
+        let (bytes, directory_wanted) = (name(text), false);
+        let request = Unlink { directory: dir.1, grant: GRANT, bytes, directory_wanted, node, uses };
         self.done(model, "unlink", text.as_bytes(), request.message());
     }
 }
@@ -278,7 +284,7 @@ fn let_names_come_and_go(arguments: &[&str]) {
     world.unlink(&mut model, root, "other");
     world.unlink(&mut model, dir, "second");
     model.remove_dir(dir.0, b"inner").unwrap();
-    let remove = Unlink { directory: dir.1, grant: GRANT, bytes: 5, directory_wanted: true };
+    let remove = Unlink { directory: dir.1, grant: GRANT, bytes: 5, directory_wanted: true, node: dir.1, uses: 0 };
     world.done(&model, "rmdir", b"inner", remove.message());
     world.done(&model, "put of two uses", b"", Put { node: file.1, count: 2 }.message());
     world.done(&model, "unmount", b"", Unmount { node: root.1, force: true }.message());
@@ -313,6 +319,41 @@ fn make_files_without_names(arguments: &[&str]) {
     world.done(&model, "put of what has got a name", b"", Put { node: nodes[0], count: 1 }.message());
     world.done(&model, "put of what has none", b"", Put { node: nodes[1], count: 1 }.message());
     world.done(&model, "unmount", b"", Unmount { node: root, force: false }.message());
+}
+
+#[test]
+fn uses_end_once_with_the_name() {
+    end_uses_with_names(PLAIN);
+}
+
+#[test]
+fn uses_end_once_with_the_name_with_a_journal() {
+    end_uses_with_names(JOURNALED);
+}
+
+fn end_uses_with_names(arguments: &[&str]) {
+    let (mut world, mut model, root) = mounted_of(arguments);
+    let root = (0, root);
+    let unused = world.uses();
+    let small = world.make(&mut model, root, "small", 0o100_644);
+    world.write(&mut model, small, 0, &[1; 3000]);
+    world.unlink_unused(&mut model, root, "small", small.1, 1);
+    let large = world.make(&mut model, root, "large", 0o100_644);
+    (0..3).for_each(|part| world.write(&mut model, large, part * 200_000, &[2; 200_000]));
+    world.unlink_unused(&mut model, root, "large", large.1, 1);
+    assert_eq!(world.uses(), unused, "both are freed");
+
+    let held = world.make(&mut model, root, "held", 0o100_644);
+    let lookup = Lookup { directory: root.1, grant: GRANT, bytes: 4, room: 0 };
+    assert!(world.survive("lookup", (b"held", lookup.message()), &model).result().is_ok());
+    let absent = Unlink { directory: root.1, grant: GRANT, bytes: 4, directory_wanted: false, node: held.1, uses: 2 };
+    assert_eq!(world.survive("unlink of no name", (b"none", absent.message()), &model).result(), Err(Errno::ENOENT));
+    world.unlink_unused(&mut model, root, "held", held.1, 1);
+    let write = Write { node: held.1, grant: GRANT, position: 0, bytes: 3000, ids: 0, written_ns: 0 }.message();
+    assert_eq!(world.survive("write", (&[3; 3000], write), &model).result(), Ok(3000), "it has a user left");
+    world.done(&model, "put of the last use", b"", Put { node: held.1, count: 1 }.message());
+    assert_eq!(world.uses(), unused);
+    world.done(&model, "unmount", b"", Unmount { node: root.1, force: true }.message());
 }
 
 #[test]

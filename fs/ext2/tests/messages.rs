@@ -118,7 +118,8 @@ fn a_file_is_made_written_read_and_removed() {
     assert_eq!(vfs.lookup(dir, "missing"), Err(Errno::ENOENT));
     assert_eq!(vfs.result(b"", Truncate { node: file, size: 5 }.message()), Ok(0));
     let unlink = |name: &str, wanted| {
-        Unlink { directory: dir, grant: GRANT, bytes: name.len() as u64, directory_wanted: wanted }.message()
+        Unlink { directory: dir, grant: GRANT, bytes: name.len() as u64, directory_wanted: wanted, node: file, uses: 0 }
+            .message()
     };
     assert_eq!(vfs.result(b"file", unlink("file", true)), Err(Errno::ENOTDIR));
     assert_eq!(vfs.result(b"file", unlink("file", false)), Ok(0));
@@ -328,7 +329,7 @@ fn a_new_vfs_mounts_again_what_the_old_one_left() {
     let root = vfs.root(0);
     let file = vfs.create(root, "f", 0o100_644).unwrap();
     vfs.write(file, 0, &[1; 9000]).unwrap();
-    let unlink = Unlink { directory: root, grant: GRANT, bytes: 1, directory_wanted: false };
+    let unlink = Unlink { directory: root, grant: GRANT, bytes: 1, directory_wanted: false, node: root, uses: 0 };
     assert_eq!(vfs.result(b"f", unlink.message()), Ok(0));
     vfs.endpoint = SUCCESSOR;
     let root = vfs.root(0);

@@ -362,7 +362,8 @@ fn a_change_that_misses_in_its_midst_is_undone_and_happens_once() {
     let mut tags = Vec::new();
     for (at, name) in names.iter().enumerate().filter(|(at, _)| at % 2 == 0) {
         let bytes = name.len() as u64;
-        let unlink = |grant| Unlink { directory, grant, bytes, directory_wanted: false }.message();
+        let unlink =
+            |grant| Unlink { directory, grant, bytes, directory_wanted: false, node: directory, uses: 0 }.message();
         tags.push((world.ask(name, unlink), Ok(0)));
         tags.push((world.ask(b"", |_| Put { node: nodes[at], count: 1 }.message()), Ok(0)));
         tags.push((world.read(nodes[at + 1], 0, 30_000), Ok(30_000)));
@@ -395,7 +396,8 @@ fn a_request_of_a_vfs_that_has_died_does_not_happen_any_more() {
     let _ = a;
     world.remount(&[]);
     let directory = world.root;
-    let unlink = |grant| Unlink { directory, grant, bytes: 1, directory_wanted: false }.message();
+    let unlink =
+        |grant| Unlink { directory, grant, bytes: 1, directory_wanted: false, node: directory, uses: 0 }.message();
     let (tag, answer) = world.ask(b"a", unlink);
     assert!(answer.is_none());
     world.vfs = SUCCESSOR;
@@ -463,7 +465,8 @@ fn blocks_that_are_being_freed_count_as_free() {
     assert!(world.do_it(&content(1, bytes as usize), write).1.result().unwrap() < bytes, "the disk is full");
     let [filler, next] = world.remount(&[b"filler", b"next"])[..] else { panic!() };
     let directory = world.root;
-    let unlink = |grant| Unlink { directory, grant, bytes: 6, directory_wanted: false }.message();
+    let unlink =
+        |grant| Unlink { directory, grant, bytes: 6, directory_wanted: false, node: directory, uses: 0 }.message();
     assert_eq!(world.do_it(b"filler", unlink).1.result(), Ok(0));
     assert_eq!(world.ask(b"", |_| Put { node: filler, count: 1 }.message()).1.unwrap().result(), Ok(0));
     assert!(world.reads.in_flight() > 0, "freeing waits for a block");
@@ -479,7 +482,8 @@ fn free_blocks_are_told_when_all_are_freed() {
     world.create(b"filler", &content(1, 3_000_000));
     let [filler] = world.remount(&[b"filler"])[..] else { panic!() };
     let directory = world.root;
-    let unlink = |grant| Unlink { directory, grant, bytes: 6, directory_wanted: false }.message();
+    let unlink =
+        |grant| Unlink { directory, grant, bytes: 6, directory_wanted: false, node: directory, uses: 0 }.message();
     assert_eq!(world.do_it(b"filler", unlink).1.result(), Ok(0));
     assert_eq!(world.ask(b"", |_| Put { node: filler, count: 1 }.message()).1.unwrap().result(), Ok(0));
     assert!(world.reads.in_flight() > 0, "freeing waits for a block");

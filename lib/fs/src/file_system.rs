@@ -258,7 +258,7 @@ pub trait FileSystem {
     }
 
     /// Subtracts `count` from the use count. Frees the node if it has neither users nor names left.
-    /// `EINVAL` if the node has fewer users.
+    /// `EINVAL` if the node has fewer users. May follow `unlink` and `remove_dir` in one request.
     fn put(&mut self, _node: NodeId, _count: u32) -> Result<(), Errno> {
         Ok(())
     }

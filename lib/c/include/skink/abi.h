@@ -1347,13 +1347,16 @@ struct skink_fs_link {
     uint64_t node;
 };
 
-/* Unlinks a name: a file's, or with directory_wanted an empty directory's. */
+/* Unlinks a name of node: a file's, or with directory_wanted an empty directory's. Then drops uses uses of the node, as Put does; if it
+ * fails, none. */
 #define SKINK_FS_UNLINK 0x6000cu
 struct skink_fs_unlink {
     uint64_t directory;
     uint64_t grant;
     uint64_t bytes;
     uint64_t directory_wanted;
+    uint64_t node;
+    uint64_t uses;
 };
 
 /* Renames; the grant holds the old name, then the new one. flags: 0; RENAME_EXCHANGE, which swaps the two names: ENOENT without the second,

@@ -1,4 +1,4 @@
-//! From messages of the fs protocol to calls of `FileSystem`, and back.
+//! From messages of the fs protocol to calls of `FileSystem`, and back. The file is long because each request has a function.
 //!
 //! One request runs at a time, from its start to its end, on blocks that are in the cache. One that misses a block is undone, waits in
 //! `Waiting`, and runs again when the block has arrived; others run meanwhile. So there is no lock, and no request sees half of another.
@@ -365,11 +365,19 @@ where
 
     fn unlink(&mut self, message: &Message, request: Unlink) -> Result<Message, Errno> {
         let name = fetch_name(&mut self.names, message, request.grant, request.bytes)?;
-        let (file_system, dir) = self.volumes.find(request.directory)?;
+        let (file_system, dir, node) = self.volumes.find_two(request.directory, request.node)?;
+        let uses = u32::try_from(request.uses).map_err(|_| Errno::EINVAL)?;
         if request.directory_wanted {
             file_system.remove_dir(dir, name)?;
         } else {
             file_system.unlink(dir, name)?;
+        }
+        if uses > 0
+            && let Err(error) = file_system.put(node, uses)
+            && error != Errno::EAGAIN
+        {
+            // The name is gone. As after a `Put` that fails the node stays until the file system is mounted again.
+            sys::log!("node {:#x} has lost its name and is not freed: {error}", request.node);
         }
         Ok(message.reply(Ok(0)))
     }

@@ -389,10 +389,28 @@ impl FileSystem {
         if let Some(inodes) = self.inodes.borrow_mut().as_mut() {
             inodes.remove(&dropped.node);
         }
+        if dropped.uses == 0 {
+            // The file system knows.
+            return;
+        }
         self.dropped.borrow_mut().push(dropped);
         if self.wants_sweep() {
             self.shared.ask_sweep_of_mounts();
         }
+    }
+
+    /// Takes the notes of inodes with this number that have ended. Returns their uses; `None`, and takes none, if vm has pages of one.
+    pub(super) fn take_dropped_of(&self, node: u64) -> Option<u64> {
+        let mut dropped = self.dropped.borrow_mut();
+        let of_node = dropped.iter().filter(|dropped| dropped.node == node);
+        if of_node.clone().any(|dropped| dropped.image || dropped.may_be_mapped) {
+            return None;
+        }
+        let uses = of_node.map(|dropped| dropped.uses).sum();
+        if uses > 0 {
+            dropped.retain(|dropped| dropped.node != node);
+        }
+        Some(uses)
     }
 
     /// Whether uses should be reported now: many, or of an orphaned file.

@@ -192,6 +192,20 @@ impl Inode {
         self.uses.get()
     }
 
+    /// Takes the uses out that the file system counts, to be given back with a request; those too that ended before this inode came into use.
+    /// None while vm has pages of it, which have to end first.
+    pub(super) fn take_uses(&self) -> u64 {
+        if self.has_image.get() || self.may_be_mapped.get() {
+            return 0;
+        }
+        self.file_system.take_dropped_of(self.number).map_or(0, |dropped| self.uses.take() + dropped)
+    }
+
+    /// Counts uses that were not given back after all.
+    pub(super) fn add_uses(&self, uses: u64) {
+        self.uses.set(self.uses.get() + uses);
+    }
+
     /// What decides about permissions.
     pub fn attributes(&self) -> Attributes {
         Attributes { mode: self.mode.get(), uid: self.uid.get(), gid: self.gid.get() }
@@ -424,7 +438,7 @@ impl Drop for Inode {
 pub struct Dropped {
     /// The node's number.
     pub node: u64,
-    /// Uses that have ended.
+    /// Uses that have ended; 0: the file system has been told.
     pub uses: u64,
     /// vm has to forget its pages.
     pub image: bool,

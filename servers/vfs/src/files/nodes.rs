@@ -243,15 +243,19 @@ impl Files {
         Ok(())
     }
 
-    /// Removes the name of `node`; that of a directory with the link of its `..`.
+    /// Removes the name of `node`; that of a directory with the link of its `..`. If the caller alone has a file in use, the file system frees it
+    /// at once: whoever gets it meanwhile has asked for it, and been counted. A directory that is not empty stays, with the names known in it.
     pub async fn unlink(&self, caller: &Caller, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
         let lent = self.lend(directory, copied(name)?)?;
         let bytes = name.len() as u64;
         let directory_wanted = node.is_directory();
         self.settle([Some(node)]).await?;
+        let uses = if directory_wanted { 0 } else { self.take_own_uses(directory, name, node) };
         let _change = Change::new([Some(directory), Some(node)]);
-        let request = fs::Unlink { directory: directory.number(), grant: lent.id(), bytes, directory_wanted };
-        self.peers.ask_once(caller, directory.service(), request.message()).await?;
+        let (grant, number) = (lent.id(), node.number());
+        let request = fs::Unlink { directory: directory.number(), grant, bytes, directory_wanted, node: number, uses };
+        let reply = self.peers.ask_once(caller, directory.service(), request.message()).await;
+        reply.inspect_err(|_| node.add_uses(uses))?;
         directory.mount().mark_dirty();
         node.unlinked();
         if directory_wanted {
@@ -261,6 +265,12 @@ impl Files {
         self.relearn(directory, name, None);
         self.watches.unlinked(directory, name, node);
         Ok(())
+    }
+
+    /// Takes the uses of a file that only the caller and the name cache have in use, under this name, which is not known any more.
+    fn take_own_uses(&self, directory: &NodeRef, name: &[u8], node: &NodeRef) -> u64 {
+        self.unlearn(directory, name);
+        node.take_own_uses()
     }
 
     /// Renames `node`, over `replaced` if the new name has been used. A directory takes the link of its `..` along. `whiteout`: the ids of

@@ -70,6 +70,13 @@ impl Vnode {
         if self.mount.files_in_use() > COMMON { self.file_system().charge(user).map(Some) } else { Ok(None) }
     }
 
+    /// [`Inode::take_uses`] of an inode that only the owner of this reference has in use. Whoever gets it after that is told of it by the file
+    /// system, which counts him.
+    pub(super) fn take_own_uses(self: &NodeRef) -> u64 {
+        let is_own = Rc::strong_count(self) == 1 && Rc::strong_count(&self.inode) == 1;
+        if is_own { self.inode.take_uses() } else { 0 }
+    }
+
     /// Whether both are the same file, perhaps seen through different mounts.
     pub fn is_same_file(&self, other: &Vnode) -> bool {
         Rc::ptr_eq(&self.inode, &other.inode)

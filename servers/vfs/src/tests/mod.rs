@@ -48,6 +48,7 @@ mod positions;
 mod proc;
 mod ptys;
 mod queues;
+mod removing;
 mod requests;
 mod restart;
 mod seals;
