@@ -78,7 +78,9 @@ impl Directories {
     /// Changes the umask; returns the old one.
     pub fn set_umask(&self, umask: u32) -> u32 {
         let old = self.umask();
-        self.record.update(|record| record.umask = umask);
+        if umask != old {
+            self.record.update(|record| record.umask = umask);
+        }
         old
     }
 
