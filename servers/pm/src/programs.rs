@@ -72,6 +72,7 @@ impl<S: System> Programs<S> {
 
     /// Writes what was there before a call that sets something, if the program wants to know. To be called before it is set: a pm that dies
     /// over the writing has a successor that does all of the call. An error is the result of the call, which sets it all the same.
+    #[inline]
     pub fn write_old(&mut self, t: ThreadIndex, address: u64, old: &[u8]) -> Result<(), Errno> {
         if address == 0 { Ok(()) } else { self.write_bytes(t, address, old) }
     }

@@ -24,9 +24,6 @@ impl<S: System> Pm<S> {
     /// Makes a call whose process numbers are the system's.
     fn call_meant(&mut self, t: ThreadIndex, number: u32, a: &[u64; 7]) -> Step {
         let p = self.programs.table.process_of(t);
-        if let Some(value) = self.programs.table.look_up(t, number) {
-            return Step::Done(Ok(value));
-        }
         match number {
             nr::FORK | nr::VFORK | nr::CLONE | nr::CLONE3 => self.fork_call(t, number, a),
             nr::EXECVE => self.programs.execve(t, a[0], a[1], a[2]),
@@ -94,10 +91,15 @@ impl<S: System> Pm<S> {
             nr::SHMAT => self.shmat(t, a).into(),
             nr::SHMCTL => self.shmctl(t, a).into(),
 
-            _ => match self.id_call(t, number, a).or_else(|| self.time_call(t, number, a)) {
-                Some(result) => result.into(),
-                None => self.information_call(t, number, a),
-            },
+            _ => {
+                if let Some(value) = self.programs.table.look_up(t, number) {
+                    return Step::Done(Ok(value));
+                }
+                match self.id_call(t, number, a).or_else(|| self.time_call(t, number, a)) {
+                    Some(result) => result.into(),
+                    None => self.information_call(t, number, a),
+                }
+            }
         }
     }
 

@@ -8,6 +8,7 @@ mod services;
 use crate::pm::{Pm, Step};
 use crate::state::index::ThreadIndex;
 use crate::system::System;
+use abi::linux::nr;
 use abi::message::{LINUX_LABELS, REPEATED};
 use abi::{Errno, Message, kernel};
 use server::SyncStep;
@@ -16,10 +17,49 @@ impl<S: System> Pm<S> {
     /// Handles one message. Returns the reply, unless it comes later.
     #[inline]
     pub fn handle(&mut self, message: &Message) -> SyncStep<Message> {
+        if matches!(message.label, nr::RT_SIGPROCMASK | nr::RT_SIGACTION)
+            && let Some(step) = self.quick_call(message)
+        {
+            return step;
+        }
         match self.quick_answer(message) {
             Some(value) => SyncStep::Done(message.reply(Ok(value))),
             None => self.handle_slowly(message),
         }
+    }
+
+    /// The fast path of calls that set what their thread or process does with signals: they ask nobody and name no process, so nothing of
+    /// them can be half done, or mean something else in a container. A predecessor may have died over one that comes again, so that takes the
+    /// usual way, which counts deaths; and so does one that changes timers.
+    #[inline]
+    fn quick_call(&mut self, message: &Message) -> Option<SyncStep<Message>> {
+        let t = self.programs.table.find(message.source)?;
+        let sets_mask = message.label == nr::RT_SIGPROCMASK;
+        let process = &self.programs.table[self.programs.table.process_of(t)];
+        if message.words[6] & REPEATED != 0 || process.is_over() || !sets_mask && process.timers != 0 {
+            return None;
+        }
+        let entry = &mut self.programs.table[t];
+        (entry.call, entry.serial, entry.outcome) = (message.label, message.words[6], None);
+        let result = match sets_mask {
+            true => self.programs.rt_sigprocmask(t, &message.words),
+            false => self.rt_sigaction(t, &message.words),
+        };
+        self.programs.note_result(t, result);
+        if self.programs.table.has_work(t) {
+            self.finish_with_signals(message, t, result);
+            return Some(SyncStep::Later);
+        }
+        Some(SyncStep::Done(message.reply(result)))
+    }
+
+    /// Ends a call after which signals may be delivered.
+    #[cold]
+    fn finish_with_signals(&mut self, message: &Message, t: ThreadIndex, result: Result<u64, Errno>) {
+        self.in_progress.begin(message);
+        self.finish(t, result);
+        self.keep_alarm();
+        self.in_progress.end(None);
     }
 
     /// The fast path of calls that only look something up, for threads with nothing else to do.

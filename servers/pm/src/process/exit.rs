@@ -46,8 +46,7 @@ impl<S: System> Programs<S> {
 
     /// Whether the process of a thread is dumped or about to end: nothing that the thread asks for matters any more.
     pub fn is_over(&self, t: ThreadIndex) -> bool {
-        let process = &self.table[self.table.process_of(t)];
-        process.core_dump.is_dumped() || process.ending().is_some()
+        self.table[self.table.process_of(t)].is_over()
     }
 
     /// What a thread that is about to end has used is its process's and its container's, once.

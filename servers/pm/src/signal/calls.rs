@@ -112,7 +112,7 @@ impl<S: System> Pm<S> {
             address => Some(Action::from_bytes(&self.programs.read_bytes::<ACTION_BYTES>(t, address)?)),
         };
         let old = self.programs.table[p].actions[signal.index()];
-        let written = self.programs.write_old(t, a[2], &old.to_bytes());
+        let written = if a[2] == 0 { Ok(()) } else { self.programs.write_old(t, a[2], &old.to_bytes()) };
         if let Some(new) = new {
             self.programs.table[p].actions[signal.index()] = new;
             if new.disposition(signal) == Disposition::Ignore {

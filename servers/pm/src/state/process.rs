@@ -246,6 +246,11 @@ impl Process {
         self.ending
     }
 
+    /// It is dumped, or about to end: nothing that its threads ask for matters any more.
+    pub fn is_over(&self) -> bool {
+        self.core_dump.is_dumped() || self.ending.is_some()
+    }
+
     /// Its rights over the system, as services are told. In a container that was given real-time priorities it may be one of MINIX4RT, too.
     pub fn capabilities_for_services(&self) -> CapabilitySet {
         let takes_part = self.credentials.parts.limited().is_some() && self.limits.soft(limits::RTPRIO) != 0;

@@ -81,18 +81,25 @@ impl Table {
 
     /// Drops pending signals of a process and its threads.
     pub fn discard_signals(&mut self, p: ProcessIndex, signals: Set) {
-        self.with_queue(p, None, |pending, entries| pending.discard(entries, signals));
+        self.discard_signals_of(p, None, signals);
         let mut next = self[p].main();
         while let Some(t) = next {
             next = self[t].next();
-            self.discard_signals_of_thread(t, signals);
+            self.discard_signals_of(p, Some(t), signals);
         }
     }
 
     /// Drops pending signals of one thread.
     pub fn discard_signals_of_thread(&mut self, t: ThreadIndex, signals: Set) {
-        let p = self.process_of(t);
-        self.with_queue(p, Some(t), |pending, entries| pending.discard(entries, signals));
+        self.discard_signals_of(self.process_of(t), Some(t), signals);
+    }
+
+    #[inline]
+    fn discard_signals_of(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, signals: Set) {
+        // Mostly none of them is pending.
+        if !self.queue(p, t).set().and(signals).is_empty() {
+            self.with_queue(p, t, |pending, entries| pending.discard(entries, signals));
+        }
     }
 
     /// Finds out again which entries are in use, after the death of a predecessor.
