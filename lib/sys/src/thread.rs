@@ -4,16 +4,11 @@ use crate::{Result, raw};
 use abi::call::KernelCall;
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, Word};
+use zerocopy::IntoBytes;
 
 fn on(call: KernelCall, thread: Endpoint, a: u64, b: u64) -> Result<u64> {
     raw::kernel(call, [thread.to_word(), a, b, 0, 0, 0]).map(|(value, _)| value)
 }
-
-/// Buffer for the kernel to copy registers to.
-#[repr(align(64))]
-struct Buffer([u8; size_of::<Registers>()]);
-
-const _: () = assert!(align_of::<Buffer>() == align_of::<Registers>());
 
 /// Creates an application thread with the registers of `parent` (`NONE`: zero) and result 0; stopped, without memory.
 ///
@@ -39,15 +34,13 @@ pub fn destroy(thread: Endpoint, keep: bool) -> Result<()> {
     on(KernelCall::Destroy, thread, keep.to_word(), 0).map(drop)
 }
 
-/// Returns the registers of a stopped or blocked thread.
+/// Gets the registers of a stopped or blocked thread.
 ///
 /// # Errors
-/// `EDEADSRCDST`, `EAGAIN` when it is running, `ECALLDENIED`.
-pub fn registers(thread: Endpoint) -> Result<Registers> {
-    let mut buffer = Buffer([0; size_of::<Registers>()]);
-    raw::kernel_filling(KernelCall::GetRegisters, [thread.to_word(), 0, 0, 0, 0, 0], 1, &mut buffer.0)?;
-    // SAFETY: the buffer has the size and alignment of `Registers`, of which any bytes are a value.
-    Ok(unsafe { buffer.0.as_ptr().cast::<Registers>().read() })
+/// `EDEADSRCDST`, `EAGAIN` when it is running, `ECALLDENIED`; what `registers` then holds is not specified.
+pub fn registers(thread: Endpoint, registers: &mut Registers) -> Result<()> {
+    let arguments = [thread.to_word(), 0, 0, 0, 0, 0];
+    raw::kernel_filling(KernelCall::GetRegisters, arguments, 1, registers.as_mut_bytes()).map(drop)
 }
 
 /// Sets the registers of a stopped or blocked thread. `resume` cancels what the thread waits for and makes it ready.

@@ -54,8 +54,7 @@ impl System for Native {
     }
 
     fn registers(&mut self, thread: Endpoint, registers: &mut Registers) -> Result<()> {
-        *registers = thread::registers(thread)?;
-        Ok(())
+        thread::registers(thread, registers)
     }
 
     fn set_registers(&mut self, thread: Endpoint, registers: &Registers, resume: u64) -> Result<()> {

@@ -67,7 +67,8 @@ impl Remains {
         // Fails for one that does not exist any more, of which then nothing is known.
         let _ = thread::stop(endpoint);
         self.info = sys::info::thread(endpoint.slot()).ok();
-        self.registers = thread::registers(endpoint).ok();
+        let mut registers = Registers::ZERO;
+        self.registers = thread::registers(endpoint, &mut registers).ok().map(|()| registers);
         let sp = self.registers.map_or(SERVICE_STACK_END, |registers| registers.rsp);
         let there = SERVICE_STACK_END.saturating_sub(sp).min(STACK_BYTES as u64) as usize;
         let taken = copy::from_process(endpoint, sp, &mut self.stack[..there]);

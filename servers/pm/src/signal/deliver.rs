@@ -11,7 +11,7 @@ use crate::state::thread::{Delivery, Doing};
 use crate::state::wait::Ending;
 use crate::system::System;
 use abi::linux::nr;
-use abi::registers::{EXTENDED_BYTES, Registers};
+use abi::registers::Registers;
 use abi::{Endpoint, Errno, Word, kernel};
 
 /// Calls that a handler always ends with EINTR, SA_RESTART or not (signal(7)).
@@ -107,7 +107,7 @@ impl<S: System> Programs<S> {
         let restored = frame::restore(&context, registers);
         registers.extended_valid = (restored.fpu != 0) as u64;
         if restored.fpu != 0 {
-            registers.extended = self.read_bytes::<EXTENDED_BYTES>(t, restored.fpu)?;
+            self.system.read(self.table[t].endpoint(), restored.fpu, &mut registers.extended)?;
             frame::sanitize_fpu(&mut registers.extended);
         }
         self.table[t].blocked = restored.mask;
@@ -261,14 +261,14 @@ impl<S: System> Pm<S> {
     }
 
     /// Lets the thread run with these registers. What else is pending is delivered before its first instruction.
-    fn resume(&mut self, t: ThreadIndex, registers: &Registers) {
+    fn resume(&mut self, t: ThreadIndex, registers: &mut Registers) {
         let endpoint = self.programs.table[t].endpoint();
         if self.programs.table.has_work(t) {
             // The endpoint is valid as long as its thread is in the table.
             let _ = self.programs.system.interrupt(endpoint);
         }
-        let (registers, bits) = self.as_continued(t, registers);
-        if self.programs.system.set_registers(endpoint, &registers, bits).is_err() {
+        let bits = self.as_continued(t, registers);
+        if self.programs.system.set_registers(endpoint, registers, bits).is_err() {
             self.exit_process(self.programs.table.process_of(t), Ending::Killed(Signal::SEGV));
         }
     }

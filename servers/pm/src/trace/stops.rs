@@ -334,13 +334,13 @@ impl<S: System> Pm<S> {
         let _ = self.programs.system.set_registers(endpoint, registers, resume::READY);
     }
 
-    /// Bits of `SetRegisters` and registers with which a thread runs on: as its tracer has continued it.
-    pub fn as_continued(&self, t: ThreadIndex, registers: &Registers) -> (Registers, u64) {
-        match self.programs.table[t].trace {
-            None => (*registers, resume::READY),
-            Some(trace) if trace.how == How::Step => (stepping(registers), resume::READY | trace.resume_bits()),
-            Some(trace) => (*registers, resume::READY | trace.resume_bits()),
+    /// Prepares registers for a thread that runs on as its tracer has continued it. Returns bits of `SetRegisters`.
+    pub fn as_continued(&self, t: ThreadIndex, registers: &mut Registers) -> u64 {
+        let Some(trace) = self.programs.table[t].trace else { return resume::READY };
+        if trace.how == How::Step {
+            *registers = stepping(registers);
         }
+        resume::READY | trace.resume_bits()
     }
 
     /// A traced thread that makes single steps has entered a handler: that is one.

@@ -220,20 +220,15 @@ pub fn build(contents: &Contents) -> Frame {
 
     let fpu_offset = fpu.wrapping_sub(address) as usize;
     let used = if has_fpu { fpu_offset + fpu_bytes } else { FRAME_BYTES };
-    let mut bytes = [0; MAX_BYTES];
-    put(&mut bytes, 0, contents.restorer);
-    write_context(&mut bytes[CONTEXT..INFO], contents, if has_fpu { fpu } else { 0 });
-    bytes[INFO..FRAME_BYTES].copy_from_slice(&contents.info.to_bytes());
+    let (info, context) = (address.wrapping_add(INFO as u64), address.wrapping_add(CONTEXT as u64));
+    let mut frame = Frame { address, info, context, bytes: [0; MAX_BYTES], used };
+    put(&mut frame.bytes, 0, contents.restorer);
+    write_context(&mut frame.bytes[CONTEXT..INFO], contents, if has_fpu { fpu } else { 0 });
+    frame.bytes[INFO..FRAME_BYTES].copy_from_slice(&contents.info.to_bytes());
     if has_fpu {
-        write_fpu(&mut bytes[fpu_offset..], &registers.extended);
+        write_fpu(&mut frame.bytes[fpu_offset..], &registers.extended);
     }
-    Frame {
-        address,
-        info: address.wrapping_add(INFO as u64),
-        context: address.wrapping_add(CONTEXT as u64),
-        bytes,
-        used,
-    }
+    frame
 }
 
 fn write_context(bytes: &mut [u8], contents: &Contents, fpu: u64) {
