@@ -91,10 +91,14 @@ impl Epoll {
     }
 
     /// Links the interests whose time has come.
+    #[inline]
     fn link_expired(&self) {
-        if self.expiries.borrow().is_empty() {
-            return;
+        if !self.expiries.borrow().is_empty() {
+            self.link_those_expired();
         }
+    }
+
+    fn link_those_expired(&self) {
         let now_ns = time::now_ns();
         while let Some(entry) = self.expiries.borrow_mut().first_entry().filter(|entry| entry.key().0 <= now_ns) {
             let interest = entry.remove();

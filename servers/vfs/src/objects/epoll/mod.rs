@@ -212,7 +212,14 @@ impl Epoll {
     }
 
     /// Asks each device that has no request outstanding: for now, or with `stay` when it is ready.
+    #[inline]
     pub fn ask(&self, by: &Asking, stay: bool) {
+        if !self.asking.borrow().is_empty() {
+            self.ask_devices(by, stay);
+        }
+    }
+
+    fn ask_devices(&self, by: &Asking, stay: bool) {
         let asking = self.asking.borrow();
         for interest in asking.iter() {
             interest.ask(by, stay);
