@@ -14,9 +14,9 @@ use fs::Errno;
 use fs::device::BlockDevice;
 use fs::order::Order;
 
-use crate::bytes::u32_at;
 use crate::inode::{DIRECT, POINTERS};
 use crate::volume::Ext2;
+use fs::bytes::u32_at;
 
 /// Limit of corrupt pointers, after which a file is not walked any further.
 const MAX_BROKEN: u32 = 16;

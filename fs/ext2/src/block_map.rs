@@ -8,9 +8,9 @@ use fs::device::BlockDevice;
 use fs::file_system::Caller;
 use fs::order::Order;
 
-use crate::bytes::{put_u32, u32_at};
 use crate::inode::DIRECT;
 use crate::volume::Ext2;
+use fs::bytes::{put_u32, u32_at};
 
 /// Levels of the deepest tree.
 const LEVELS: usize = 3;

@@ -14,7 +14,7 @@ use fs::Errno;
 use fs::device::SECTOR_SIZE;
 use fs::file_system::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK};
 
-use crate::bytes::{put_u16, put_u32};
+use fs::bytes::{put_u16, put_u32};
 
 /// Bytes of a record before the name.
 const HEADER: usize = 8;

@@ -9,8 +9,8 @@ use sys::fallible::TryVec;
 
 use fs::Errno;
 
-use crate::bytes::{put_u16, u16_at, u32_at};
 use crate::superblock::{DESCRIPTOR_SIZE, Superblock};
+use fs::bytes::{put_u16, u16_at, u32_at};
 
 /// One block group.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 //!
 //! The seed in the superblock differs from file system to file system, so that nobody can prepare names that collide.
 
-use crate::bytes::u32_at;
+use fs::bytes::u32_at;
 
 /// Initial state without a seed.
 const INITIAL: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];

@@ -7,8 +7,8 @@
 
 use fs::Errno;
 
-use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
 use crate::hash::Function;
+use fs::bytes::{put_u16, put_u32, u16_at, u32_at};
 
 /// Where the entries of a root begin: behind `.`, `..` and what it says of the index.
 pub const ROOT_HEAD: usize = 32;

@@ -3,8 +3,8 @@
 use fs::Errno;
 use fs::file_system::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK, Timestamp};
 
-use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
-use crate::xattr_list::MAGIC;
+use fs::bytes::{put_u16, put_u32, u16_at, u32_at};
+use fs::xattr_list::MAGIC;
 
 /// Bytes of an inode of revision 0, and of the part that every inode has.
 pub const BASE_SIZE: usize = 128;

@@ -10,10 +10,10 @@ use fs::order::Order;
 
 use crate::bitmap;
 use crate::block_free::Pauses;
-use crate::bytes::{put_u32, u32_at};
 use crate::inode::{Inode, generation_of};
 use crate::volume::Ext2;
-use crate::xattr_list::{MAGIC, REFERENCES};
+use fs::bytes::{put_u32, u32_at};
+use fs::xattr_list::{MAGIC, REFERENCES};
 
 /// Blocks of the largest file that is freed within the request that removes its last name or user.
 const BLOCKS_AT_ONCE: u32 = 512;

@@ -21,9 +21,9 @@ use jbd::recovery::{self, recover};
 use jbd::superblock::Superblock as LogSuperblock;
 use sys::fallible::{self, TryVec};
 
-use crate::bytes::{put_u32, u32_at};
 use crate::log_file::LogFile;
 use crate::superblock::{INCOMPAT, SUPERBLOCK_OFFSET, SUPERBLOCK_SIZE, Superblock, set_recovery};
+use fs::bytes::{put_u32, u32_at};
 
 /// Blocks that the part of a request may change that is committed as a whole.
 const MAX_PART: usize = 192;

@@ -2,13 +2,13 @@
 //!
 //! | module | what it is about |
 //! |---|---|
-//! | `superblock`, `group`, `inode`, `entry`, `bitmap`, `bytes` | structures on disk |
+//! | `superblock`, `group`, `inode`, `entry`, `bitmap` | structures on disk |
 //! | `volume`, `inodes`, `inode_cache`, `users` | the mounted file system, its transactions; inodes in memory, and in use |
 //! | `syncing`, `window` | the order of writes, commits; what the disk does not know yet |
 //! | `journal`, `log_file`, `orphans` | the journal; inodes without name, which a mount after a power cut frees |
 //! | `block_alloc`, `inode_alloc` | allocating and freeing blocks and inodes |
 //! | `block_map`, `block_free`, `file`, `hole` | from positions in a file to blocks; reading, writing, truncating, punching holes |
-//! | `xattr`, `xattr_list` | extended attributes, and their format |
+//! | `xattr` | extended attributes, in the format of `fs::xattr_list` |
 //! | `index`, `index_block`, `leaf`, `hash` | indexed directories: the tree, its blocks, the names of a leaf, the hash of a name |
 //! | `directory`, `naming`, `rename`, `exchange` | directories and the operations on names |
 //! | `file_system` | the trait |
@@ -29,7 +29,6 @@ mod bitmap;
 mod block_alloc;
 mod block_free;
 mod block_map;
-mod bytes;
 mod directory;
 mod entry;
 mod exchange;
@@ -57,6 +56,5 @@ mod users;
 mod volume;
 mod window;
 mod xattr;
-mod xattr_list;
 
 pub use volume::{Ext2, Memo, Options};

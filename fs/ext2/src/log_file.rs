@@ -10,10 +10,10 @@ use fs::device::{BlockDevice, SECTOR_SIZE};
 use jbd::superblock::MIN_LENGTH;
 use sys::fallible::{self, TryVec};
 
-use crate::bytes::u32_at;
 use crate::group::Group;
 use crate::inode::{DIRECT, Inode};
 use crate::superblock::{DESCRIPTOR_SIZE, Superblock};
+use fs::bytes::u32_at;
 
 /// Limit of blocks of a journal.
 const MAX_LENGTH: u64 = 1 << 24;

@@ -13,9 +13,9 @@ use fs::device::BlockDevice;
 use sys::fallible::{self, TryVec};
 
 use crate::block_free::Pauses;
-use crate::bytes::{u16_at, u32_at};
 use crate::inode::{DELETED, LINKS};
 use crate::volume::Ext2;
+use fs::bytes::{u16_at, u32_at};
 
 /// Limit of the list: that of the files in use.
 const MOST: usize = abi::limits::FILES_IN_USE;

@@ -5,8 +5,8 @@
 
 use fs::Errno;
 
-use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
 use crate::hash::Hasher;
+use fs::bytes::{put_u16, put_u32, u16_at, u32_at};
 
 /// Offset of the superblock on the device, in bytes.
 pub const SUPERBLOCK_OFFSET: usize = 1024;

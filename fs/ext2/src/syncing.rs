@@ -9,12 +9,12 @@ use fs::Errno;
 use fs::device::BlockDevice;
 use fs::order::Merge;
 
-use crate::bytes::u16_at;
 use crate::group::{Groups, Part};
 use crate::inode::LINKS;
 use crate::journal::{Failure, Journal, Journaling};
 use crate::volume::Ext2;
 use crate::window::Sector;
+use fs::bytes::u16_at;
 
 /// Blocks and inodes that one request may allocate between two looks at what is left, beside its data.
 const MARGIN: u32 = 32;

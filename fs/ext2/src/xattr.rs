@@ -3,7 +3,7 @@
 //! A change writes a new block, and gives the old one up: an inode refers to the old attributes or to the new ones, also after a power cut, because
 //! the block is content and the inode that refers to it reaches the disk later (`fs::order`). So a block that inodes share, as Linux leaves them,
 //! is never changed but for its count. Only when no block is free, one of a single inode is changed in place. Attributes inside an inode,
-//! which Linux's ext4 and debugfs make, move to the block when they change. Neighbours: `xattr_list` (the format), `inode_alloc` (freeing).
+//! which Linux's ext4 and debugfs make, move to the block when they change. Neighbours: `fs::xattr_list` (the format), `inode_alloc` (freeing).
 
 use alloc::vec::Vec;
 
@@ -13,10 +13,10 @@ use fs::file_system::{Caller, XattrMode};
 use fs::order::Order;
 use sys::fallible::{copied, filled};
 
-use crate::bytes::{put_u32, u32_at};
 use crate::inode::{ATTRIBUTES_HEAD, attribute_area};
 use crate::volume::Ext2;
-use crate::xattr_list::{MAGIC, Name, REFERENCES, Xattr, XattrList};
+use fs::bytes::{put_u32, u32_at};
+use fs::xattr_list::{MAGIC, Name, REFERENCES, Xattr, XattrList};
 
 /// Name of the attribute with the capabilities of a program.
 const CAPABILITY: &[u8] = b"security.capability";

@@ -5,6 +5,7 @@
 //! * `preserve`: the state that outlives the process, and the undo log that makes a request a transaction;
 //! * `order`: when a dirty block may reach the disk;
 //! * `lru`, `names`: the indexed caches that nodes and names are kept in;
+//! * `bytes`, `xattr_list`: little-endian fields, and the format of extended attributes, which ext2 and tmpfs share;
 //! * `server`, `volumes`, `transfer`, `linux`: from messages of vfs to the trait and back;
 //! * `block_client`: the block device behind a driver process.
 #![no_std]
@@ -14,6 +15,7 @@
 extern crate alloc;
 
 pub mod block_client;
+pub mod bytes;
 pub mod cache;
 pub mod device;
 pub mod file_system;
@@ -27,5 +29,6 @@ pub mod preserve;
 pub mod server;
 pub mod transfer;
 pub mod volumes;
+pub mod xattr_list;
 
 pub use abi::Errno;

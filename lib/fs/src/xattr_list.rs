@@ -12,7 +12,7 @@
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-use fs::Errno;
+use abi::Errno;
 use sys::fallible::{TryVec, copied};
 
 use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
