@@ -1,100 +1,133 @@
-//! A block device in preserved memory.
+//! The area of a file system, word by word, and the undo log that makes the changes of a request one transaction.
+//!
+//! Everything that a file system knows is in its area: nothing has to be rebuilt after a death or a roll-back. Two kinds of stores:
+//! `change` and `save` keep the old value for a roll-back; `put` and `bytes_mut` do not. Those are for what has been saved, and for records and
+//! pages that are free in the state of the last commit, to which nothing of it refers. Therefore what a transaction frees, it does not
+//! use again: whatever allocates comes before whatever frees.
 
-use crate::{format::Plan, process::AREA_BYTES};
 use core::ops::Range;
-use fs::Errno;
-use fs::device::{BlockDevice, SECTOR_SIZE};
-use fs::file_system::Timestamp;
+
+use recover::transaction::{self, Undo};
 use sys::keep::Part;
 
-const PAGE: usize = abi::layout::PAGE_BYTES as usize;
-/// Pages of the largest device.
-const MAX_PAGES: usize = AREA_BYTES / PAGE;
+use crate::plan::{PAGE, Places, Plan};
+
+/// Bytes that are saved together: half of an inode, a line of a map.
+pub const LINE: usize = 64;
 
 /// See the head of the file.
-pub struct MemoryDevice {
+pub struct Memory {
     area: Part,
-    /// Number of its area.
-    number: u64,
-    bytes: usize,
-    /// Which pages have memory, as far as is known; a bit each.
-    touched: [u64; MAX_PAGES.div_ceil(64)],
+    undo: Undo,
+    places: Places,
 }
 
-impl MemoryDevice {
-    /// Makes a device of the first `bytes` bytes of `area`, which is area `number`.
-    pub fn new(area: Part, number: u64, bytes: usize) -> Self {
-        let bytes = bytes.min(area.len()) / SECTOR_SIZE * SECTOR_SIZE;
-        // A predecessor may have used any of them.
-        MemoryDevice { area, number, bytes, touched: [u64::MAX; MAX_PAGES.div_ceil(64)] }
+impl Memory {
+    /// The memory of a file system of this plan in `area`, which is large enough.
+    pub fn new(area: Part, undo: Undo, plan: Plan) -> Memory {
+        assert!(plan.bytes() <= area.len(), "{plan:?} in {} bytes", area.len());
+        Memory { area, undo, places: Places::new(plan) }
     }
 
-    /// Makes an empty file system. What another one has left there would count as inodes in use.
-    pub fn format(&mut self, plan: &Plan, identity: u64, now: Timestamp) {
-        self.discard(0, self.sector_count());
-        plan.format(self.content(), identity, now);
+    /// Returns where everything lies.
+    #[inline]
+    pub fn places(&self) -> &Places {
+        &self.places
     }
 
-    /// Returns all of the memory.
-    pub fn content(&mut self) -> &mut [u8] {
-        &mut self.area[..self.bytes]
+    /// Returns the word at `place`, a multiple of 8.
+    #[inline]
+    pub fn word(&self, place: usize) -> u64 {
+        self.area.word(place)
     }
 
-    fn touch(&mut self, pages: Range<usize>) {
-        pages.for_each(|page| self.touched[page / 64] |= 1 << (page % 64));
+    /// Returns the 4 bytes at `place`, a multiple of 4.
+    #[inline]
+    pub fn half(&self, place: usize) -> u32 {
+        (self.word(place & !7) >> shift(place)) as u32
     }
 
-    /// Returns the first range of pages within `pages` that have memory, and lets them have none.
-    fn take_touched(&mut self, pages: Range<usize>) -> Option<Range<usize>> {
-        let is_touched = |page: usize| self.touched[page / 64] & 1 << (page % 64) != 0;
-        let start = pages.clone().find(|&page| is_touched(page))?;
-        let end = (start..pages.end).find(|&page| !is_touched(page)).unwrap_or(pages.end);
-        (start..end).for_each(|page| self.touched[page / 64] &= !(1 << (page % 64)));
-        Some(start..end)
+    /// Stores a word without saving the old one.
+    #[inline]
+    pub fn put(&mut self, place: usize, word: u64) {
+        self.area.put_word(place, word);
     }
 
-    fn start(&self, first_sector: u64, bytes: usize) -> Result<usize, Errno> {
-        let start = usize::try_from(first_sector).ok().and_then(|sector| sector.checked_mul(SECTOR_SIZE));
-        let start = start.ok_or(Errno::EIO)?;
-        let is_within = start.checked_add(bytes).is_some_and(|end| end <= self.bytes);
-        if is_within { Ok(start) } else { Err(Errno::EIO) }
+    /// Stores 4 bytes without saving the old ones.
+    #[inline]
+    pub fn put_half(&mut self, place: usize, half: u32) {
+        let (at, shift) = (place & !7, shift(place));
+        let others = self.word(at) & !(u64::from(u32::MAX) << shift);
+        self.put(at, others | u64::from(half) << shift);
+    }
+
+    /// Saves the line in which `place` lies.
+    #[inline]
+    pub fn save_line(&self, place: usize) {
+        let start = place & !(LINE - 1);
+        self.undo.save(self.area.place() + start, &self.area[start..start + LINE]);
+    }
+
+    /// Saves the 4 bytes at `place`, and stores others.
+    #[inline]
+    pub fn change_half(&mut self, place: usize, half: u32) {
+        let at = place & !7;
+        self.undo.save(self.area.place() + at, &self.word(at).to_le_bytes());
+        self.put_half(place, half);
+    }
+
+    /// Saves a whole page.
+    pub fn save_page(&self, page: u32) {
+        let start = self.places.page(page);
+        self.undo.save(self.area.place() + start, &self.area[start..start + PAGE]);
+    }
+
+    /// Returns bytes.
+    #[inline]
+    pub fn bytes(&self, range: Range<usize>) -> &[u8] {
+        &self.area[range]
+    }
+
+    /// Returns bytes that are changed without saving the old ones.
+    #[inline]
+    pub fn bytes_mut(&mut self, range: Range<usize>) -> &mut [u8] {
+        &mut self.area[range]
+    }
+
+    /// Gives the memory of a range of whole pages back to vm: it reads as zeros.
+    pub fn discard(&mut self, range: Range<usize>) {
+        self.area.discard(range);
+    }
+
+    /// Whether anything was changed since the last commit.
+    pub fn is_changed(&self) -> bool {
+        self.undo.is_open()
+    }
+
+    /// Whether a long change should commit a part.
+    pub fn is_crowded(&self) -> bool {
+        self.undo.is_large()
+    }
+
+    /// Commits everything since the last commit.
+    pub fn commit(&self) {
+        self.undo.commit();
+    }
+
+    /// Restores `bytes` at `place` of the preserved memory, if that is in the area.
+    pub fn put_back(&mut self, place: usize, bytes: &[u8]) {
+        transaction::put_back(&mut self.area, place, bytes);
     }
 }
 
-impl BlockDevice for MemoryDevice {
-    fn sector_count(&self) -> u64 {
-        (self.bytes / SECTOR_SIZE) as u64
-    }
+/// How far the 4 bytes at `place` are to be shifted in their word.
+#[inline]
+const fn shift(place: usize) -> usize {
+    place % 8 * 8
+}
 
-    fn read(&mut self, first_sector: u64, buffer: &mut [u8]) -> Result<(), Errno> {
-        let start = self.start(first_sector, buffer.len())?;
-        buffer.copy_from_slice(&self.area[start..start + buffer.len()]);
-        Ok(())
-    }
-
-    fn write(&mut self, first_sector: u64, data: &[u8]) -> Result<(), Errno> {
-        let start = self.start(first_sector, data.len())?;
-        self.touch(start / PAGE..(start + data.len()).div_ceil(PAGE));
-        self.area[start..start + data.len()].copy_from_slice(data);
-        // Stored before the cache marks the block as clean.
-        self.area.order();
-        Ok(())
-    }
-
-    fn discard(&mut self, first_sector: u64, sectors: u64) {
-        let Ok(start) = self.start(first_sector, sectors as usize * SECTOR_SIZE) else { return };
-        let mut pages = start.div_ceil(PAGE)..(start + sectors as usize * SECTOR_SIZE) / PAGE;
-        while let Some(run) = self.take_touched(pages.clone()) {
-            self.area.discard(run.start * PAGE..run.end * PAGE);
-            pages.start = run.end;
-        }
-    }
-
-    fn flush(&mut self) -> Result<(), Errno> {
-        Ok(())
-    }
-
-    fn memo(&self) -> [u64; 2] {
-        [self.number, self.bytes as u64]
-    }
+/// Returns a word of two times 4 bytes, the first ones first.
+#[inline]
+pub const fn pair(first: u32, second: u32) -> u64 {
+    first as u64 | (second as u64) << 32
 }

@@ -9,7 +9,7 @@
 //! | [`values`] | a few values under keys, held by ds | 32 of 1 KiB | a message and a copy | the successor asks for each | mayfly |
 //! | [`snapshot`] | the whole state as bytes, in few parts | preserved memory | writing the changed part again | `load` of each part | ds, tty |
 //! | [`records`] | tables of small records that change together | preserved memory | 3 stores a word | [`records::Recover::open`] undoes an unfinished change | vfs, devfs |
-//! | [`transaction`] | bytes used where they lie, such as cached blocks | preserved memory | a copy of the old bytes, once | [`transaction::Undo::roll_back`] | ext2, tmpfs |
+//! | [`transaction`] | bytes used where they lie, such as cached blocks, and the records of tmpfs | preserved memory | a copy of the old bytes, once | [`transaction::Undo::roll_back`] | ext2, tmpfs |
 //! | [`retained`] | data and heap themselves | all memory | none | the service makes its tables whole, by hand | pm, vm, rs |
 //!
 //! * State that can be asked for again (who is mounted, which services are up) needs none of them.

@@ -24,6 +24,7 @@ pub struct Node {
 }
 
 /// Nodes by number; node 0 is the root.
+#[derive(Clone)]
 pub struct Model {
     pub nodes: Vec<Node>,
 }

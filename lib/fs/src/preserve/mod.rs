@@ -42,7 +42,7 @@ pub const MIN_BLOCK: usize = 1024;
 pub struct Layout {
     /// Limit of volumes mounted at a time.
     pub volumes: usize,
-    /// Size of each volume's block cache in bytes, a multiple of the page size.
+    /// Size of each volume's block cache in bytes, a multiple of the page size; 0 if its content is behind the layout.
     pub cache_bytes: usize,
 }
 
@@ -143,7 +143,7 @@ impl Preserved {
     fn of(parts: &Parts, layout: Layout) -> Result<Preserved, transaction::Damaged> {
         let log = layout.log();
         let undo = Undo::open(lend(parts, 0, transaction::HEAD_BYTES), lend(parts, log.start, log.len()));
-        let limits = layout.volumes_start()..layout.bytes();
+        let limits = layout.volumes_start()..parts.len();
         undo.roll_back(limits, |place, bytes| lend_any(parts, place, bytes.len(), |old| old.copy_from_slice(bytes)))?;
         let committed = undo.number() - 1;
         let request = Tries::open(lend(parts, PAGE, Tries::BYTES), committed);
@@ -157,9 +157,9 @@ impl Preserved {
         self.layout.volumes
     }
 
-    /// Returns the regions of the preserved memory that hold the state of volumes, for `Undo::roll_back`.
+    /// Returns the regions of the preserved memory that hold the state of volumes, also behind the layout, for `Undo::roll_back`.
     pub fn limits(&self) -> Range<usize> {
-        self.layout.volumes_start()..self.layout.bytes()
+        self.layout.volumes_start()..self.parts.len()
     }
 
     /// The record of volume `number`; `None` while it is in use.

@@ -25,6 +25,7 @@ mod epoll_deaths;
 mod epoll_nested;
 mod eventfds;
 mod exec;
+mod format;
 mod inotify;
 mod known;
 mod leases;

@@ -1,6 +1,7 @@
 //! A system that has booted: vfs over a fresh ext2 disk, one program of the superuser, and as many others as a test likes.
 //! The file is long because it has a method for everything that a test does.
 
+use super::format::Plan;
 use super::services::{Disk, Line, Medium, Memory, Names, Proc, Terminal, Vm, take_reports};
 use super::{AT_FDCWD, numbers::*};
 use abi::endpoint::slot;
@@ -589,7 +590,7 @@ fn start(endpoint: Endpoint, arguments: &'static str) -> Start {
 
 /// A disk with an empty file system.
 pub fn formatted(bytes: u64) -> Vec<u8> {
-    let plan = tmpfs::format::Plan::new(bytes);
+    let plan = Plan::new(bytes);
     let mut disk = std::vec![0; plan.bytes()];
     plan.format(&mut disk, 1, Timestamp::default());
     disk

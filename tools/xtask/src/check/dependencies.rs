@@ -44,8 +44,6 @@ const LAYERS: &[Layer] = &[
     Layer { folder: "servers/vm", may_use: VM_MAY_USE },
     Layer { folder: "servers", may_use: PROGRAMS_MAY_USE },
     Layer { folder: "drivers", may_use: PROGRAMS_MAY_USE },
-    // The same file system over memory.
-    Layer { folder: "fs/tmpfs", may_use: &["abi", "lib/sys", "lib/recover", "lib/server", "lib/fs", "fs/ext2"] },
     Layer { folder: "fs", may_use: PROGRAMS_MAY_USE },
     Layer { folder: "user", may_use: PROGRAMS_MAY_USE },
     // For Linux, without anything of Skink but the contract.

@@ -1,11 +1,9 @@
-//! Makes an empty ext2 file system in memory: one group of 4 KiB blocks, a root directory that every user can write (mode 1777).
+//! Makes an empty ext2 file system: one group of 4 KiB blocks, a root directory that every user can write (mode 1777).
 //!
 //! ```text
 //! block   0            1             2              3              4 …                 then
 //!         superblock   descriptors   block bitmap   inode bitmap   inodes, 16 a block   root directory, free blocks
 //! ```
-//!
-//! Only blocks with content are written: untouched memory is not allocated.
 
 use fs::file_system::{S_IFDIR, Timestamp};
 
