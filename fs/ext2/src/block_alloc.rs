@@ -8,7 +8,6 @@ use fs::Errno;
 use fs::device::BlockDevice;
 use fs::file_system::Caller;
 use fs::order::Order;
-use sys::fallible;
 
 use crate::bitmap;
 use crate::volume::Ext2;
@@ -65,32 +64,8 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(Some(block))
     }
 
-    /// Tells a device in memory which blocks are free, if their number has changed.
-    pub(crate) fn discard_free_blocks(&mut self) -> Result<(), Errno> {
-        let free = self.superblock.free_blocks;
-        if !self.in_memory || self.discarded == Some(free) {
-            return Ok(());
-        }
-        for number in 0..self.groups.list.len() {
-            let bitmap = self.cache.read(self.groups.list[number].block_bitmap.into())?;
-            let bitmap = fallible::collect(bitmap.iter().copied())?;
-            let first = u64::from(self.superblock.group_start(number as u32));
-            let mut bit = 0;
-            let limit = self.superblock.group_blocks(number as u32) as usize;
-            while let Some(start) = bitmap::first_clear(&bitmap, None, bit, limit) {
-                bit = (start..limit).find(|&bit| bitmap::is_set(&bitmap, bit)).unwrap_or(limit);
-                self.cache.discard_on_device(first + start as u64, (bit - start) as u64);
-            }
-        }
-        self.discarded = Some(free);
-        Ok(())
-    }
-
     /// Remembers a bitmap before its first change since the last sync.
     pub(crate) fn remember_bitmap(&mut self, block: u64) -> Result<(), Errno> {
-        if self.in_memory {
-            return Ok(());
-        }
         let bits = self.cache.read(block)?;
         self.window.remember(block as u32, bits)
     }

@@ -16,8 +16,6 @@ use crate::rename::Place;
 use crate::superblock::{MAGIC, ROOT_INODE};
 use crate::volume::Ext2;
 
-/// The kind in `statfs` of a file system in memory.
-const TMPFS_MAGIC: u64 = 0x0102_1994;
 /// Permission bits and set-id, set-group-id and sticky.
 const MODE_BITS: u32 = 0o7777;
 
@@ -26,17 +24,8 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         ROOT_INODE.into()
     }
 
-    fn is_in_memory(&self) -> bool {
-        self.in_memory
-    }
-
     fn has_journal(&self) -> bool {
         self.superblock.has_journal()
-    }
-
-    fn trim(&mut self) {
-        // What cannot be read is not trimmed.
-        let _ = self.discard_free_blocks();
     }
 
     fn is_busy(&self) -> bool {
@@ -317,7 +306,7 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         let superblock = &self.superblock;
         let overhead = self.overhead();
         Statistics {
-            kind: if self.in_memory { TMPFS_MAGIC } else { MAGIC.into() },
+            kind: MAGIC.into(),
             block_size: self.block_size(),
             blocks: u64::from(superblock.blocks_count).saturating_sub(overhead),
             blocks_free: superblock.free_blocks.into(),
@@ -387,13 +376,12 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
 }
 
 impl<D: BlockDevice> Ext2<D> {
-    /// Blocks that the format itself takes; in memory, where programs know of no format, the root directory is part of it.
+    /// Blocks that the format itself takes.
     fn overhead(&self) -> u64 {
         let superblock = &self.superblock;
-        let root = u64::from(self.in_memory);
         let head = 1 + u64::from(superblock.descriptor_blocks());
         let heads = (0..superblock.groups).filter(|&group| superblock.has_superblock(group)).count() as u64;
         let each = 2 + u64::from(superblock.inode_table_blocks());
-        root + u64::from(superblock.first_data_block) + heads * head + u64::from(superblock.groups) * each
+        u64::from(superblock.first_data_block) + heads * head + u64::from(superblock.groups) * each
     }
 }

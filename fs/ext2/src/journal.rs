@@ -341,7 +341,7 @@ mod tests {
         let words = Vec::leak((0..layout.bytes() / 8).map(|_| AtomicU64::new(0)).collect());
         let preserved = Preserved::open(Keep::simulated(words, u64::MAX), layout, StartKind::Fresh);
         let memory = preserved.volume(0).unwrap().cache;
-        let mut cache = BlockCache::create(Disk(vec![0; 2 << 20]), BLOCK, memory, true);
+        let mut cache = BlockCache::create(Disk(vec![0; 2 << 20]), BLOCK, memory);
         cache.use_journal().unwrap();
         let first = 7;
         let superblock =

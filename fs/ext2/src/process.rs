@@ -41,11 +41,7 @@ pub const fn layout(cache_kib: usize) -> Layout {
 fn mount(drivers: &Drivers, request: &MountRequest, memory: Option<VolumeMemory>) -> Result<Ext2<BlockClient>, Errno> {
     let service = request.source.service.ok_or(Errno::ENODEV)?;
     let memory = memory.ok_or(Errno::ENOMEM)?;
-    let options = |device: &BlockClient| Options {
-        read_only: request.read_only || device.is_read_only(),
-        clock: now,
-        in_memory: false,
-    };
+    let options = |device: &BlockClient| Options { read_only: request.read_only || device.is_read_only(), clock: now };
     match request.memo {
         Some(words) => {
             let memo = Memo::from_words(words)?;

@@ -41,8 +41,6 @@ pub struct Options {
     pub read_only: bool,
     /// The time of day.
     pub clock: fn() -> Timestamp,
-    /// The device is memory: `statfs` and mount report a tmpfs.
-    pub in_memory: bool,
 }
 
 /// State for a successor that is on no block.
@@ -86,11 +84,8 @@ pub struct Ext2<D> {
     /// A read has changed a time of last access, of which vfs has not been told.
     pub(crate) accessed: bool,
     pub(crate) read_only: bool,
-    pub(crate) in_memory: bool,
     pub(crate) was_clean: bool,
     superblock_changed: bool,
-    /// How many blocks were free when the device was told which.
-    pub(crate) discarded: Option<u32>,
     pub(crate) window: Window,
     pub(crate) uses: Uses,
     pub(crate) undo: Undo,
@@ -122,7 +117,7 @@ impl<D: BlockDevice> Ext2<D> {
         }
         let undo = memory.cache.undo.clone();
         let uses = Uses::create(memory.uses, undo.clone());
-        let mut cache = BlockCache::create(device, superblock.block_size, memory.cache, !options.in_memory);
+        let mut cache = BlockCache::create(device, superblock.block_size, memory.cache);
         if journaling.is_used() {
             cache.use_journal()?;
         }
@@ -143,7 +138,7 @@ impl<D: BlockDevice> Ext2<D> {
     pub fn resume(device: D, options: Options, memory: VolumeMemory, memo: Memo) -> Result<Self, Errno> {
         let undo = memory.cache.undo.clone();
         let uses = Uses::open(memory.uses, undo.clone());
-        let mut cache = BlockCache::open(device, memo.block_size, memory.cache, !options.in_memory);
+        let mut cache = BlockCache::open(device, memo.block_size, memory.cache);
         let superblock = read_superblock(&mut cache)?;
         let is_writable = !(options.read_only || superblock.read_only);
         let journaling = if superblock.has_journal() && is_writable { Journaling::Left } else { Journaling::None };
@@ -154,9 +149,7 @@ impl<D: BlockDevice> Ext2<D> {
         if !volume.read_only {
             // A predecessor that died while it unmounted has left the mark "clean".
             volume.mark_in_use();
-            if !volume.in_memory {
-                volume.window.end_soon();
-            }
+            volume.window.end_soon();
         }
         Ok(volume)
     }
@@ -180,10 +173,8 @@ impl<D: BlockDevice> Ext2<D> {
             recent: Timestamp::default(),
             accessed: false,
             read_only: options.read_only || superblock.read_only,
-            in_memory: options.in_memory,
             was_clean,
             superblock_changed: false,
-            discarded: None,
             window: Window::default(),
             uses,
             undo,
@@ -295,7 +286,7 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Whether writes are ordered so that a check can mend what a power cut leaves; a journal needs no such order.
     pub(crate) fn is_ordered(&self) -> bool {
-        !self.in_memory && !self.journal.is_used()
+        !self.journal.is_used()
     }
 
     /// Whether anything has been changed since the last commit.

@@ -49,9 +49,6 @@ pub trait BlockDevice {
     /// Makes everything written so far durable.
     fn flush(&mut self) -> Result<(), Errno>;
 
-    /// The content of `sectors` sectors from `first_sector` on is not needed any more: reading them gives anything.
-    fn discard(&mut self, _first_sector: u64, _sectors: u64) {}
-
     /// Returns what a successor needs to know to go on with the device.
     fn memo(&self) -> [u64; 2] {
         [0; 2]

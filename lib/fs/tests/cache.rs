@@ -74,7 +74,7 @@ fn cache() -> (BlockCache<Recorder>, Recorder) {
     let device = Recorder::default();
     device.0.borrow_mut().bytes = (0..BLOCKS * BLOCK).map(|offset| (offset / BLOCK) as u8).collect();
     let memory = preserved(words(), StartKind::Fresh).volume(0).unwrap().cache;
-    (BlockCache::create(device.clone(), BLOCK, memory, true), device)
+    (BlockCache::create(device.clone(), BLOCK, memory), device)
 }
 
 const LAYOUT: Layout = Layout { volumes: 1, cache_bytes: FRAMES as usize * BLOCK };
@@ -262,7 +262,7 @@ fn a_successor_finds_the_blocks_and_what_was_undone() {
     let device = Recorder::default();
     device.0.borrow_mut().bytes = vec![0; BLOCKS * BLOCK];
     let state = preserved(words, StartKind::Fresh);
-    let mut cache = BlockCache::create(device.clone(), BLOCK, state.volume(0).unwrap().cache, true);
+    let mut cache = BlockCache::create(device.clone(), BLOCK, state.volume(0).unwrap().cache);
     cache.modify(7, 10..20, Order::Content).unwrap().fill(1);
     state.undo.commit();
     cache.committed();
@@ -271,7 +271,7 @@ fn a_successor_finds_the_blocks_and_what_was_undone() {
     cache.modify(7, 0..BLOCK, Order::Content).unwrap().fill(3);
     drop((cache, state));
     let state = preserved(words, StartKind::Restarted);
-    let mut cache = BlockCache::open(device.clone(), BLOCK, state.volume(0).unwrap().cache, true);
+    let mut cache = BlockCache::open(device.clone(), BLOCK, state.volume(0).unwrap().cache);
     assert!(cache.contains(7) && cache.contains(8) && !cache.contains(9));
     let block = cache.read(7).unwrap();
     assert_eq!((&block[..10], &block[10..20], &block[20..]), (&[0; 10][..], &[1; 10][..], &[0; BLOCK - 20][..]));
@@ -288,13 +288,13 @@ fn a_damaged_entry_of_the_directory_is_not_used() {
     let place = memory.directory.place() / 8;
     let device = Recorder::default();
     device.0.borrow_mut().bytes = vec![0; BLOCKS * BLOCK];
-    let mut cache = BlockCache::create(device.clone(), BLOCK, memory, true);
+    let mut cache = BlockCache::create(device.clone(), BLOCK, memory);
     change(&mut cache, 5, 1);
     change(&mut cache, 6, 1);
     state.undo.commit();
     drop((cache, state));
     words[place].fetch_xor(1, std::sync::atomic::Ordering::Relaxed);
     let state = preserved(words, StartKind::Restarted);
-    let cache = BlockCache::open(device, BLOCK, state.volume(0).unwrap().cache, true);
+    let cache = BlockCache::open(device, BLOCK, state.volume(0).unwrap().cache);
     assert!(!cache.contains(5) && !cache.contains(4) && cache.contains(6));
 }

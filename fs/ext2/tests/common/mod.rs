@@ -106,7 +106,7 @@ impl BlockDevice for FileDevice {
 }
 
 pub fn options() -> Options {
-    Options { read_only: false, clock: || NOW, in_memory: false }
+    Options { read_only: false, clock: || NOW }
 }
 
 /// The preserved memory of the tests: caches of 1 MiB.

@@ -57,8 +57,6 @@ struct State {
 /// What a power cut demands of the writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writes {
-    /// Nothing: it empties the device.
-    InAnyOrder,
     /// The order of `crate::order`.
     InOrder,
     /// A journal: see `logging`.
@@ -94,19 +92,19 @@ pub struct BlockCache<D> {
 
 impl<D: BlockDevice> BlockCache<D> {
     /// An empty cache over `device` with blocks of `block_size` bytes (a power of two from `MIN_BLOCK` to a page) in the directory and
-    /// frames of `memory`. Without `is_ordered` the order of writes does not matter.
-    pub fn create(device: D, block_size: usize, memory: CacheMemory, is_ordered: bool) -> Self {
+    /// frames of `memory`.
+    pub fn create(device: D, block_size: usize, memory: CacheMemory) -> Self {
         let mut frames = Frames::new(memory.directory, memory.frames, block_size);
         frames.clear();
         let index = LruIndex::new(frames.count());
-        Self::of(device, block_size, frames, index, memory.undo, is_ordered)
+        Self::of(device, block_size, frames, index, memory.undo)
     }
 
     /// Opens the cache of the previous incarnation.
-    pub fn open(device: D, block_size: usize, memory: CacheMemory, is_ordered: bool) -> Self {
+    pub fn open(device: D, block_size: usize, memory: CacheMemory) -> Self {
         let mut frames = Frames::new(memory.directory, memory.frames, block_size);
         let (index, modified) = frames.restore();
-        let mut cache = Self::of(device, block_size, frames, index, memory.undo, is_ordered);
+        let mut cache = Self::of(device, block_size, frames, index, memory.undo);
         cache.is_flushed = false;
         for (slot, mark) in modified {
             cache.mark_dirty(slot, mark);
@@ -115,13 +113,12 @@ impl<D: BlockDevice> BlockCache<D> {
     }
 
     #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start or a mount")]
-    fn of(device: D, block_size: usize, frames: Frames, index: LruIndex, undo: Undo, is_ordered: bool) -> Self {
+    fn of(device: D, block_size: usize, frames: Frames, index: LruIndex, undo: Undo) -> Self {
         let block_count = device.sector_count() / (block_size / SECTOR_SIZE) as u64;
         let states = vec![State::default(); frames.count()];
         let run = vec![0; RUN_BYTES];
         let [modified, held] = [(); 2].map(|()| Vec::with_capacity(frames.count()));
         let discarded = Vec::with_capacity(frames.count());
-        let writes = if is_ordered { Writes::InOrder } else { Writes::InAnyOrder };
         BlockCache {
             device,
             block_size,
@@ -135,7 +132,7 @@ impl<D: BlockDevice> BlockCache<D> {
             flights: Flights::default(),
             run,
             undo,
-            writes,
+            writes: Writes::InOrder,
             ordered: 0,
             running: 0,
             revoked: Vec::new(),
@@ -151,12 +148,6 @@ impl<D: BlockDevice> BlockCache<D> {
     /// Returns the device.
     pub fn device(&self) -> &D {
         &self.device
-    }
-
-    /// Tells the device that it need not keep `count` blocks from `first` on, none of which is cached.
-    pub fn discard_on_device(&mut self, first: u64, count: u64) {
-        let sectors = (self.block_size / SECTOR_SIZE) as u64;
-        self.device.discard(first * sectors, count * sectors);
     }
 
     /// Returns the capacity in blocks.
@@ -387,7 +378,6 @@ impl<D: BlockDevice> BlockCache<D> {
     fn mark_dirty(&mut self, slot: usize, mark: Mark) {
         let mark = match self.writes {
             Writes::InOrder => mark,
-            Writes::InAnyOrder => Mark::default(),
             Writes::Journaled => mark.journaled(),
         };
         let before = self.states[slot].dirty;
