@@ -1163,6 +1163,9 @@ struct skink_ds_expect_reply {
  * is volatile. */
 #define SKINK_FS_MOUNTED_FIXED 8ull
 
+/* Mount: the file system has a journal, so its type is ext3. */
+#define SKINK_FS_MOUNTED_JOURNAL 16ull
+
 /* Mount, to procfs: the low half of minor for the tree of processes. */
 #define SKINK_FS_TREE_PROC 0ull
 

@@ -150,7 +150,9 @@ fn blocks_are_copied_between_processes_that_wait() {
 #[test]
 fn a_long_block_is_copied_in_pieces_and_counts_as_one() {
     let (mut world, [(one, one_name), (two, two_name)]) = two();
-    [one, two].map(|thread| world.server.system.program(thread).memory = vec![0; 3 << 20]);
+    for thread in [one, two] {
+        world.server.system.program(thread).memory = vec![0; 3 << 20];
+    }
     world.put(one, MEMORY + (2 << 20), &[7u8; 100]);
     assert_eq!(world.call(two, Call::Receive, &[ANY, PACKET as i64, FOREVER]), None);
     let bytes = (2 << 20) + 100;
