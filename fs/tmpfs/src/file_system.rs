@@ -58,7 +58,7 @@ impl FileSystem for Tmpfs {
     }
 
     fn put(&mut self, node: NodeId, count: u32) -> Result<(), Errno> {
-        self.begin();
+        self.begin_or_go_on();
         let inode = self.inode(node)?;
         self.drop_users(inode, count)
     }

@@ -108,6 +108,13 @@ impl Tmpfs {
         }
     }
 
+    /// Begins a request, unless it is the end of one that has changed something.
+    pub(crate) fn begin_or_go_on(&mut self) {
+        if !self.memory.is_changed() {
+            self.begin();
+        }
+    }
+
     /// Begins a request that changes something. `EROFS` on a read-only file system.
     #[inline]
     pub(crate) fn begin_change(&mut self) -> Result<(), Errno> {

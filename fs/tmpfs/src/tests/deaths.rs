@@ -174,8 +174,14 @@ impl World {
     }
 
     fn unlink(&mut self, model: &mut Model, dir: (usize, u64), text: &str) {
+        self.unlink_unused(model, dir, text, dir.1, 0);
+    }
+
+    /// Unlinks a name of a node, of which vfs gives so many uses back.
+    fn unlink_unused(&mut self, model: &mut Model, dir: (usize, u64), text: &str, node: u64, uses: u64) {
         model.unlink(dir.0, text.as_bytes()).unwrap();
-        let request = Unlink { directory: dir.1, grant: GRANT, bytes: text.len() as u64, directory_wanted: false };
+        let (bytes, directory_wanted) = (text.len() as u64, false);
+        let request = Unlink { directory: dir.1, grant: GRANT, bytes, directory_wanted, node, uses };
         self.done(model, "unlink", text.as_bytes(), request.message());
     }
 
@@ -243,10 +249,28 @@ fn names_come_and_go_once() {
     world.unlink(&mut model, dir, long);
     world.unlink(&mut model, root, "symbolic");
     model.remove_dir(dir.0, b"inner").unwrap();
-    let remove = Unlink { directory: dir.1, grant: GRANT, bytes: 5, directory_wanted: true };
+    let (directory, bytes) = (dir.1, 5);
+    let remove = Unlink { directory, grant: GRANT, bytes, directory_wanted: true, node: directory, uses: 0 };
     world.done(&model, "rmdir", b"inner", remove.message());
     world.done(&model, "put of two uses", b"", Put { node: file.1, count: 2 }.message());
     world.done(&model, "unmount", b"", Unmount { node: root.1, force: true }.message());
+}
+
+#[test]
+fn uses_end_once_with_the_name() {
+    let (mut world, mut model, root) = mounted();
+    let unused = world.uses();
+    let file = world.make(&mut model, root, "file", 0o100_644);
+    world.write(&mut model, file, 0, &[1; 9000]);
+    world.unlink_unused(&mut model, root, "file", file.1, 1);
+    assert_eq!(world.uses(), unused);
+    let held = world.make(&mut model, root, "held", 0o100_644);
+    let lookup = Lookup { directory: root.1, grant: GRANT, bytes: 4, room: 0 };
+    assert!(world.survive("lookup", (b"held", lookup.message()), &model).result().is_ok());
+    world.unlink_unused(&mut model, root, "held", held.1, 1);
+    world.write(&mut model, held, 0, &[2; 3000]);
+    world.done(&model, "put of the last use", b"", Put { node: held.1, count: 1 }.message());
+    assert_eq!(world.uses(), unused);
 }
 
 #[test]
