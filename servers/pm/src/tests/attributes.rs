@@ -156,7 +156,7 @@ fn limits_begin_as_documented_and_are_inherited() {
         [8 << 20, NONE],
         [0, NONE],
         [NONE, NONE],
-        [1000, 1000],
+        [512, 512],
         [1024, 4096],
         [8 << 20, 8 << 20],
         [NONE, NONE],
