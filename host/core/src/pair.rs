@@ -244,6 +244,7 @@ impl<B: Deref<Target = Box>> Link<B> {
         let answers = if self.unanswered != 0 { ANSWER } else { 0 };
         let stamp = number << STAMP_BITS | answers | if asks == Asks::Answer { REQUEST } else { 0 };
         let mine = self.mine();
+        // A receiver from anybody reads it: a store that changes nothing would take the line back from its processor.
         if mine.aside.began[self.place].load(Relaxed) != 0 {
             mine.aside.began[self.place].store(0, Relaxed);
         }
