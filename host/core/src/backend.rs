@@ -18,13 +18,13 @@ use m3ipc::error::Error;
 use m3ipc::limits::FOREVER;
 use m3ipc::message::Message;
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The process's own place, and the mark that tells whether it is this process's.
 struct Process {
     member: Option<Arc<Member>>,
-    mark: Option<Arc<ForkMark>>,
+    mark: Option<ForkMark>,
     /// Tells the program from others that the process has executed before.
     program: u64,
 }
@@ -32,6 +32,8 @@ struct Process {
 static PROCESS: Mutex<Process> = Mutex::new(Process { member: None, mark: None, program: 0 });
 /// Counts how often the process's place has changed.
 static CHANGES: AtomicU64 = AtomicU64::new(1);
+/// A broker has told this program, or the one that it was forked from, where it is bound.
+static HAS_JOINED: AtomicBool = AtomicBool::new(false);
 
 /// What a thread keeps.
 struct Thread {
@@ -39,11 +41,11 @@ struct Thread {
     /// Whether it was bound itself.
     is_own: bool,
     changes: u64,
-    mark: Option<Arc<ForkMark>>,
+    mark: Option<ForkMark>,
 }
 
 impl Thread {
-    const fn new(mark: Option<Arc<ForkMark>>) -> Thread {
+    const fn new(mark: Option<ForkMark>) -> Thread {
         Thread { member: None, is_own: false, changes: 0, mark }
     }
 }
@@ -108,6 +110,7 @@ fn join() -> Result<Arc<Member>, Error> {
     let number = Number::new((answer.value & 0xffff) as i32 - m3ipc::limits::TASKS as i32)?;
     let is_own = answer.value & 1 << 16 != 0;
     let member = Arc::new(Member::new(number, &answer.files)?);
+    HAS_JOINED.store(true, Ordering::Relaxed);
     THREAD.with(|thread| {
         let mut thread = thread.try_borrow_mut().map_err(|_| Error::Busy)?;
         thread.member = Some(member.clone());
@@ -134,11 +137,11 @@ fn forget_after_fork() -> Result<(), Error> {
         }
         let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
         if !process.mark.as_ref().is_some_and(|mark| mark.is_mine()) {
-            let mark = Some(Arc::new(ForkMark::new().map_err(|_| Error::NoMemory)?));
+            let mark = Some(ForkMark::new().map_err(|_| Error::NoMemory)?);
             *process = Process { member: None, mark, program: now_ns() };
             client::forget();
         }
-        *thread = Thread::new(process.mark.clone());
+        *thread = Thread::new(process.mark);
         Ok(())
     })
 }
@@ -244,7 +247,7 @@ pub fn send_receive_by_module(message: &mut Message) -> Result<(), Error> {
 /// Whether it is known that a broker has mapped what carries the messages.
 #[inline(always)]
 pub fn is_broker() -> bool {
-    skink::is_absent() && module::is_absent()
+    HAS_JOINED.load(Ordering::Relaxed)
 }
 
 /// `send` without a limit, when [`is_broker`].

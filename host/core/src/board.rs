@@ -17,7 +17,9 @@ pub struct Board {
     container: AtomicI32,
     /// Number of this node.
     node: AtomicI32,
-    unused: [AtomicU64; 7],
+    /// Counts binds, unbinds and changes of rights.
+    changes: AtomicU64,
+    unused: [AtomicU64; 6],
     slots: [Slot; SLOTS],
     buffers: [[Entry; BUFFERS]; SLOTS],
 }
@@ -34,7 +36,7 @@ struct Entry {
 }
 
 /// What is known of a slot.
-#[repr(C)]
+#[repr(C, align(256))]
 struct Slot {
     incarnation: AtomicU32,
     endpoint: AtomicI32,
@@ -131,19 +133,20 @@ impl Board {
         self.node.load(Relaxed)
     }
 
+    /// Returns the count of binds, unbinds and changes of rights. What was found out after reading it is true as long as it is the same.
+    #[inline(always)]
+    pub fn changes(&self) -> u64 {
+        self.changes.load(SeqCst)
+    }
+
+    /// Returns the word of [`Board::changes`], to watch it.
+    pub(crate) fn changes_word(&self) -> &AtomicU64 {
+        &self.changes
+    }
+
     /// Returns the incarnation of a slot.
     pub fn incarnation(&self, slot: Number) -> u32 {
         self.slot(slot).incarnation.load(SeqCst)
-    }
-
-    /// Returns the word of a slot's incarnation, to watch it.
-    pub(crate) fn incarnation_word(&self, slot: Number) -> &AtomicU32 {
-        &self.slot(slot).incarnation
-    }
-
-    /// Returns the word that is 0 while a slot's occupant has the rights of a new process, to watch it.
-    pub(crate) fn restriction_word(&self, slot: Number) -> &AtomicU32 {
-        &self.slot(slot).is_restricted
     }
 
     /// Whether a slot's occupant has other rights than a new process.
@@ -330,11 +333,13 @@ impl Writer<'_> {
         store(&slot.boxes, SlotSet::NONE);
         store(&slot.posted, SlotSet::NONE);
         slot.incarnation.fetch_add(1, SeqCst);
+        self.count_change();
     }
 
     /// Frees a slot.
     pub fn vacate(&self, number: Number) {
         self.0.slot(number).incarnation.fetch_add(1, SeqCst);
+        self.count_change();
         for slot in &self.0.slots {
             slot.boxes[number.index() / 64].fetch_and(!(1 << (number.index() % 64)), SeqCst);
         }
@@ -365,6 +370,12 @@ impl Writer<'_> {
         slot.calls.store(calls, Relaxed);
         slot.alarm.store(alarm, Relaxed);
         slot.is_restricted.store(1, SeqCst);
+        self.count_change();
+    }
+
+    /// Has everybody find out anew what it knew of slots. A successor does so: its predecessor may have died between a change and this.
+    pub fn count_change(&self) {
+        self.0.changes.fetch_add(1, SeqCst);
     }
 
     /// Says that two slots have a box in common.

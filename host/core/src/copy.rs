@@ -151,10 +151,10 @@ struct End {
 pub(crate) struct Way {
     from: End,
     to: End,
-    /// Whose process and thread this is, whether it and the parties are bound, and what it may do.
-    states: [(&'static AtomicU32, u32); 5],
-    /// What the parties do, which buffers there are, and what this process has done meanwhile.
-    numbers: [(&'static AtomicU64, u64); 9],
+    /// 1 in the process that has found it.
+    mark: &'static AtomicU32,
+    /// Who is bound and what it may do, what the parties do, which buffers there are, and what this process has done meanwhile.
+    numbers: [(&'static AtomicU64, u64); 10],
     /// What each party waits for.
     waits: [(&'static AtomicU64, u64); 2],
     /// Counts the member's copies.
@@ -171,11 +171,15 @@ impl Way {
         let words: &'static Member = unsafe { &*Arc::as_ptr(member) };
         let (board, desks) = (&words.board, &words.desks);
         let [from, to] = &copy.parties;
-        // In this order: what is freed from now on is noticed.
+        // In this order: what changes and what is freed from now on is noticed.
+        let bound = seen(board.changes_word());
+        let is_bound = |party: &Party| board.incarnation(party.number) == party.incarnation;
+        if board.is_restricted(member.number) || !member.is_bound() || !copy.parties.iter().all(is_bound) {
+            return None;
+        }
         let freed = seen(&buffers::FREED);
         let ends = [End::find(member, from, copy.bytes)?, End::find(member, to, copy.bytes)?];
         let is_own = |party: &Party| party.number == member.number;
-        let incarnation = |party: &Party| (board.incarnation_word(party.number), party.incarnation);
         let status = |party: &Party| match is_own(party) {
             true => freed,
             false => (desks.desk(party.number).status_word(), party.words.0.raw()),
@@ -188,28 +192,20 @@ impl Way {
             Some((place, id, _)) => (board.buffer_word(party.leader, *place), *id),
             None => freed,
         };
-        let own = member.number;
-        let states = [
-            (mark, 1),
-            (board.incarnation_word(own), board.incarnation(own)),
-            (board.restriction_word(own), 0),
-            incarnation(from),
-            incarnation(to),
-        ];
         let calls = seen(words.calls_word());
         let [from_id, to_id] = [id(from, &ends[0]), id(to, &ends[1])];
         let waits = [status(from), status(to)];
-        let numbers = [seen(changes), calls, freed, waits[0], waits[1], word(from), word(to), from_id, to_id];
-        let copied = &desks.desk(own).copied;
+        let numbers = [bound, seen(changes), calls, freed, waits[0], waits[1], word(from), word(to), from_id, to_id];
+        let copied = &desks.desk(member.number).copied;
         let [from, to] = ends;
-        let way = Way { from, to, states, numbers, waits, copied, _member: member.clone() };
-        // Its parties may have moved on since they were checked, and who may not copy must ask each time.
+        let way = Way { from, to, mark, numbers, waits, copied, _member: member.clone() };
+        // Its parties may have moved on since they were checked.
         way.is_good().then_some(way)
     }
 
     #[inline(always)]
     fn is_good(&self) -> bool {
-        self.states.iter().all(|(word, state)| word.load(SeqCst) == *state) && are_as_seen(&self.numbers)
+        self.mark.load(SeqCst) == 1 && are_as_seen(&self.numbers)
     }
 
     /// Copies, if that is between these two buffers and all is as it was. Returns whether it is done.

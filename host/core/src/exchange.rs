@@ -167,13 +167,14 @@ impl Member {
     /// Checks everything, and maps the box if it is not mapped yet.
     #[cold]
     fn reach_anew(&self, peers: &mut Peers, to: Endpoint, trap: Trap) -> Result<(Number, u32), Error> {
+        let changes = self.board.changes();
         let (number, incarnation) = self.check_destination(to, trap)?;
         let link = peers.get(self, number, incarnation)?;
         if !link.is_attached() {
             self.wait_for_attachment(link, Target { number, incarnation });
         }
         if link.is_attached() {
-            peers.keep_checked(self, to, number, incarnation);
+            peers.keep_checked(self, to, (number, incarnation), changes);
         }
         Ok((number, incarnation))
     }
@@ -243,17 +244,17 @@ impl Member {
                 limit
             }
         };
-        let is_over = || self.is_gone(to) || !self.is_bound();
+        let is_over = || link.answer(request).is_some() || self.is_gone(to) || !self.is_bound();
         let answer = Cell::new(None);
         let has_come = || {
-            answer.set(link.answer(request));
+            answer.set(link.expected_answer(request));
             answer.get().is_some()
         };
         look_again(self.desk(), self.desks.desk(to.number), has_come, is_over);
         if let Some(found) = answer.get()
             && link.take_answer(request, found, true, message)
         {
-            self.tell_sender(to.number, found.number());
+            self.tell_sender_of_promised(to.number, found);
             return Ok(());
         }
         link.retract_request(request);

@@ -59,6 +59,8 @@ struct Checked {
     name: i32,
     number: Number,
     incarnation: u32,
+    /// The board's count of changes before.
+    changes: u64,
 }
 
 /// How many are kept.
@@ -88,7 +90,7 @@ impl Member {
         let count = crate::wait::now_ns();
         let boxes = std::boxed::Box::new([const { None }; SLOTS]);
         // No endpoint has this name.
-        let checked = [Checked { name: i32::MIN, number, incarnation: 0 }; CHECKED];
+        let checked = [Checked { name: i32::MIN, number, incarnation: 0, changes: 0 }; CHECKED];
         let peers = Exclusive::new(Peers { boxes, checked, known: Vec::new(), seen: SlotSet::NONE, count, last: None });
         let (endpoint, incarnation) = (occupant.endpoint, occupant.incarnation);
         let (calls, mates) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
@@ -195,17 +197,22 @@ impl Peers {
     #[inline(always)]
     pub(crate) fn checked(&self, member: &Member, name: Endpoint) -> Option<(Number, u32)> {
         let known = &self.checked[name.raw() as usize % CHECKED];
-        let board = &member.board;
-        // Whose incarnation is still that one has its box mapped.
-        let is_same = known.name == name.raw() && board.incarnation(known.number) == known.incarnation;
-        let is_free = !board.is_restricted(member.number) && !board.is_restricted(known.number);
-        (is_same && is_free).then_some((known.number, known.incarnation))
+        // Then its box is mapped, too.
+        let is_same = known.name == name.raw() && member.board.changes() == known.changes;
+        is_same.then_some((known.number, known.incarnation))
     }
 
-    /// Keeps that a call may go to a process.
-    pub(crate) fn keep_checked(&mut self, member: &Member, name: Endpoint, number: Number, incarnation: u32) {
+    /// Keeps that a call may go to a process, which was found out when the board's count of changes was `changes` or a later one.
+    pub(crate) fn keep_checked(
+        &mut self,
+        member: &Member,
+        name: Endpoint,
+        (number, incarnation): (Number, u32),
+        changes: u64,
+    ) {
         if !member.board.is_restricted(member.number) && !member.board.is_restricted(number) {
-            self.checked[name.raw() as usize % CHECKED] = Checked { name: name.raw(), number, incarnation };
+            let name = name.raw();
+            self.checked[name as usize % CHECKED] = Checked { name, number, incarnation, changes };
         }
     }
 

@@ -234,6 +234,7 @@ impl<T> Drop for InUse<'_, T> {
 }
 
 /// Tells a process that was forked from its parent.
+#[derive(Clone, Copy)]
 pub struct ForkMark(&'static AtomicU32);
 
 impl ForkMark {

@@ -15,7 +15,7 @@
 //! itself. `host/core/tests/loom.rs` tries all orders of these.
 //!
 //! **Promises.** Who has announced a wait and found nothing then may take the very next thing without a fence: its sender had looked after the announcement
-//! ([`Link::promised`], docs/adr/0110-promises-and-biased-locks.md).
+//! ([`Promise`], docs/adr/0110-promises-and-biased-locks.md).
 
 use crate::sync::{AtomicU32, AtomicU64, LEAVING_LOOKS, pause, store_and_fence};
 use m3ipc::message::Message;
@@ -103,8 +103,30 @@ fn is_before(one: u32, other: u32) -> bool {
 
 /// Returns the number that is counted after another one.
 fn following(number: u32) -> u32 {
-    let next = (number + 1) & (u32::MAX >> STAMP_BITS);
-    next + u32::from(next == 0)
+    match number.wrapping_add(1) & (u32::MAX >> STAMP_BITS) {
+        0 => 1,
+        next => next,
+    }
+}
+
+/// One of the two sides of a box, or of the two places of a side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    First,
+    Second,
+}
+
+impl Which {
+    fn other(self) -> Which {
+        match self {
+            Which::First => Which::Second,
+            Which::Second => Which::First,
+        }
+    }
+
+    fn index(self) -> usize {
+        self as usize
+    }
 }
 
 /// The bit of an announced wait beside the number.
@@ -122,7 +144,7 @@ pub enum Asks {
 /// A message of one's own that lies in the box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offered {
-    place: usize,
+    place: Which,
     stamp: u32,
 }
 
@@ -136,7 +158,7 @@ impl Offered {
 /// A message or notification of the other's that lies in the box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    place: usize,
+    place: Which,
     stamp: u32,
 }
 
@@ -146,21 +168,66 @@ impl Found {
         self.stamp >> STAMP_BITS
     }
 
+    /// Whether its sender waits for an answer.
+    pub fn asks(self) -> Asks {
+        if self.stamp & REQUEST != 0 { Asks::Answer } else { Asks::No }
+    }
+
     /// Whether it was put before the other one.
     pub fn is_before(self, other: Found) -> bool {
         is_before(self.number(), other.number())
     }
 }
 
+/// Something that was put into a box.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// A message.
+    Message(Found),
+    /// A notification.
+    Note(Found),
+}
+
+/// Returns which of two places was filled first. Who finds only the second one filled looks at the first one again: both may have been filled since it was
+/// looked at.
+#[inline]
+fn put_first(found: impl Fn(Which) -> Option<Found>) -> Option<Found> {
+    match (found(Which::First), found(Which::Second)) {
+        (first, Some(second)) => {
+            first.or_else(|| found(Which::First)).filter(|first| first.is_before(second)).or(Some(second))
+        }
+        (first, None) => first,
+    }
+}
+
+/// A message that, once it is there, is not taken back: the very next thing that the other one puts, so that one looks after the announcement of
+/// who waits for it. What comes later may have seen too old an announcement.
+pub struct Promise<'a> {
+    place: Which,
+    stamp: &'a AtomicU32,
+    /// Its stamp, but for what is asked and answered.
+    awaited: u32,
+}
+
+impl Promise<'_> {
+    /// Returns the message if it is there. One that lies in the other place than expected is none: it is found by [`Link::first`].
+    #[inline(always)]
+    pub fn kept(&self) -> Option<Found> {
+        let stamp = self.stamp.load(Acquire);
+        (stamp & !(REQUEST | ANSWER) == self.awaited).then_some(Found { place: self.place, stamp })
+    }
+}
+
 /// One process's end of a box, and what it knows for certain.
 pub struct Link<B> {
     shared: B,
-    own: usize,
+    own: Which,
     /// The number counted last, and the last one that was put and not taken back.
     count: u32,
     put: u32,
-    /// The place for its next message.
-    place: usize,
+    /// The place for its next message, and the one where the other's next message will lie if both have counted the same.
+    place: Which,
+    others_place: Which,
     notes: [u32; 2],
     /// What was put last before its last notification.
     before_note: u32,
@@ -182,8 +249,8 @@ pub struct Link<B> {
 impl<B: Deref<Target = Box>> Link<B> {
     /// Takes one's end of a box: the one of the lower slot or the other one. What a former program of this process has done goes on.
     pub fn new(shared: B, is_lower: bool) -> Link<B> {
-        let own = usize::from(!is_lower);
-        let (mine, other) = (&shared.sides[own], &shared.sides[1 - own]);
+        let own = if is_lower { Which::First } else { Which::Second };
+        let (mine, other) = (&shared.sides[own.index()], &shared.sides[own.other().index()]);
         let all = |words: [&AtomicU32; 2]| words.map(|word| word.load(Acquire));
         let stamps = all([&mine.messages[0].stamp, &mine.messages[1].stamp]);
         let notes = all([&mine.notes()[0].number, &mine.notes()[1].number]);
@@ -201,7 +268,8 @@ impl<B: Deref<Target = Box>> Link<B> {
             own,
             count,
             put: count,
-            place: usize::from(!first_is_free),
+            place: if first_is_free { Which::First } else { Which::Second },
+            others_place: Which::First,
             notes,
             before_note: 0,
             last_time_ns: 0,
@@ -217,11 +285,11 @@ impl<B: Deref<Target = Box>> Link<B> {
     }
 
     fn mine(&self) -> &Side {
-        &self.shared.sides[self.own]
+        &self.shared.sides[self.own.index()]
     }
 
     fn other(&self) -> &Side {
-        &self.shared.sides[1 - self.own]
+        &self.shared.sides[self.own.other().index()]
     }
 
     #[inline]
@@ -245,10 +313,11 @@ impl<B: Deref<Target = Box>> Link<B> {
         let stamp = number << STAMP_BITS | answers | if asks == Asks::Answer { REQUEST } else { 0 };
         let mine = self.mine();
         // A receiver from anybody reads it: a store that changes nothing would take the line back from its processor.
-        if mine.aside.began[self.place].load(Relaxed) != 0 {
-            mine.aside.began[self.place].store(0, Relaxed);
+        let began = &mine.aside.began[self.place.index()];
+        if began.load(Relaxed) != 0 {
+            began.store(0, Relaxed);
         }
-        let place = &mine.messages[self.place];
+        let place = &mine.messages[self.place.index()];
         place.kind.store(message.kind.cast_unsigned(), Relaxed);
         for (word, value) in place.words.iter().zip(message.words) {
             word.store(value, Relaxed);
@@ -267,18 +336,18 @@ impl<B: Deref<Target = Box>> Link<B> {
 
     /// Says when the call began whose message waits.
     pub fn set_began(&self, offered: Offered, began_ns: u64) {
-        self.mine().aside.began[offered.place].store(began_ns, Relaxed);
+        self.mine().aside.began[offered.place.index()].store(began_ns, Relaxed);
     }
 
     /// Whether an offered message was taken.
     pub fn is_taken(&self, offered: Offered) -> bool {
-        self.other().aside.taken[offered.place].load(SeqCst) == offered.stamp
+        self.other().aside.taken[offered.place.index()].load(SeqCst) == offered.stamp
     }
 
     /// Notes that a message was taken, or is certain to be.
     #[inline]
     pub fn settle(&mut self, offered: Offered) {
-        self.place = 1 - offered.place;
+        self.place = offered.place.other();
         self.put = offered.number();
         if offered.stamp & ANSWER != 0 {
             self.unanswered = 0;
@@ -287,7 +356,7 @@ impl<B: Deref<Target = Box>> Link<B> {
 
     /// Takes an offered message back. Returns whether it was not taken.
     pub fn withdraw(&mut self, offered: Offered) -> bool {
-        let stamp = &self.mine().messages[offered.place].stamp;
+        let stamp = &self.mine().messages[offered.place.index()].stamp;
         store_and_fence(stamp, offered.stamp | LEAVING);
         let is_taken = self.is_taken(offered);
         let decision = if is_taken { offered.stamp } else { 0 };
@@ -334,43 +403,65 @@ impl<B: Deref<Target = Box>> Link<B> {
     /// Returns the message that was offered first.
     #[inline]
     pub fn first(&self) -> Option<Found> {
-        let [one, other] = [0, 1].map(|place| self.found(place));
-        match (one, other) {
-            (Some(one), Some(other)) if is_before(other.number(), one.number()) => Some(other),
-            (one, other) => one.or(other),
-        }
+        put_first(|place| self.found(place))
     }
 
     #[inline]
-    fn found(&self, place: usize) -> Option<Found> {
-        let stamp = self.other().messages[place].stamp.load(Acquire);
-        (stamp >> STAMP_BITS != 0 && stamp & LEAVING == 0 && stamp != self.taken[place])
+    fn found(&self, place: Which) -> Option<Found> {
+        let stamp = self.other().messages[place.index()].stamp.load(Acquire);
+        (stamp >> STAMP_BITS != 0 && stamp & LEAVING == 0 && stamp != self.taken[place.index()])
             .then_some(Found { place, stamp })
     }
 
     /// Returns the answer to a request.
     #[inline]
     pub fn answer(&self, request: Offered) -> Option<Found> {
-        let found = self.first().filter(|found| found.stamp & ANSWER != 0)?;
-        (!self.is_doubtful || self.is_taken(request)).then_some(found)
+        self.first().filter(|found| self.is_answer(*found, request))
+    }
+
+    /// The same, looking only where it is expected, for who looks again and again.
+    #[inline]
+    pub fn expected_answer(&self, request: Offered) -> Option<Found> {
+        self.found(self.others_place).filter(|found| self.is_answer(*found, request))
+    }
+
+    #[inline]
+    fn is_answer(&self, found: Found, request: Offered) -> bool {
+        found.stamp & ANSWER != 0 && (!self.is_doubtful || self.is_taken(request))
     }
 
     /// Returns the first notification.
     #[inline]
     pub fn first_note(&self) -> Option<Found> {
-        let found = |place: usize| {
-            let number = self.other().notes()[place].number.load(Acquire);
-            (number != 0 && number != self.notes_taken[place]).then_some(Found { place, stamp: number << STAMP_BITS })
-        };
-        match (found(0), found(1)) {
-            (Some(one), Some(other)) if is_before(other.number(), one.number()) => Some(other),
-            (one, other) => one.or(other),
+        put_first(|place| {
+            let number = self.other().notes()[place.index()].number.load(Acquire);
+            let is_new = number != 0 && number != self.notes_taken[place.index()];
+            is_new.then_some(Found { place, stamp: number << STAMP_BITS })
+        })
+    }
+
+    /// Returns what was put first, be it a message or a notification.
+    #[inline]
+    pub fn first_put(&self) -> Option<Put> {
+        match (self.first_note(), self.first()) {
+            (Some(note), None) => Some(Put::Note(note)),
+            (note, Some(found)) => match note.or_else(|| self.note_before(found)) {
+                Some(note) if note.is_before(found) => Some(Put::Note(note)),
+                _ => Some(Put::Message(found)),
+            },
+            (None, None) => None,
         }
+    }
+
+    /// Returns the notification that was put before a message, also one that was not there before the message was found.
+    #[inline]
+    pub fn note_before(&self, found: Found) -> Option<Found> {
+        self.first_note().filter(|note| note.is_before(found))
     }
 
     /// Returns when the call began whose message this is; the last moment there is: just now.
     pub fn began(&self, found: Found) -> u64 {
-        match self.other().aside.began[found.place].load(Relaxed) {
+        match self.other().aside.began[found.place.index()].load(Relaxed) {
             0 => u64::MAX,
             began => began,
         }
@@ -378,10 +469,10 @@ impl<B: Deref<Target = Box>> Link<B> {
 
     /// Takes a message, as if nobody had sent it. Returns whether it is taken: it may have been taken back meanwhile.
     pub fn take(&mut self, found: Found, message: &mut Message) -> bool {
-        let place = &self.other().messages[found.place];
+        let place = &self.other().messages[found.place.index()];
         let kind = place.kind.load(Relaxed).cast_signed();
         let words = std::array::from_fn(|at| place.words[at].load(Relaxed));
-        store_and_fence(&self.mine().aside.taken[found.place], found.stamp);
+        store_and_fence(&self.mine().aside.taken[found.place.index()], found.stamp);
         let mut looks = 0;
         loop {
             match place.stamp.load(Acquire) {
@@ -398,37 +489,38 @@ impl<B: Deref<Target = Box>> Link<B> {
         }
         *message = Message { source: 0, kind, words };
         self.has_taken(found);
+        self.saw(found.number());
         true
     }
 
     /// Takes a message that its sender does not take back, because it has seen that this one waits.
     #[inline]
     pub fn take_promised(&mut self, found: Found, message: &mut Message) {
-        let place = &self.other().messages[found.place];
+        let place = &self.other().messages[found.place.index()];
         message.source = 0;
         message.kind = place.kind.load(Relaxed).cast_signed();
         for (word, own) in message.words.iter_mut().zip(&place.words) {
             *word = own.load(Relaxed);
         }
-        self.mine().aside.taken[found.place].store(found.stamp, Release);
+        self.mine().aside.taken[found.place.index()].store(found.stamp, Release);
         self.has_taken(found);
+        // It is the next one after all that was seen.
+        self.seen = found.number();
     }
 
     #[inline]
     fn has_taken(&mut self, found: Found) {
-        self.taken[found.place] = found.stamp;
-        self.saw(found.number());
+        self.taken[found.place.index()] = found.stamp;
+        self.others_place = found.place.other();
         self.unanswered = if found.stamp & REQUEST != 0 { found.number() } else { 0 };
     }
 
-    /// Returns the message that is promised to one that has announced that it waits, and has found nothing since: it is the very next thing that the other
-    /// one has put, so that one had looked after the announcement. What comes later may have seen too old an announcement.
+    /// Returns what is promised to one that has announced that it waits, and has found nothing since.
     #[inline]
-    pub fn promised(&self) -> Option<Found> {
-        let next = following(self.seen);
-        let is_next = |found: &Found| found.number() == next && found.stamp & LEAVING == 0;
-        let at = |place: usize| Found { place, stamp: self.other().messages[place].stamp.load(Acquire) };
-        Some(at(0)).filter(is_next).or_else(|| Some(at(1)).filter(is_next))
+    pub fn promise(&self) -> Promise<'_> {
+        let place = self.others_place;
+        let stamp = &self.other().messages[place.index()].stamp;
+        Promise { place, stamp, awaited: following(self.seen) << STAMP_BITS }
     }
 
     /// Takes the answer to one's request. `is_awaited`: it was never said that it is not. Returns whether it is taken.
@@ -493,11 +585,11 @@ impl<B: Deref<Target = Box>> Link<B> {
 
     /// Takes a notification: its value and time.
     pub fn take_note(&mut self, found: Found) -> (u64, u64) {
-        let note = &self.other().notes()[found.place];
+        let note = &self.other().notes()[found.place.index()];
         let (value, time_ns, seen) = (note.value.load(Relaxed), note.time_ns.load(Relaxed), note.seen.load(Relaxed));
-        self.mine().aside.notes_taken[found.place].store(found.number(), Release);
+        self.mine().aside.notes_taken[found.place.index()].store(found.number(), Release);
         self.other_seen = seen;
-        self.notes_taken[found.place] = found.number();
+        self.notes_taken[found.place.index()] = found.number();
         self.saw(found.number());
         (value, time_ns)
     }

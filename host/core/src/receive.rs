@@ -2,12 +2,12 @@
 
 use crate::desk::{Doing, From, Takes, Word};
 use crate::member::{Member, Peers};
+use crate::pair::Put;
 use crate::wait::{Limit, Outcome, look_again, sleep_until};
 use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
 use m3ipc::message::Message;
 use m3ipc::rights::Trap;
-use std::cell::Cell;
 
 /// What a call receives.
 #[derive(Clone, Copy)]
@@ -118,20 +118,19 @@ impl Member {
     fn expect_one(&self, peers: &mut Peers, one: Number, wanted: Wanted, message: &mut Message) -> bool {
         let Some(link) = peers.last_link_mut(one) else { return false };
         link.announce();
-        let promised = Cell::new(None);
+        let mut promised = None;
         let lies_there = || link.first().is_some() || link.first_note().is_some();
         // What lies there already may be a message whose sender had looked before.
         if !lies_there() {
-            let has_come = || {
-                promised.set(link.promised());
-                promised.get().is_some() || link.first_note().is_some()
-            };
-            let is_over = || lies_there() || self.is_posted(one) || self.is_source_gone(wanted) || !self.is_bound();
-            look_again(self.desk(), self.desks.desk(one), has_come, is_over);
+            let promise = link.promise();
+            let is_over = || self.is_posted(one) || self.is_source_gone(wanted) || !self.is_bound();
+            look_again(self.desk(), self.desks.desk(one), lies_there, is_over);
+            promised = promise.kept();
         }
-        if let Some(found) = promised.get() {
+        if let Some(found) = promised {
             link.take_promised(found, message);
-            self.has_taken(peers, one, found, message);
+            self.is_from(peers, one, message);
+            self.tell_sender_of_promised(one, found);
             return true;
         }
         if self.take_in_order(peers, one, message) {
@@ -147,11 +146,10 @@ impl Member {
     /// Takes what a process has put first: for one that waits notifications do not come before messages, but whatever came first.
     fn take_in_order(&self, peers: &mut Peers, one: Number, message: &mut Message) -> bool {
         let Some(link) = peers.last_link(one) else { return false };
-        match (link.first_note(), link.first()) {
-            (Some(note), Some(found)) if found.is_before(note) => self.take_message(peers, one, found, message),
-            (None, Some(found)) => self.take_message(peers, one, found, message),
-            (Some(_), _) => self.take_note(peers, one, message),
-            (None, None) => false,
+        match link.first_put() {
+            Some(Put::Message(found)) => self.take_message(peers, one, found, message),
+            Some(Put::Note(_)) => self.take_note(peers, one, message),
+            None => false,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::desk::{Doing, From, Takes};
 use crate::member::{Ends, Member, Peers};
-use crate::pair::Found;
+use crate::pair::{Asks, Found};
 use crate::wait::{now_ns, ring};
 use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::message::Message;
@@ -17,6 +17,14 @@ pub(crate) enum Next {
     Posted(Number),
     /// A message.
     Message(Number, Found),
+}
+
+/// Returns a message, or the notification that its sender has put before it since notifications were looked for.
+fn first_of(takes: Takes, sender: Number, link: &Ends, found: Found) -> Next {
+    match takes {
+        Takes::All if link.note_before(found).is_some() => Next::Note(sender),
+        _ => Next::Message(sender, found),
+    }
 }
 
 impl Member {
@@ -53,12 +61,15 @@ impl Member {
                 (None, None) => {}
             }
         }
-        let offers = links().filter_map(|(number, link)| {
-            let found = link.first()?;
-            Some((link.began(found), number, found))
-        });
-        let (_, sender, found) = offers.min_by_key(|(began, number, _)| (*began, *number))?;
-        Some(Next::Message(sender, found))
+        let mut offers = links().filter_map(|(number, link)| Some((number, link, link.first()?)));
+        let (sender, link, found) = offers.next()?;
+        let Some(second) = offers.next() else {
+            // When its call began is not asked: its sender may be writing that just now.
+            return Some(first_of(takes, sender, link, found));
+        };
+        let all = [(sender, link, found), second].into_iter().chain(offers);
+        let (sender, link, found) = all.min_by_key(|(number, link, found)| (link.began(*found), *number))?;
+        Some(first_of(takes, sender, link, found))
     }
 
     /// Whether the broker has posted a notification in the name of this process.
@@ -111,18 +122,26 @@ impl Member {
     pub(crate) fn take_message(&self, peers: &mut Peers, sender: Number, found: Found, message: &mut Message) -> bool {
         let is_taken = peers.last_link_mut(sender).is_some_and(|link| link.take(found, message));
         if is_taken {
-            self.has_taken(peers, sender, found, message);
+            self.is_from(peers, sender, message);
+            self.tell_sender(sender, found.number());
         }
         is_taken
     }
 
-    /// Names the sender of a message that was taken, and wakes it if it waits.
+    /// Names the sender of a message that was taken.
     #[inline]
-    pub(crate) fn has_taken(&self, peers: &mut Peers, sender: Number, found: Found, message: &mut Message) {
+    pub(crate) fn is_from(&self, peers: &mut Peers, sender: Number, message: &mut Message) {
         // Who sent it is known by the box it was in.
         message.source = self.board.last_endpoint(sender).raw();
         peers.last = Some(sender);
-        self.tell_sender(sender, found.number());
+    }
+
+    /// As [`Member::tell_sender`], of a message that was promised: its sender waits for an answer or not at all.
+    #[inline]
+    pub(crate) fn tell_sender_of_promised(&self, sender: Number, found: Found) {
+        if found.asks() == Asks::Answer {
+            self.tell_sender(sender, found.number());
+        }
     }
 
     /// Says on the desk of a sender that waits that its message was taken: nobody must find it still sending.

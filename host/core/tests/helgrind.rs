@@ -122,7 +122,7 @@ fn receive(link: &mut Ends) -> Message {
         return message;
     }
     loop {
-        if let Some(found) = link.promised() {
+        if let Some(found) = link.promise().kept() {
             link.take_promised(found, &mut message);
             return message;
         }

@@ -1,11 +1,11 @@
 //! Tries what two ends of a box do at the same time in every order that processors and memory allow (as C11 has it; x86 allows fewer).
 //!
-//! [`pair`] is compiled with loom's atomics here. Orders with more than two preemptions are left out: they are too many.
+//! [`pair`] is compiled with loom's atomics here. Orders with more than three preemptions are left out: they are too many.
 
 use loom::sync::Arc;
 use loom::thread;
 use m3ipc::message::Message;
-use pair::{Asks, Box, Link};
+use pair::{Asks, Box, Link, Put};
 
 #[path = "../src/pair.rs"]
 #[allow(dead_code, reason = "the library uses the rest")]
@@ -29,7 +29,7 @@ type Ends = Link<Arc<Box>>;
 
 fn model(run: impl Fn(Ends, Ends) + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
+    model.preemption_bound = Some(3);
     model.check(move || {
         let shared = Arc::new(Box::default());
         run(Link::new(shared.clone(), true), Link::new(shared, false));
@@ -56,7 +56,7 @@ fn wait_longer(link: &mut Ends) -> Option<Message> {
         if let Some(message) = take(link, found) {
             return Some(message);
         }
-    } else if let Some(found) = link.promised() {
+    } else if let Some(found) = link.promise().kept() {
         let mut message = Message::default();
         link.take_promised(found, &mut message);
         return Some(message);
@@ -130,7 +130,7 @@ fn a_message_behind_a_notification_is_not_promised() {
             receiver.announce();
             let is_empty = receiver.first_note().is_none() && receiver.first().is_none();
             let mut message = Message::default();
-            let found = receiver.promised().filter(|_| is_empty);
+            let found = receiver.promise().kept().filter(|_| is_empty);
             if let Some(found) = found {
                 receiver.take_promised(found, &mut message);
             }
@@ -142,6 +142,24 @@ fn a_message_behind_a_notification_is_not_promised() {
         let (is_received, mut receiver) = other.join().expect("the receiver does not panic");
         assert!(!is_received, "it came behind the notification");
         assert_eq!(receive(&mut receiver).is_some(), is_sent);
+    });
+}
+
+#[test]
+fn a_notification_comes_before_the_message_behind_it() {
+    model(|mut sender, mut receiver| {
+        let other = thread::spawn(move || {
+            let first = receiver.first_put();
+            if let Some(Put::Message(found)) = first {
+                take(&mut receiver, found);
+            }
+            (first, receiver)
+        });
+        assert!(sender.note(0, 7, false));
+        send_once(&mut sender, 1);
+        let (first, receiver) = other.join().expect("the receiver does not panic");
+        assert!(!matches!(first, Some(Put::Message(_))), "the notification was put first");
+        assert!(receiver.first_note().is_some());
     });
 }
 

@@ -269,11 +269,12 @@ pub unsafe extern "C" fn mnx_send_T(to: c_int, message: *mut Message, ms: c_long
 pub unsafe extern "C" fn mnx_send(to: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
     unsafe {
-        if message.as_ref().is_some_and(|message| backend::send_at_once(to, message)) {
-            return 0;
-        }
+        // Looked at first, this needs no register saved, either.
         if backend::is_broker() {
             return send_by_box(to, message);
+        }
+        if message.as_ref().is_some_and(|message| backend::send_at_once(to, message)) {
+            return 0;
         }
         if backend::is_module() { send_by_module(to, message) } else { mnx_send_T(to, message, FOREVER) }
     }
@@ -292,14 +293,15 @@ pub unsafe extern "C" fn mnx_receive(from: c_int, message: *mut Message) -> c_in
     let Some(place) = (unsafe { message.as_mut() }) else { return Error::Fault.to_result() };
     // It is kept where it costs no register.
     place.source = from;
+    if backend::is_broker() {
+        // SAFETY: as above.
+        return unsafe { receive_by_box(message) };
+    }
     if backend::receive_at_once(from, place) {
         return 0;
     }
     // SAFETY: as above.
     unsafe {
-        if backend::is_broker() {
-            return receive_by_box(message);
-        }
         if backend::is_module() {
             return receive_by_module(message);
         }
@@ -320,14 +322,15 @@ pub unsafe extern "C" fn mnx_sendrec(peer: c_int, message: *mut Message) -> c_in
     let Some(place) = (unsafe { message.as_mut() }) else { return Error::Fault.to_result() };
     // The answer has this source. And it is kept where it costs no register.
     place.source = peer;
+    if backend::is_broker() {
+        // SAFETY: as above.
+        return unsafe { ask_by_box(message) };
+    }
     if backend::send_receive_at_once(peer, place) {
         return 0;
     }
     // SAFETY: as above.
     unsafe {
-        if backend::is_broker() {
-            return ask_by_box(message);
-        }
         if backend::is_module() {
             return ask_by_module(message);
         }

@@ -61,8 +61,9 @@ impl Container {
     pub fn taken_over(bytes: &[u8], files: Vec<OwnedFd>) -> Option<Container> {
         let info = ContainerInfo::read_from_bytes(bytes).ok()?;
         let [board_file, desks_file]: [OwnedFd; 2] = files.try_into().ok()?;
-        let board = Mapping::map(&board_file, Access::Write).ok()?;
+        let board = Mapping::<Board>::map(&board_file, Access::Write).ok()?;
         let desks = Mapping::map(&desks_file, Access::Write).ok()?;
+        Writer(&board).count_change();
         Some(Container {
             info,
             board,

@@ -39,12 +39,6 @@ pub fn is_known() -> bool {
     DEVICE.load(Ordering::Relaxed) >= 0
 }
 
-/// Whether a call has found before that there is no module.
-#[inline(always)]
-pub fn is_absent() -> bool {
-    DEVICE.load(Ordering::Relaxed) == ABSENT
-}
-
 #[cold]
 fn open() -> i32 {
     let wants_broker = std::env::var_os("M3IPC_SOCKET").is_some();

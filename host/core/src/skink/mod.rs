@@ -35,12 +35,6 @@ pub fn is_here() -> bool {
     }
 }
 
-/// Whether a call has found before that this is not Skink.
-#[inline(always)]
-pub fn is_absent() -> bool {
-    IS_HERE.load(Ordering::Relaxed) == NO
-}
-
 #[cold]
 fn look() -> bool {
     let answer = raw::call_plainly(own::MODE, [0; 4]);
