@@ -17,7 +17,7 @@ pub struct Board {
     container: AtomicI32,
     /// Number of this node.
     node: AtomicI32,
-    /// Counts binds, unbinds and changes of rights.
+    /// Counts unbinds and changes of rights: what ends that a call may be made.
     changes: AtomicU64,
     unused: [AtomicU64; 6],
     slots: [Slot; SLOTS],
@@ -133,7 +133,7 @@ impl Board {
         self.node.load(Relaxed)
     }
 
-    /// Returns the count of binds, unbinds and changes of rights. What was found out after reading it is true as long as it is the same.
+    /// Returns the count of unbinds and changes of rights. That a call may be made, found out after reading it, is true as long as it is the same.
     #[inline(always)]
     pub fn changes(&self) -> u64 {
         self.changes.load(SeqCst)
@@ -333,7 +333,6 @@ impl Writer<'_> {
         store(&slot.boxes, SlotSet::NONE);
         store(&slot.posted, SlotSet::NONE);
         slot.incarnation.fetch_add(1, SeqCst);
-        self.count_change();
     }
 
     /// Frees a slot.
