@@ -28,8 +28,10 @@ const EPOCH: usize = 24;
 const USED_BITS: u32 = 24;
 /// Bytes of an entry after the saved ones.
 const TRAILER: usize = 16;
-/// Number of ranges remembered as saved, so that they are not saved again.
-const REMEMBERED: usize = 8;
+/// Bytes of a line: what lies in one line is mostly saved with one range.
+const LINE: usize = 64;
+/// Lines whose saved ranges are remembered, so that they are not saved again: each has one place.
+const REMEMBERED: usize = 16;
 
 /// The undo log of a service. Clones are the same log.
 #[derive(Clone, Debug)]
@@ -41,9 +43,17 @@ struct Log {
     log: Part,
     committed: u64,
     used: usize,
-    /// Place and end of the ranges saved last.
-    saved: [(usize, usize); REMEMBERED],
-    next_saved: usize,
+    /// Ranges saved last, by the lines in which they lie.
+    saved: [Saved; REMEMBERED],
+}
+
+/// A range that was saved.
+#[derive(Clone, Copy, Debug, Default)]
+struct Saved {
+    place: usize,
+    end: usize,
+    /// The last committed transaction then: it is saved for the next one alone.
+    committed: u64,
 }
 
 /// The log makes no sense: a wild store has hit it.
@@ -55,7 +65,7 @@ impl Undo {
     pub fn open(head: Part, log: Part) -> Undo {
         assert!(log.len() < 1 << USED_BITS, "{} bytes are too long an undo log", log.len());
         let committed = head.word(COMMITTED);
-        Undo(Rc::new(RefCell::new(Log { head, log, committed, used: 0, saved: Default::default(), next_saved: 0 })))
+        Undo(Rc::new(RefCell::new(Log { head, log, committed, used: 0, saved: Default::default() })))
     }
 
     /// Makes the head that of an empty log.
@@ -77,7 +87,7 @@ impl Undo {
             log.walk(used, &limits, &mut restore)?;
             log.head.put_word(OPEN, 0);
         }
-        log.reset();
+        (log.used, log.saved) = (0, Default::default());
         Ok(is_open)
     }
 
@@ -85,7 +95,7 @@ impl Undo {
     ///
     /// # Panics
     /// When the log is full: large changes have to look at [`Undo::is_large`] in time.
-    #[inline]
+    #[inline(always)]
     pub fn save(&self, place: usize, old: &[u8]) {
         self.0.borrow_mut().save(place, old);
     }
@@ -135,16 +145,11 @@ impl Undo {
         log.committed += 1;
         log.head.put_word(COMMITTED, log.committed);
         log.head.order();
-        log.reset();
+        log.used = 0;
     }
 }
 
 impl Log {
-    fn reset(&mut self) {
-        self.used = 0;
-        self.saved = Default::default();
-    }
-
     /// Gives all entries to `act`, the last one first.
     fn walk(&self, used: usize, limits: &Range<usize>, mut act: impl FnMut(usize, &[u8])) -> Result<(), Damaged> {
         let mut end = used;
@@ -170,22 +175,26 @@ impl Log {
         Some((start, place, length))
     }
 
+    /// Inlined where the length is known: copying a line is then a few moves.
+    #[inline(always)]
     fn save(&mut self, place: usize, old: &[u8]) {
         let end = place + old.len();
-        if self.saved.iter().any(|&(from, to)| from <= place && end <= to) {
+        let known = &self.saved[place / LINE % REMEMBERED];
+        if known.place <= place && end <= known.end && known.committed == self.committed {
             return;
         }
-        let trailer = self.used + old.len().next_multiple_of(8);
-        let top = trailer + TRAILER;
+        let trailer = old.len().next_multiple_of(8);
+        let top = self.used + trailer + TRAILER;
         assert!(top <= self.log.len(), "one request changes more than the undo log holds");
-        self.log[self.used..self.used + old.len()].copy_from_slice(old);
-        self.log[trailer..trailer + 8].copy_from_slice(&place.to_le_bytes());
-        self.log[trailer + 8..top].copy_from_slice(&old.len().to_le_bytes());
+        let entry = &mut self.log[self.used..][..trailer + TRAILER];
+        entry[..old.len()].copy_from_slice(old);
+        entry[trailer..trailer + 8].copy_from_slice(&place.to_le_bytes());
+        entry[trailer + 8..].copy_from_slice(&old.len().to_le_bytes());
         self.head.put_word(OPEN, (self.committed + 1) << USED_BITS | top as u64);
         self.head.order();
         self.used = top;
-        self.saved[self.next_saved] = (place, end);
-        self.next_saved = (self.next_saved + 1) % REMEMBERED;
+        let saved = Saved { place, end, committed: self.committed };
+        (place / LINE..end.div_ceil(LINE)).take(REMEMBERED).for_each(|line| self.saved[line % REMEMBERED] = saved);
     }
 }
 
@@ -194,5 +203,63 @@ pub fn put_back(part: &mut Part, place: usize, bytes: &[u8]) {
     let Some(start) = place.checked_sub(part.place()) else { return };
     if let Some(old) = part.get_mut(start..start + bytes.len()) {
         old.copy_from_slice(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use core::sync::atomic::AtomicU64;
+    use sys::keep::{Keep, Parts};
+
+    /// Bytes of the log.
+    const LOG: usize = 4096;
+
+    fn open() -> (Undo, Part) {
+        let words: Vec<_> = (0..(HEAD_BYTES + 2 * LOG) / 8).map(|_| AtomicU64::new(0)).collect();
+        let parts = Parts::new(Keep::simulated(words.leak(), u64::MAX));
+        let mut head = parts.lend(0..HEAD_BYTES).unwrap();
+        Undo::clear(&mut head);
+        let [log, content] = [HEAD_BYTES, HEAD_BYTES + LOG].map(|at| parts.lend(at..at + LOG).unwrap());
+        (Undo::open(head, log), content)
+    }
+
+    /// Saves a range of the content and returns whether that was new to the log.
+    fn save(undo: &Undo, content: &Part, range: Range<usize>) -> bool {
+        let before = undo.0.borrow().used;
+        undo.save(content.place() + range.start, &content[range]);
+        undo.0.borrow().used > before
+    }
+
+    #[test]
+    fn what_was_saved_is_saved_again_in_the_next_transaction_only() {
+        let (undo, content) = open();
+        for _ in 0..2 {
+            assert!(save(&undo, &content, 128..192));
+            assert!(!save(&undo, &content, 128..192) && !save(&undo, &content, 136..144));
+            assert!(save(&undo, &content, 136..200), "more than was saved");
+            assert!(save(&undo, &content, 320..512));
+            assert!(!save(&undo, &content, 448..456), "in the last of several lines");
+            undo.commit();
+        }
+    }
+
+    #[test]
+    fn a_roll_back_restores_what_was_first_and_forgets_what_was_saved() {
+        let (undo, mut content) = open();
+        for value in 1..3 {
+            assert!(save(&undo, &content, 64..72));
+            content[64] = value;
+            // More ranges than are remembered, one of them in each line.
+            for line in 0..LOG / LINE {
+                save(&undo, &content, line * LINE + 8..line * LINE + 16);
+            }
+            save(&undo, &content, 64..72);
+            content[64] = value + 100;
+            let limits = content.place()..content.place() + LOG;
+            assert_eq!(undo.roll_back(limits, |place, bytes| put_back(&mut content, place, bytes)), Ok(true));
+            assert_eq!(content[64], 0);
+        }
     }
 }
