@@ -22,6 +22,8 @@ pub const SERVICE_DEVICES: u64 = 0x3_0000_0000;
 pub const SERVICE_STACK_END: u64 = 0x4_0000_0000;
 /// Size of a service's stack.
 pub const SERVICE_STACK_BYTES: u64 = 256 * 1024;
+/// A service finds the page of the clocks here; rs and vm, which the kernel starts, have none. It shares a page table with the stack.
+pub const SERVICE_CLOCKS: u64 = SERVICE_STACK_END - 2 * SERVICE_STACK_BYTES;
 /// The kernel maps the boot archive here, read-only, in rs only.
 pub const RS_ARCHIVE: u64 = 0x10_0000_0000;
 /// Heap the kernel gives to rs and to vm, which it starts itself from the archive. It is mapped before they run.

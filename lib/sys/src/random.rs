@@ -22,11 +22,11 @@ pub fn seed() -> [u8; 32] {
     seed
 }
 
-/// Mixes the times that readings of the clock take into `pool`.
+/// Mixes the times that the kernel takes to read the clock into `pool`.
 fn jitter(mut pool: u64) -> u64 {
     for _ in 0..READINGS {
         let before = crate::time::ticks();
-        black_box(crate::time::now_ns());
+        black_box(crate::time::ask_for_both_ns());
         pool = mix(pool, crate::time::ticks().wrapping_sub(before));
     }
     pool

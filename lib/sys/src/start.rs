@@ -176,6 +176,7 @@ pub mod entry {
     ) -> ! {
         set_name(name);
         ENDPOINT.store(own as u32, Ordering::Relaxed);
+        crate::time::find_clock_page(endpoint());
         if crate::retained::begin_life() {
             crate::heap::take_over();
             crate::grant::revoke_all();

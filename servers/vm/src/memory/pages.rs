@@ -320,6 +320,12 @@ impl Pages {
         most.min(LEAF_PAGES - u64::from(bit)).min(u64::from(present.trailing_zeros()))
     }
 
+    /// Present pages right before `page`, as far as they are in one leaf.
+    pub fn present_before(&self, page: u64) -> u64 {
+        let Some((key, bit)) = page.checked_sub(1).map(split) else { return 0 };
+        self.leaf(key).map_or(0, |leaf| (leaf.present << (LEAF_PAGES as u32 - 1 - bit)).leading_ones().into())
+    }
+
     /// The present pages of the leaf that begins at `first`, as bits.
     pub fn window(&self, first: u64) -> u64 {
         self.leaf(first / LEAF_PAGES).map_or(0, |leaf| leaf.present)
@@ -464,6 +470,13 @@ mod tests {
         assert_eq!(pages.stretch(302, 1000), None);
         assert_eq!(pages.absent(5, 72), Some((6, 64)));
         assert_eq!(pages.absent(300, 302), None);
+    }
+
+    #[test]
+    fn present_pages_before_one_are_counted_within_a_leaf() {
+        let (pages, _) = pages(&[60, 62, 63, 64, 65]);
+        let before = [0, 60, 61, 62, 63, 64, 65, 66, 67].map(|page| pages.present_before(page));
+        assert_eq!(before, [0, 0, 1, 0, 1, 2, 1, 2, 0]);
     }
 
     #[test]

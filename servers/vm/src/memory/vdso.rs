@@ -49,6 +49,11 @@ impl<K: Kernel> Memory<K> {
         (self.vdso.object, self.vdso.image)
     }
 
+    /// The object of both pages, and the frame of the clocks.
+    pub fn vdso_clocks(&self) -> (ObjectId, Frame) {
+        (self.vdso.object, self.vdso.clocks)
+    }
+
     /// Fills both pages.
     pub fn fill_vdso(&mut self) -> Result<(), Errno> {
         let Vdso { object, clocks, image, .. } = self.vdso;

@@ -10,13 +10,13 @@ use crate::space::AddressSpace;
 use crate::space::region::{Backing, Region, Rights};
 use abi::{
     Endpoint, Errno,
-    layout::{PAGE_BYTES, SERVICE_DEVICES, SERVICE_STACK_BYTES, SERVICE_STACK_END, map},
+    layout::{PAGE_BYTES, SERVICE_CLOCKS, SERVICE_DEVICES, map},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use sys::fallible::TryVec;
 
 /// Devices are mapped below this.
-pub const DEVICES_END: u64 = SERVICE_STACK_END - SERVICE_STACK_BYTES - PAGE_BYTES;
+pub const DEVICES_END: u64 = SERVICE_CLOCKS;
 
 /// Adds a device region where one is free, and maps it. Returns its address.
 pub fn map_device<K: Kernel>(

@@ -4,6 +4,7 @@
 //! end of a file).
 
 use crate::memory::Memory;
+use crate::memory::content::Content;
 use crate::memory::frames::{Frame, Run};
 use crate::memory::kernel::{Kernel, Source};
 use crate::memory::pages::{LEAF_PAGES, Page};
@@ -262,6 +263,9 @@ impl AddressSpace {
         page: u64,
         access: Access,
     ) -> Result<(), Errno> {
+        if self.is_service && self.fault_kept(memory, region, page, access)? {
+            return Ok(());
+        }
         let frame = match self.object_frame(memory, region, page) {
             Ok(frame) => frame,
             Err(Errno::EIO) => return self.fault_window(memory, region, page, access),
@@ -281,6 +285,37 @@ impl AddressSpace {
         self.pages.borrow(first, run.frames, &mut memory.frames);
         self.map_others(memory, around.without(first, run), flags);
         Ok(())
+    }
+
+    /// Maps zeros at a page of a service's preserved memory that no incarnation has touched. With it as many absent pages behind it as there are
+    /// present ones before it: a service that uses more and more of its memory faults once for several pages. False: it is another page.
+    fn fault_kept<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+        access: Access,
+    ) -> Result<bool, Errno> {
+        let (id, index) = region.object_page(page).ok_or(Errno::EIO)?;
+        let object = memory.objects.get(id).ok_or(Errno::EIO)?;
+        if !matches!(object.content, Content::Anonymous) || object.pages.frame(index).is_some() {
+            return Ok(false);
+        }
+        let most = object.pages.present_before(index).clamp(1, AHEAD_PAGES).min(region.end_page() - page);
+        let absent = object.pages.absent_from(index, self.pages.absent_from(page, most).max(1));
+        let growth_bytes = if object.pages.must_grow() { object.pages.growth_bytes() } else { 0 };
+        if growth_bytes > 0 {
+            memory.ensure_heap(growth_bytes)?;
+        }
+        let run = memory.take_some(absent, self.floor(memory))?;
+        let flags = access.flags(region.rights, true) | map::ZERO;
+        self.map_run(memory, page, run, flags).inspect_err(|_| memory.release_run(run))?;
+        match memory.objects.get_mut(id) {
+            Some(object) => object.pages.own_run(index, run, &mut memory.frames),
+            None => memory.release_run(run),
+        }
+        self.pages.borrow(page, run.frames, &mut memory.frames);
+        Ok(true)
     }
 
     /// The page shows memory of a device: all of it that is in the page's leaf is mapped. `EIO`: it shows nothing, or the device is lost, or

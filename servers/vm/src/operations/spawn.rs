@@ -11,7 +11,8 @@ use crate::space::region::{Backing, Region, Rights};
 use abi::{
     Errno,
     layout::{
-        MAX_COPY, PAGE_BYTES, SERVICE_DEVICES, SERVICE_HEAP, SERVICE_KEEP, SERVICE_STACK_BYTES, SERVICE_STACK_END, map,
+        MAX_COPY, PAGE_BYTES, SERVICE_CLOCKS, SERVICE_DEVICES, SERVICE_HEAP, SERVICE_KEEP, SERVICE_STACK_BYTES,
+        SERVICE_STACK_END, map,
     },
 };
 use elf::{HEAD_BYTES, Program, Segment};
@@ -139,6 +140,7 @@ fn build<K: Kernel>(
     }
     let stack = SERVICE_STACK_END - SERVICE_STACK_BYTES;
     space.add(memory, Region::anonymous(stack, SERVICE_STACK_END, Rights::READ_WRITE));
+    space.add_clocks(memory, SERVICE_CLOCKS)?;
     let arguments = place_arguments(space, memory, recipe)?;
     Ok(Spawned { entry: program.entry, arguments, stack_end: arguments })
 }

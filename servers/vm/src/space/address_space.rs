@@ -411,13 +411,27 @@ impl AddressSpace {
     pub fn add_vdso<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64) -> Result<(), Errno> {
         let (object, frame) = memory.vdso_image();
         let code = start + VDSO_OFFSET;
-        let clocks = Region::anonymous(start, code, Rights::READ);
-        let backing = Backing::Permanent(object, CLOCK_PAGE);
-        self.add(memory, Region { may_write: false, purpose: Purpose::Clocks, backing, ..clocks });
+        self.add_clock_region(memory, start);
         let image = Region::anonymous(code, start + VDSO_BYTES, Rights::READ.with(Rights::EXECUTE, true));
         self.add(memory, Region { purpose: Purpose::Vdso, backing: Backing::Permanent(object, IMAGE_PAGE), ..image });
         self.map_run(memory, code / PAGE_BYTES, Run { first: frame, frames: 1 }, map::EXECUTE)?;
         self.pages.borrow(code / PAGE_BYTES, 1, &mut memory.frames);
         Ok(())
+    }
+
+    /// Shows the page of the clocks at `start`, which is mapped at once: a driver keeps to its time from its first request on.
+    pub fn add_clocks<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64) -> Result<(), Errno> {
+        self.add_clock_region(memory, start);
+        let (_, frame) = memory.vdso_clocks();
+        self.map_run(memory, start / PAGE_BYTES, Run { first: frame, frames: 1 }, 0)?;
+        self.pages.borrow(start / PAGE_BYTES, 1, &mut memory.frames);
+        Ok(())
+    }
+
+    fn add_clock_region<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64) {
+        let (object, _) = memory.vdso_clocks();
+        let page = Region::anonymous(start, start + PAGE_BYTES, Rights::READ);
+        let backing = Backing::Permanent(object, CLOCK_PAGE);
+        self.add(memory, Region { may_write: false, purpose: Purpose::Clocks, backing, ..page });
     }
 }

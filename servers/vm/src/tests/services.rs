@@ -5,7 +5,7 @@ use crate::memory::Memory;
 use crate::simulation::{Touch, grant};
 use abi::{
     Errno,
-    layout::{SERVICE_HEAP, SERVICE_IMAGE, SERVICE_KEEP, SERVICE_STACK_BYTES, SERVICE_STACK_END, map},
+    layout::{SERVICE_CLOCKS, SERVICE_HEAP, SERVICE_IMAGE, SERVICE_KEEP, SERVICE_STACK_BYTES, SERVICE_STACK_END, map},
     linux::nr,
 };
 
@@ -34,6 +34,9 @@ fn image() -> Vec<u8> {
     file
 }
 
+/// Pages of preserved memory of a service.
+const KEEP_PAGES: u64 = 31;
+
 fn spawn(
     server: &mut Server<Simulation>,
     generation: u32,
@@ -61,7 +64,7 @@ fn spawn_as(
         image_bytes: file.len() as u64,
         argument_bytes: ARGUMENTS.len() as u64,
         heap_bytes,
-        keep_bytes: 2 * P,
+        keep_bytes: KEEP_PAGES * P,
     };
     let reply = server.ask(slot::RS, request.message());
     vm::Spawn::results(&reply)
@@ -91,6 +94,58 @@ fn a_service_finds_its_image_heap_stack_and_arguments() {
     assert_eq!(server.store(service, SERVICE_STACK_END - SERVICE_STACK_BYTES - 1, 1), Err(Errno::EFAULT));
     assert_eq!(server.store(service, SERVICE_HEAP + 65535, 1), Ok(()));
     assert_eq!(server.store(service, SERVICE_HEAP + 65536, 1), Err(Errno::EFAULT));
+    invariants::check(&server);
+}
+
+#[test]
+fn a_service_that_uses_more_and_more_preserved_memory_gets_several_pages_at_a_time() {
+    let mut server = Simulation::start(512);
+    spawn(&mut server, 1, &image(), P).expect("a service");
+    let service = Endpoint::new(SLOT, 1);
+    // The tables are there.
+    server.store(service, SERVICE_KEEP, 1).expect("writable");
+    let mut free = server.memory.frames.free();
+    let mut taken = Vec::new();
+    for page in 1..KEEP_PAGES {
+        assert_eq!(server.load(service, SERVICE_KEEP + page * P), Ok(0));
+        server.store(service, SERVICE_KEEP + page * P, 1 + page as u8).expect("writable");
+        taken.push(free - server.memory.frames.free());
+        free = server.memory.frames.free();
+    }
+    taken.retain(|&pages| pages > 0);
+    assert_eq!(taken, [1, 2, 4, 8, 8, 7], "and not beyond the end");
+    spawn(&mut server, 2, &image(), P).expect("a successor");
+    let successor = Endpoint::new(SLOT, 2);
+    for page in 0..KEEP_PAGES {
+        assert_eq!(server.load(successor, SERVICE_KEEP + page * P), Ok(1 + page as u8));
+    }
+    invariants::check(&server);
+}
+
+#[test]
+fn a_service_that_touches_memory_here_and_there_gets_single_pages() {
+    let mut server = Simulation::start(512);
+    spawn(&mut server, 1, &image(), P).expect("a service");
+    let service = Endpoint::new(SLOT, 1);
+    server.store(service, SERVICE_KEEP, 1).expect("writable");
+    let free = server.memory.frames.free();
+    for page in [30, 20, 10, 9, 2] {
+        server.store(service, SERVICE_KEEP + page * P, 1).expect("writable");
+    }
+    assert_eq!(free - server.memory.frames.free(), 5);
+    invariants::check(&server);
+}
+
+#[test]
+fn a_service_sees_the_clocks_and_cannot_change_them() {
+    let mut server = Simulation::start(512);
+    spawn(&mut server, 1, &image(), P).expect("a service");
+    let service = Endpoint::new(SLOT, 1);
+    let bytes: Vec<u8> = (0..4 * 8).map(|at| server.load(service, SERVICE_CLOCKS + at).expect("readable")).collect();
+    let words: Vec<u64> = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
+    assert_eq!((words[0] % 2, &words[1..3]), (0, &[1000, 1 << 32][..]));
+    assert_eq!(server.store(service, SERVICE_CLOCKS, 1), Err(Errno::EACCES));
+    assert_eq!(server.load(service, SERVICE_CLOCKS + P), Err(Errno::EFAULT));
     invariants::check(&server);
 }
 
