@@ -1,5 +1,6 @@
 //! The protocol of file systems: requests of vfs to ext2, tmpfs, procfs and devfs. Asynchronous (tag in word 6).
-//! A node is a number that the file system gives to a file in use. Names and paths come in grants, without NUL, one component.
+//! A node is a number that the file system gives to a file in use. Names and paths come in grants, without NUL, one component; a short name
+//! of a `Create` or an `Unlink` in the request itself ([`ShortName`]).
 
 use crate::GrantId;
 
@@ -26,9 +27,10 @@ protocol! {
     /// Fills the grant with `linux_dirent64` records from `position` (0: start; else the last reply's). Word 0 of the reply: bytes (0: end).
     /// `accessed`: as of `Read`. At the position `DIRECTORY_END` there is nothing.
     GetDents = 7 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { position: u64, accessed: bool }
-    /// Makes a file, directory, or special file (type in `mode`). `EEXIST`. Without a name (`bytes` 0) a regular file that ends with its last
+    /// Makes a file, directory, or special file (type in `mode`). `name` and `bytes`: a `ShortName`, or the grant that holds the name and its
+    /// length. `EEXIST`. Without a name (`bytes` 0) a regular file that ends with its last
     /// use, unless `Link` gives it a name; `EOPNOTSUPP`.
-    Create = 8 { directory: u64, grant: GrantId, bytes: u64, mode: u64, ids: u64, device: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
+    Create = 8 { directory: u64, name: u64, bytes: u64, mode: u64, ids: u64, device: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
     /// Makes a symbolic link: the grant holds the name, then the target.
     Symlink = 9 { directory: u64, grant: GrantId, name_bytes: u64, target_bytes: u64, ids: u64 }
     /// Reads a symbolic link into the grant. `reader`: pid (low half) and endpoint (high half) of the
@@ -37,9 +39,9 @@ protocol! {
     ReadLink = 10 { node: u64, grant: GrantId, bytes: u64, reader: u64 } -> { pid: u64, descriptor: u64 }
     /// Makes a hard link to a node.
     Link = 11 { directory: u64, grant: GrantId, bytes: u64, node: u64 }
-    /// Unlinks a name of `node`: a file's, or with `directory_wanted` an empty directory's. Then drops `uses` uses of the node, as `Put` does; if
+    /// Unlinks a name of `node`, given as to `Create`: a file's, or with `directory_wanted` an empty directory's. Then drops `uses` uses of the node, as `Put` does; if
     /// it fails, none.
-    Unlink = 12 { directory: u64, grant: GrantId, bytes: u64, directory_wanted: bool, node: u64, uses: u64 }
+    Unlink = 12 { directory: u64, name: u64, bytes: u64, directory_wanted: bool, node: u64, uses: u64 }
     /// Renames; the grant holds the old name, then the new one. `flags`: 0; `RENAME_EXCHANGE`, which swaps the two names: `ENOENT`
     /// without the second, `EINVAL` if one is a directory above the other; or `RENAME_WHITEOUT`, which leaves a whiteout (a character device
     /// with number 0 and no permissions) under the old name: its owner (low half) and group follow the names in the grant.
@@ -152,6 +154,48 @@ pub const RENAME_EXCHANGE: u64 = 2;
 /// `Rename`: a whiteout gets the old name.
 pub const RENAME_WHITEOUT: u64 = 4;
 
+/// Bytes of the longest [`ShortName`].
+pub const SHORT_NAME_MAX: usize = 15;
+
+/// A name of up to 15 bytes in two words of a request: the name, and in the last byte its length. The length of a granted name, below 2^56,
+/// leaves that byte 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortName([u8; 16]);
+
+impl ShortName {
+    /// `None`: the name is empty or too long, and has to be granted.
+    #[inline]
+    pub fn new(text: &[u8]) -> Option<ShortName> {
+        let mut name = [0; 16];
+        if text.is_empty() || text.len() > SHORT_NAME_MAX {
+            return None;
+        }
+        name[..text.len()].copy_from_slice(text);
+        name[SHORT_NAME_MAX] = text.len() as u8;
+        Some(ShortName(name))
+    }
+
+    /// Encodes it as the words `name` and `bytes`.
+    #[inline]
+    pub fn words(self) -> (u64, u64) {
+        let bits = u128::from_le_bytes(self.0);
+        (bits as u64, (bits >> 64) as u64)
+    }
+
+    /// Decodes these words. `None`: the name is granted.
+    #[inline]
+    pub fn from_words(name: u64, bytes: u64) -> Option<ShortName> {
+        let text = (u128::from(name) | u128::from(bytes) << 64).to_le_bytes();
+        (1..=SHORT_NAME_MAX as u8).contains(&text[SHORT_NAME_MAX]).then_some(ShortName(text))
+    }
+
+    /// Returns the name.
+    #[inline]
+    pub fn text(&self) -> &[u8] {
+        &self.0[..usize::from(self.0[SHORT_NAME_MAX]).min(SHORT_NAME_MAX)]
+    }
+}
+
 /// The uses that vfs has of a node.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -160,4 +204,21 @@ pub struct Use {
     pub node: u64,
     /// Number of uses.
     pub count: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_name_is_in_the_words_and_a_granted_one_is_told_from_it() {
+        for text in [&b"a"[..], b"file1234", b"fifteen bytes l"] {
+            let (name, bytes) = ShortName::new(text).unwrap().words();
+            assert_eq!(ShortName::from_words(name, bytes).unwrap().text(), text);
+        }
+        assert_eq!((ShortName::new(b""), ShortName::new(b"sixteen bytes lo")), (None, None));
+        for bytes in [0, 1, 255, (1 << 56) - 1, 16 << 56, u64::MAX] {
+            assert_eq!(ShortName::from_words(7, bytes), None, "{bytes:#x}");
+        }
+    }
 }

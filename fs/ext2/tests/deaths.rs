@@ -15,8 +15,8 @@ use abi::fs::{
     Mount, Put, RENAME_EXCHANGE, Read, RemoveXattr, Rename, SetUses, SetXattr, Symlink, Sync, Truncate, Unlink,
     Unmount, Write,
 };
-use abi::{Errno, Message};
-use common::grants::{Buffer, Fake, GRANT, VFS};
+use abi::{Errno, Message, Word};
+use common::grants::{Buffer, Fake, GRANT, VFS, name_words};
 use common::model::{Content, Model};
 use common::{FileDevice, Random, Scratch, amount, check, mount, options, words};
 use ext2::{Ext2, Memo, Options};
@@ -211,7 +211,8 @@ impl World {
         let content = if mode >> 12 == 4 { Content::Directory(BTreeMap::new()) } else { Content::File(Vec::new()) };
         let node = model.add(dir.0, text.as_bytes(), content).unwrap();
         let ids = 1000 | 100 << 32;
-        let request = Create { directory: dir.1, grant: GRANT, bytes: name(text), mode, ids, device: 0 }.message();
+        let (name, bytes) = name_words(text);
+        let request = Create { directory: dir.1, name, bytes, mode, ids, device: 0 }.message();
         let reply = self.survive("create", (text.as_bytes(), request), model);
         (node, Create::results(&reply).unwrap().0)
     }
@@ -235,8 +236,8 @@ impl World {
     /// Unlinks a name of a node, of which vfs gives so many uses back.
     fn unlink_unused(&mut self, model: &mut Model, dir: (usize, u64), text: &str, node: u64, uses: u64) {
         model.unlink(dir.0, text.as_bytes()).unwrap();
-        let (bytes, directory_wanted) = (name(text), false);
-        let request = Unlink { directory: dir.1, grant: GRANT, bytes, directory_wanted, node, uses };
+        let ((name, bytes), directory_wanted) = (name_words(text), false);
+        let request = Unlink { directory: dir.1, name, bytes, directory_wanted, node, uses };
         self.done(model, "unlink", text.as_bytes(), request.message());
     }
 }
@@ -284,7 +285,8 @@ fn let_names_come_and_go(arguments: &[&str]) {
     world.unlink(&mut model, root, "other");
     world.unlink(&mut model, dir, "second");
     model.remove_dir(dir.0, b"inner").unwrap();
-    let remove = Unlink { directory: dir.1, grant: GRANT, bytes: 5, directory_wanted: true, node: dir.1, uses: 0 };
+    let remove =
+        Unlink { directory: dir.1, name: GRANT.to_word(), bytes: 5, directory_wanted: true, node: dir.1, uses: 0 };
     world.done(&model, "rmdir", b"inner", remove.message());
     world.done(&model, "put of two uses", b"", Put { node: file.1, count: 2 }.message());
     world.done(&model, "unmount", b"", Unmount { node: root.1, force: true }.message());
@@ -302,7 +304,7 @@ fn a_file_without_a_name_is_made_once_with_a_journal() {
 
 fn make_files_without_names(arguments: &[&str]) {
     let (mut world, mut model, root) = mounted_of(arguments);
-    let create = Create { directory: root, grant: GRANT, bytes: 0, mode: 0o100_600, ids: 0, device: 0 };
+    let create = Create { directory: root, name: GRANT.to_word(), bytes: 0, mode: 0o100_600, ids: 0, device: 0 };
     let nodes = [(); 2].map(|()| {
         let reply = world.survive("create without a name", (b"", create.message()), &model);
         Create::results(&reply).unwrap().0
@@ -346,7 +348,8 @@ fn end_uses_with_names(arguments: &[&str]) {
     let held = world.make(&mut model, root, "held", 0o100_644);
     let lookup = Lookup { directory: root.1, grant: GRANT, bytes: 4, room: 0 };
     assert!(world.survive("lookup", (b"held", lookup.message()), &model).result().is_ok());
-    let absent = Unlink { directory: root.1, grant: GRANT, bytes: 4, directory_wanted: false, node: held.1, uses: 2 };
+    let absent =
+        Unlink { directory: root.1, name: GRANT.to_word(), bytes: 4, directory_wanted: false, node: held.1, uses: 2 };
     assert_eq!(world.survive("unlink of no name", (b"none", absent.message()), &model).result(), Err(Errno::ENOENT));
     world.unlink_unused(&mut model, root, "held", held.1, 1);
     let write = Write { node: held.1, grant: GRANT, position: 0, bytes: 3000, ids: 0, written_ns: 0 }.message();
@@ -502,7 +505,8 @@ fn uses_are_set_anew_and_a_reply_given_again_counts() {
 #[test]
 fn a_request_that_kills_twice_gets_eio_and_has_not_happened() {
     let (mut world, mut model, root) = mounted();
-    let create = Create { directory: root, grant: GRANT, bytes: 1, mode: 0o100_644, ids: 0, device: 0 }.message();
+    let create =
+        Create { directory: root, name: GRANT.to_word(), bytes: 1, mode: 0o100_644, ids: 0, device: 0 }.message();
     for _ in 0..2 {
         let before = world.save();
         let (_, _, stores) = world.ask((b"a", create), 0x77, UNLIMITED).unwrap();

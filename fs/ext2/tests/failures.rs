@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use abi::fs::{ChMod, Create, Mount, Read, Stat, Sync, Unmount, Write};
-use abi::{Errno, Message};
+use abi::{Errno, Message, Word};
 use common::grants::{Buffer, Fake, GRANT, VFS};
 use common::{FileDevice, Scratch, check, options, words};
 use ext2::Ext2;
@@ -70,7 +70,7 @@ fn a_change_that_cannot_be_kept_has_not_happened() {
     };
     let reply = ask(b"disk", Mount { grant: GRANT, bytes: 4, minor: 0, flags: 0 }.message());
     let root = Mount::results(&reply).unwrap().0;
-    let create = |mode| Create { directory: root, grant: GRANT, bytes: 1, mode, ids: 0, device: 0 }.message();
+    let create = |mode| Create { directory: root, name: GRANT.to_word(), bytes: 1, mode, ids: 0, device: 0 }.message();
     let file = Create::results(&ask(b"f", create(0o100_644))).unwrap().0;
     let large = Create::results(&ask(b"g", create(0o100_644))).unwrap().0;
     // More than the cache holds: the block with the inode goes, the inode stays.

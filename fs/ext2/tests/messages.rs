@@ -7,10 +7,10 @@ use std::rc::Rc;
 
 use abi::fs::{
     Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, RENAME_EXCHANGE,
-    Read, ReadLink, Rename, SetTimes, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    Read, ReadLink, Rename, SetTimes, ShortName, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
-use abi::{Endpoint, Errno, GrantId, Message};
-use common::grants::{Buffer, Fake, GRANT, VFS};
+use abi::{Endpoint, Errno, GrantId, Message, Word};
+use common::grants::{Buffer, Fake, GRANT, VFS, name_words};
 use common::{FileDevice, NOW, Random, Scratch, check, is_marked_clean, memory, options};
 use ext2::{Ext2, Options};
 use fs::preserve::VolumeMemory;
@@ -68,8 +68,8 @@ impl<M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<Ext2<FileDevice>, E
     }
 
     fn create(&mut self, directory: u64, name: &str, mode: u64) -> Result<u64, Errno> {
-        let (bytes, ids) = (name.len() as u64, 1000 | 100 << 32);
-        let request = Create { directory, grant: GRANT, bytes, mode, ids, device: 0 };
+        let (words, ids) = (name_words(name), 1000 | 100 << 32);
+        let request = Create { directory, name: words.0, bytes: words.1, mode, ids, device: 0 };
         let reply = self.ask(name.as_bytes(), request.message());
         Create::results(&reply).map(|results| results.0)
     }
@@ -118,8 +118,8 @@ fn a_file_is_made_written_read_and_removed() {
     assert_eq!(vfs.lookup(dir, "missing"), Err(Errno::ENOENT));
     assert_eq!(vfs.result(b"", Truncate { node: file, size: 5 }.message()), Ok(0));
     let unlink = |name: &str, wanted| {
-        Unlink { directory: dir, grant: GRANT, bytes: name.len() as u64, directory_wanted: wanted, node: file, uses: 0 }
-            .message()
+        let (name, bytes) = name_words(name);
+        Unlink { directory: dir, name, bytes, directory_wanted: wanted, node: file, uses: 0 }.message()
     };
     assert_eq!(vfs.result(b"file", unlink("file", true)), Err(Errno::ENOTDIR));
     assert_eq!(vfs.result(b"file", unlink("file", false)), Ok(0));
@@ -323,13 +323,31 @@ fn two_volumes_are_kept_apart() {
 }
 
 #[test]
+fn a_name_in_the_request_is_checked_like_a_granted_one() {
+    let mut vfs = vfs(one_image());
+    let root = vfs.root(0);
+    let mut create = |(name, bytes): (u64, u64)| {
+        let request = Create { directory: root, name, bytes, mode: 0o100_644, ids: 0, device: 0 };
+        Create::results(&vfs.ask(b"", request.message())).map(|results| results.0)
+    };
+    for (text, expected) in [(&b"a/b"[..], Err(Errno::EINVAL)), (b"a\0b", Err(Errno::EINVAL))] {
+        assert_eq!(create(ShortName::new(text).unwrap().words()), expected);
+    }
+    // What is no length of a short name is one of a granted name.
+    assert_eq!([16 << 56, u64::MAX].map(|bytes| create((0x61, bytes))), [Err(Errno::ENAMETOOLONG); 2]);
+    let made = create(ShortName::new(b"fifteen bytes l").unwrap().words());
+    assert_eq!(vfs.lookup(root, "fifteen bytes l").map(|found| found.0), made);
+}
+
+#[test]
 fn a_new_vfs_mounts_again_what_the_old_one_left() {
     let images = one_image();
     let mut vfs = vfs(images.clone());
     let root = vfs.root(0);
     let file = vfs.create(root, "f", 0o100_644).unwrap();
     vfs.write(file, 0, &[1; 9000]).unwrap();
-    let unlink = Unlink { directory: root, grant: GRANT, bytes: 1, directory_wanted: false, node: root, uses: 0 };
+    let unlink =
+        Unlink { directory: root, name: GRANT.to_word(), bytes: 1, directory_wanted: false, node: root, uses: 0 };
     assert_eq!(vfs.result(b"f", unlink.message()), Ok(0));
     vfs.endpoint = SUCCESSOR;
     let root = vfs.root(0);

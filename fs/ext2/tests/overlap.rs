@@ -1,4 +1,5 @@
 //! Many requests at a time over a disk whose reads end when the test says so: who misses a block waits alone.
+//! The file is long because each kind of request meets each kind of wait.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -11,7 +12,7 @@ use std::rc::Rc;
 
 use abi::call::KernelCall;
 use abi::fs::{Create, GetDents, Lookup, Mount, Put, Read, StatFs, Sync, Truncate, Unlink, Unmount, Write};
-use abi::{Endpoint, Errno, GrantId, Message};
+use abi::{Endpoint, Errno, GrantId, Message, Word};
 use common::grants::VFS;
 use common::{FileDevice, NOW, Scratch, check, memory_words, options};
 use ext2::Ext2;
@@ -230,7 +231,9 @@ impl World {
 
     fn create(&mut self, name: &[u8], content: &[u8]) -> u64 {
         let (root, bytes) = (self.root, name.len() as u64);
-        let create = |grant| Create { directory: root, grant, bytes, mode: 0o100_644, ids: 0, device: 0 }.message();
+        let create = |grant: GrantId| {
+            Create { directory: root, name: grant.to_word(), bytes, mode: 0o100_644, ids: 0, device: 0 }.message()
+        };
         let (_, reply) = self.do_it(name, create);
         let node = Create::results(&reply).unwrap().0;
         let write =
@@ -362,8 +365,10 @@ fn a_change_that_misses_in_its_midst_is_undone_and_happens_once() {
     let mut tags = Vec::new();
     for (at, name) in names.iter().enumerate().filter(|(at, _)| at % 2 == 0) {
         let bytes = name.len() as u64;
-        let unlink =
-            |grant| Unlink { directory, grant, bytes, directory_wanted: false, node: directory, uses: 0 }.message();
+        let unlink = |grant: GrantId| {
+            Unlink { directory, name: grant.to_word(), bytes, directory_wanted: false, node: directory, uses: 0 }
+                .message()
+        };
         tags.push((world.ask(name, unlink), Ok(0)));
         tags.push((world.ask(b"", |_| Put { node: nodes[at], count: 1 }.message()), Ok(0)));
         tags.push((world.read(nodes[at + 1], 0, 30_000), Ok(30_000)));
@@ -396,8 +401,10 @@ fn a_request_of_a_vfs_that_has_died_does_not_happen_any_more() {
     let _ = a;
     world.remount(&[]);
     let directory = world.root;
-    let unlink =
-        |grant| Unlink { directory, grant, bytes: 1, directory_wanted: false, node: directory, uses: 0 }.message();
+    let unlink = |grant: GrantId| {
+        Unlink { directory, name: grant.to_word(), bytes: 1, directory_wanted: false, node: directory, uses: 0 }
+            .message()
+    };
     let (tag, answer) = world.ask(b"a", unlink);
     assert!(answer.is_none());
     world.vfs = SUCCESSOR;
@@ -465,8 +472,10 @@ fn blocks_that_are_being_freed_count_as_free() {
     assert!(world.do_it(&content(1, bytes as usize), write).1.result().unwrap() < bytes, "the disk is full");
     let [filler, next] = world.remount(&[b"filler", b"next"])[..] else { panic!() };
     let directory = world.root;
-    let unlink =
-        |grant| Unlink { directory, grant, bytes: 6, directory_wanted: false, node: directory, uses: 0 }.message();
+    let unlink = |grant: GrantId| {
+        Unlink { directory, name: grant.to_word(), bytes: 6, directory_wanted: false, node: directory, uses: 0 }
+            .message()
+    };
     assert_eq!(world.do_it(b"filler", unlink).1.result(), Ok(0));
     assert_eq!(world.ask(b"", |_| Put { node: filler, count: 1 }.message()).1.unwrap().result(), Ok(0));
     assert!(world.reads.in_flight() > 0, "freeing waits for a block");
@@ -482,8 +491,10 @@ fn free_blocks_are_told_when_all_are_freed() {
     world.create(b"filler", &content(1, 3_000_000));
     let [filler] = world.remount(&[b"filler"])[..] else { panic!() };
     let directory = world.root;
-    let unlink =
-        |grant| Unlink { directory, grant, bytes: 6, directory_wanted: false, node: directory, uses: 0 }.message();
+    let unlink = |grant: GrantId| {
+        Unlink { directory, name: grant.to_word(), bytes: 6, directory_wanted: false, node: directory, uses: 0 }
+            .message()
+    };
     assert_eq!(world.do_it(b"filler", unlink).1.result(), Ok(0));
     assert_eq!(world.ask(b"", |_| Put { node: filler, count: 1 }.message()).1.unwrap().result(), Ok(0));
     assert!(world.reads.in_flight() > 0, "freeing waits for a block");

@@ -238,6 +238,11 @@ pub trait FileSystem {
     /// Returns the attributes of a node.
     fn attributes(&mut self, node: NodeId) -> Result<Attributes, Errno>;
 
+    /// Returns the size of a regular file, which the reply to each write tells. Errors as of `attributes`.
+    fn size(&mut self, node: NodeId) -> Result<u64, Errno> {
+        Ok(self.attributes(node)?.size)
+    }
+
     /// Looks `name` up in `dir`, `.` and `..` included; `..` of the root is the root.
     /// `ENOTDIR`, `ENOENT`, `ENAMETOOLONG`.
     fn lookup(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId, Errno>;

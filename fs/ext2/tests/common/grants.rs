@@ -4,13 +4,20 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use abi::call::KernelCall;
-use abi::{Endpoint, Errno, GrantId, Message};
+use abi::fs::ShortName;
+use abi::{Endpoint, Errno, GrantId, Message, Word};
 use sys::host::Kernel;
 
 use super::NOW;
 
 pub const VFS: Endpoint = Endpoint::new(abi::endpoint::slot::VFS, 1);
 pub const GRANT: GrantId = GrantId::new(3, 7);
+
+/// The words of a name in a request: a name of an even length is in them, any other one in the granted buffer.
+pub fn name_words(text: &str) -> (u64, u64) {
+    let short = ShortName::new(text.as_bytes()).filter(|_| text.len().is_multiple_of(2));
+    short.map_or((GRANT.to_word(), text.len() as u64), ShortName::words)
+}
 
 /// The one buffer that vfs grants, and what the file system may have of it.
 pub type Buffer = Rc<RefCell<Vec<u8>>>;

@@ -11,7 +11,7 @@ use abi::fs::{
     Put, RENAME_EXCHANGE, RENAME_WHITEOUT, Read, RemoveXattr, Rename, SetUses, SetXattr, Symlink, Truncate, Unlink,
     Unmount, Write,
 };
-use abi::{Errno, Message};
+use abi::{Errno, Message, Word};
 use fs::file_system::FileSystem;
 use fs::preserve::{Preserved, VolumeMemory};
 use fs::server::{MountRequest, Server};
@@ -19,7 +19,7 @@ use sys::StartKind;
 use sys::keep::{Keep, Parts};
 
 use super::check::check;
-use super::grants::{Buffer, Fake, GRANT, VFS};
+use super::grants::{Buffer, Fake, GRANT, VFS, name_words};
 use super::model::{Content, Model};
 use super::{LAYOUT, OPTIONS, Random, amount, words};
 use crate::inode::Inode;
@@ -155,8 +155,8 @@ impl World {
         let content = if mode >> 12 == 4 { Content::Directory(BTreeMap::new()) } else { Content::File(Vec::new()) };
         let node = model.add(dir.0, text.as_bytes(), content).unwrap();
         let ids = 1000 | 100 << 32;
-        let request =
-            Create { directory: dir.1, grant: GRANT, bytes: text.len() as u64, mode, ids, device: 0 }.message();
+        let (name, bytes) = name_words(text);
+        let request = Create { directory: dir.1, name, bytes, mode, ids, device: 0 }.message();
         let reply = self.survive("create", (text.as_bytes(), request), model);
         (node, Create::results(&reply).unwrap().0)
     }
@@ -180,8 +180,8 @@ impl World {
     /// Unlinks a name of a node, of which vfs gives so many uses back.
     fn unlink_unused(&mut self, model: &mut Model, dir: (usize, u64), text: &str, node: u64, uses: u64) {
         model.unlink(dir.0, text.as_bytes()).unwrap();
-        let (bytes, directory_wanted) = (text.len() as u64, false);
-        let request = Unlink { directory: dir.1, grant: GRANT, bytes, directory_wanted, node, uses };
+        let ((name, bytes), directory_wanted) = (name_words(text), false);
+        let request = Unlink { directory: dir.1, name, bytes, directory_wanted, node, uses };
         self.done(model, "unlink", text.as_bytes(), request.message());
     }
 
@@ -250,7 +250,7 @@ fn names_come_and_go_once() {
     world.unlink(&mut model, root, "symbolic");
     model.remove_dir(dir.0, b"inner").unwrap();
     let (directory, bytes) = (dir.1, 5);
-    let remove = Unlink { directory, grant: GRANT, bytes, directory_wanted: true, node: directory, uses: 0 };
+    let remove = Unlink { directory, name: GRANT.to_word(), bytes, directory_wanted: true, node: directory, uses: 0 };
     world.done(&model, "rmdir", b"inner", remove.message());
     world.done(&model, "put of two uses", b"", Put { node: file.1, count: 2 }.message());
     world.done(&model, "unmount", b"", Unmount { node: root.1, force: true }.message());
@@ -325,7 +325,7 @@ fn names_are_moved_and_swapped_once() {
 #[test]
 fn a_file_without_a_name_is_made_once_and_gets_one_once() {
     let (mut world, mut model, root) = mounted();
-    let create = Create { directory: root.1, grant: GRANT, bytes: 0, mode: 0o100_600, ids: 0, device: 0 };
+    let create = Create { directory: root.1, name: GRANT.to_word(), bytes: 0, mode: 0o100_600, ids: 0, device: 0 };
     let nodes = [(); 2].map(|()| {
         let reply = world.survive("create without a name", (b"", create.message()), &model);
         Create::results(&reply).unwrap().0

@@ -1141,7 +1141,8 @@ struct skink_ds_expect_reply {
 };
 
 /* The protocol of file systems: requests of vfs to ext2, tmpfs, procfs and devfs. Asynchronous (tag in word 6). A node is a number that the
- * file system gives to a file in use. Names and paths come in grants, without NUL, one component. */
+ * file system gives to a file in use. Names and paths come in grants, without NUL, one component; a short name of a Create or an Unlink in
+ * the request itself (ShortName). */
 
 /* ReadLink: the link stands for something else than an open file or the program. */
 #define SKINK_FS_LINK_OTHER 0xffffffffffffffffull
@@ -1192,6 +1193,9 @@ struct skink_ds_expect_reply {
 
 /* Rename: a whiteout gets the old name. */
 #define SKINK_FS_RENAME_WHITEOUT 4ull
+
+/* Bytes of the longest ShortName. */
+#define SKINK_FS_SHORT_NAME_MAX 15u
 
 /* The uses that vfs has of a node. */
 struct skink_use {
@@ -1297,12 +1301,12 @@ struct skink_fs_get_dents_reply {
     uint64_t accessed;
 };
 
-/* Makes a file, directory, or special file (type in mode). EEXIST. Without a name (bytes 0) a regular file that ends with its last use,
- * unless Link gives it a name; EOPNOTSUPP. */
+/* Makes a file, directory, or special file (type in mode). name and bytes: a ShortName, or the grant that holds the name and its length.
+ * EEXIST. Without a name (bytes 0) a regular file that ends with its last use, unless Link gives it a name; EOPNOTSUPP. */
 #define SKINK_FS_CREATE 0x60008u
 struct skink_fs_create {
     uint64_t directory;
-    uint64_t grant;
+    uint64_t name;
     uint64_t bytes;
     uint64_t mode;
     uint64_t ids;
@@ -1350,12 +1354,12 @@ struct skink_fs_link {
     uint64_t node;
 };
 
-/* Unlinks a name of node: a file's, or with directory_wanted an empty directory's. Then drops uses uses of the node, as Put does; if it
- * fails, none. */
+/* Unlinks a name of node, given as to Create: a file's, or with directory_wanted an empty directory's. Then drops uses uses of the node, as
+ * Put does; if it fails, none. */
 #define SKINK_FS_UNLINK 0x6000cu
 struct skink_fs_unlink {
     uint64_t directory;
-    uint64_t grant;
+    uint64_t name;
     uint64_t bytes;
     uint64_t directory_wanted;
     uint64_t node;
@@ -1896,6 +1900,9 @@ struct skink_kernel_linux_call {
 
 /* Size of a service's stack. */
 #define SKINK_LAYOUT_SERVICE_STACK_BYTES 0x40000ull
+
+/* A service finds the page of the clocks here; rs and vm, which the kernel starts, have none. It shares a page table with the stack. */
+#define SKINK_LAYOUT_SERVICE_CLOCKS 0x3fff80000ull
 
 /* The kernel maps the boot archive here, read-only, in rs only. */
 #define SKINK_LAYOUT_RS_ARCHIVE 0x1000000000ull

@@ -22,9 +22,9 @@ use abi::endpoint::slot;
 use abi::fs::{
     ALLOCATE_CHECK, ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, ChOwn, Create, GetDents, Handle,
     LINK_OTHER, Link, Lookup, Mount, OpenHandle, Put, RENAME_EXCHANGE, RENAME_WHITEOUT, Read, ReadLink, Recall, Rename,
-    Request, SeekData, SetTimes, SetUses, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    Request, SeekData, SetTimes, SetUses, ShortName, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
-use abi::{Endpoint, Errno, GrantId, Message};
+use abi::{Endpoint, Errno, GrantId, Message, Word};
 use server::{Service, SyncStep};
 use sys::{copy, time};
 
@@ -253,7 +253,8 @@ where
         if request.bytes == 0 {
             return self.create_nameless(message, request);
         }
-        let name = fetch_name(&mut self.names, message, request.grant, request.bytes)?;
+        let short = ShortName::from_words(request.name, request.bytes);
+        let name = sent_name(&short, &mut self.names, message, request.name, request.bytes)?;
         let (file_system, dir) = self.volumes.find(request.directory)?;
         let (mode, caller) = (request.mode as u32, caller(request.ids));
         let node = if mode & S_IFMT == S_IFDIR {
@@ -308,7 +309,7 @@ where
             };
             if more < piece || *done + more == bytes {
                 file_system.set_written(node, request.written_ns)?;
-                return Ok(Write::reply(message, *done + more, file_system.attributes(node)?.size));
+                return Ok(Write::reply(message, *done + more, file_system.size(node)?));
             }
             self.commit_part()?;
             *done += more;
@@ -364,7 +365,8 @@ where
     }
 
     fn unlink(&mut self, message: &Message, request: Unlink) -> Result<Message, Errno> {
-        let name = fetch_name(&mut self.names, message, request.grant, request.bytes)?;
+        let short = ShortName::from_words(request.name, request.bytes);
+        let name = sent_name(&short, &mut self.names, message, request.name, request.bytes)?;
         let (file_system, dir, node) = self.volumes.find_two(request.directory, request.node)?;
         let uses = u32::try_from(request.uses).map_err(|_| Errno::EINVAL)?;
         if request.directory_wanted {
@@ -458,6 +460,20 @@ fn waits_for_blocks(label: u32) -> bool {
 
 fn granted(message: &Message, grant: GrantId) -> Granted {
     Granted { granter: message.source, grant }
+}
+
+/// The component in two words of a request: itself, if it is `short`, or in the grant that they tell. Errors as of `fetch_name`.
+fn sent_name<'a>(
+    short: &'a Option<ShortName>,
+    names: &'a mut NameBuffer,
+    message: &Message,
+    name: u64,
+    bytes: u64,
+) -> Result<&'a [u8], Errno> {
+    match short {
+        Some(short) => check_name(short.text()).map(|()| short.text()),
+        None => fetch_name(names, message, GrantId::from_word(name), bytes),
+    }
 }
 
 /// The component that a grant holds. `ENOENT` when it is empty, `ENAMETOOLONG`, `EINVAL` with a `/` or NUL in it.

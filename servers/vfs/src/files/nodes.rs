@@ -1,4 +1,4 @@
-//! Requests to file systems, and what their replies change in vnodes and the name cache.
+//! Requests to file systems, and what their replies change in vnodes and the name cache. The file is long because each request has a function.
 //!
 //! Each function makes one request of `abi::fs`. Callers have checked types and permissions.
 
@@ -10,7 +10,7 @@ use super::{
     vnode::{Description, NodeRef},
 };
 use crate::callers::Caller;
-use abi::{Errno, GrantId, Message, fs, vm};
+use abi::{Errno, Message, Word, fs, vm};
 use alloc::{rc::Rc, vec::Vec};
 use sys::fallible::{copied, filled};
 use sys::grant::{Access, GrantedBuffer};
@@ -44,6 +44,12 @@ fn stat_in(node: &NodeRef, bytes: &[u8]) -> Stat {
     stat
 }
 
+/// A name in a request, for as long as that is in progress: in its words if it is short, else granted.
+struct SentName {
+    words: (u64, u64),
+    _lent: Option<GrantedBuffer>,
+}
+
 /// A request for a name in progress.
 struct Question {
     lent: GrantedBuffer,
@@ -71,6 +77,15 @@ impl Files {
     /// Grants the file system of this node to read a text.
     fn lend(&self, node: &NodeRef, text: Vec<u8>) -> Result<GrantedBuffer, Errno> {
         GrantedBuffer::new(text, node.service().endpoint(), Access::Read)
+    }
+
+    /// Puts a name for the file system of this node into a request, or grants it.
+    fn send(&self, node: &NodeRef, name: &[u8]) -> Result<SentName, Errno> {
+        if let Some(short) = fs::ShortName::new(name) {
+            return Ok(SentName { words: short.words(), _lent: None });
+        }
+        let lent = self.lend(node, copied(name)?)?;
+        Ok(SentName { words: (lent.id().to_word(), name.len() as u64), _lent: Some(lent) })
     }
 
     /// Grants the file system of this node to fill a buffer.
@@ -165,10 +180,9 @@ impl Files {
     ) -> Result<NodeRef, Errno> {
         let mount = directory.mount();
         self.make_room(mount);
-        let lent = self.lend(directory, copied(name)?)?;
-        let bytes = name.len() as u64;
-        let mode = mode as u64;
-        let request = fs::Create { directory: directory.number(), grant: lent.id(), bytes, mode, ids, device };
+        let sent = self.send(directory, name)?;
+        let ((name_word, bytes), mode) = (sent.words, mode as u64);
+        let request = fs::Create { directory: directory.number(), name: name_word, bytes, mode, ids, device };
         let _change = Change::of(directory);
         let reply = self.peers.ask_once(caller, mount.service(), request.message()).await?;
         let node = mount.adopt(Description::from(fs::Create::results(&reply)?));
@@ -185,8 +199,8 @@ impl Files {
     /// predecessor of this vfs has made has ended with its only use.
     pub async fn create_nameless(&self, directory: &NodeRef, mode: u32, ids: u64) -> Result<NodeRef, Errno> {
         let mount = directory.mount();
-        let (mode, grant) = (u64::from(mode), GrantId(0));
-        let request = fs::Create { directory: directory.number(), grant, bytes: 0, mode, ids, device: 0 };
+        let mode = u64::from(mode);
+        let request = fs::Create { directory: directory.number(), name: 0, bytes: 0, mode, ids, device: 0 };
         let reply = self.peers.ask(mount.service(), request.message()).await?;
         Ok(mount.adopt(Description::from(fs::Create::results(&reply)?)))
     }
@@ -246,14 +260,14 @@ impl Files {
     /// Removes the name of `node`; that of a directory with the link of its `..`. If the caller alone has a file in use, the file system frees it
     /// at once: whoever gets it meanwhile has asked for it, and been counted. A directory that is not empty stays, with the names known in it.
     pub async fn unlink(&self, caller: &Caller, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
-        let lent = self.lend(directory, copied(name)?)?;
-        let bytes = name.len() as u64;
+        let sent = self.send(directory, name)?;
         let directory_wanted = node.is_directory();
         self.settle([Some(node)]).await?;
         let uses = if directory_wanted { 0 } else { self.take_own_uses(directory, name, node) };
         let _change = Change::new([Some(directory), Some(node)]);
-        let (grant, number) = (lent.id(), node.number());
-        let request = fs::Unlink { directory: directory.number(), grant, bytes, directory_wanted, node: number, uses };
+        let ((name_word, bytes), number) = (sent.words, node.number());
+        let request =
+            fs::Unlink { directory: directory.number(), name: name_word, bytes, directory_wanted, node: number, uses };
         let reply = self.peers.ask_once(caller, directory.service(), request.message()).await;
         reply.inspect_err(|_| node.add_uses(uses))?;
         directory.mount().mark_dirty();
