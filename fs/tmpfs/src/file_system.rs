@@ -39,6 +39,10 @@ impl FileSystem for Tmpfs {
         Ok(self.inode(node)?.attributes(&self.memory))
     }
 
+    fn size(&mut self, node: NodeId) -> Result<u64, Errno> {
+        Ok(self.inode(node)?.size(&self.memory))
+    }
+
     fn lookup(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId, Errno> {
         Ok(self.resolve(self.name(dir, name)?)?.number().into())
     }

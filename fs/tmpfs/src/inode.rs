@@ -125,8 +125,8 @@ impl Inode {
         }
         let generation = memory.half(place + GENERATION).wrapping_add(1);
         let words = [mode.into(), pair(uid, gid), 0, now, now, now, 0, pair(generation, next)];
-        words.into_iter().enumerate().for_each(|(word, value)| memory.put(place + 8 * word, value));
-        (PAGES..PAGES + LINE).step_by(8).for_each(|field| memory.put(place + field, 0));
+        memory.put_line(place, words);
+        memory.put_line(place + LINE, [0; LINE / 8]);
         inode
     }
 

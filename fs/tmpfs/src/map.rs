@@ -15,6 +15,20 @@ const DIRECT: usize = POINTERS - LEVELS;
 /// Limit of pages of a file.
 pub const MAX_PAGES: u64 = DIRECT as u64 + span(1) + span(2) + span(3) + span(4);
 
+/// The first page behind each pointer of an inode.
+const FIRST_PAGES: [u64; POINTERS] = first_pages();
+
+const fn first_pages() -> [u64; POINTERS] {
+    let (mut first, mut pointer) = ([0; POINTERS], 1);
+    while pointer < POINTERS {
+        first[pointer] = first[pointer - 1] + span(pointer.saturating_sub(DIRECT));
+        pointer += 1;
+    }
+    first
+}
+
+const _: () = assert!(FIRST_PAGES[POINTERS - 1] + span(LEVELS) == MAX_PAGES);
+
 /// A pointer of an inode, the levels of maps behind it, and the position in their tree.
 struct Tree {
     pointer: usize,
@@ -22,9 +36,13 @@ struct Tree {
     index: u64,
 }
 
+/// Bits of the number of pages that a map refers to.
+const SPAN_BITS: usize = SPAN.trailing_zeros() as usize;
+
 /// Pages below a map of this level.
+#[inline]
 const fn span(level: usize) -> u64 {
-    (SPAN as u64).pow(level as u32)
+    1 << (SPAN_BITS * level)
 }
 
 /// Returns the tree of page `index` of a file, which is below `MAX_PAGES`.
@@ -126,21 +144,25 @@ pub fn insert(memory: &mut Memory, inode: Inode, index: u64, page: u32) -> Resul
 
 /// Frees the pages in a range of a file, which becomes a hole.
 pub fn clear(memory: &mut Memory, inode: Inode, range: Range<u64>) {
-    let (mut end, mut freed) = (MAX_PAGES, 0);
-    // The last one first, as in `pages::reclaim`.
-    for pointer in (0..POINTERS).rev() {
-        let levels = (pointer + 1).saturating_sub(DIRECT);
-        let start = end - span(levels);
-        let part = range.start.saturating_sub(start)..range.end.saturating_sub(start).min(span(levels));
-        end = start;
-        if part.start < part.end && memory.half(inode.pointer(pointer)) != 0 {
-            freed += clear_tree(memory, inode.pointer(pointer), levels, part);
+    let mut freed = 0;
+    // The last one first, as in `pages::reclaim`. Two pointers at a time: most files have few.
+    for pair in (0..POINTERS / 2).rev() {
+        if memory.word(inode.pointer(2 * pair)) != 0 {
+            freed += clear_behind(memory, inode, 2 * pair + 1, &range);
+            freed += clear_behind(memory, inode, 2 * pair, &range);
         }
     }
     if freed > 0 {
         inode.save_pointers(memory);
         inode.set_pages(memory, inode.pages(memory) - freed);
     }
+}
+
+/// Frees the pages behind a pointer that are in a range of the file. Returns their number.
+fn clear_behind(memory: &mut Memory, inode: Inode, pointer: usize, range: &Range<u64>) -> u32 {
+    let (start, levels) = (FIRST_PAGES[pointer], (pointer + 1).saturating_sub(DIRECT));
+    let part = range.start.saturating_sub(start)..range.end.saturating_sub(start).min(span(levels));
+    if part.start < part.end { clear_tree(memory, inode.pointer(pointer), levels, part) } else { 0 }
 }
 
 /// Frees a range of the tree under the pointer at `place`. Returns the number of pages with content.

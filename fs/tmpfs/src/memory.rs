@@ -20,13 +20,15 @@ pub struct Memory {
     area: Part,
     undo: Undo,
     places: Places,
+    /// Whether there may be maps to be taken apart (`pages`).
+    has_maps: bool,
 }
 
 impl Memory {
     /// The memory of a file system of this plan in `area`, which is large enough.
     pub fn new(area: Part, undo: Undo, plan: Plan) -> Memory {
         assert!(plan.bytes() <= area.len(), "{plan:?} in {} bytes", area.len());
-        Memory { area, undo, places: Places::new(plan) }
+        Memory { area, undo, places: Places::new(plan), has_maps: true }
     }
 
     /// Returns where everything lies.
@@ -44,7 +46,7 @@ impl Memory {
     /// Returns the 4 bytes at `place`, a multiple of 4.
     #[inline]
     pub fn half(&self, place: usize) -> u32 {
-        (self.word(place & !7) >> shift(place)) as u32
+        self.area.half(place)
     }
 
     /// Stores a word without saving the old one.
@@ -56,20 +58,24 @@ impl Memory {
     /// Stores 4 bytes without saving the old ones.
     #[inline]
     pub fn put_half(&mut self, place: usize, half: u32) {
-        let (at, shift) = (place & !7, shift(place));
-        let others = self.word(at) & !(u64::from(u32::MAX) << shift);
-        self.put(at, others | u64::from(half) << shift);
+        self.area.put_half(place, half);
+    }
+
+    /// Stores a line without saving the old one: of a record that was free at the last commit.
+    pub fn put_line(&mut self, place: usize, words: [u64; LINE / 8]) {
+        let line = &mut self.area[place..place + LINE];
+        line.chunks_exact_mut(8).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
     }
 
     /// Saves the line in which `place` lies.
-    #[inline]
+    #[inline(never)]
     pub fn save_line(&self, place: usize) {
         let start = place & !(LINE - 1);
         self.undo.save(self.area.place() + start, &self.area[start..start + LINE]);
     }
 
     /// Saves the 4 bytes at `place`, and stores others.
-    #[inline]
+    #[inline(never)]
     pub fn change_half(&mut self, place: usize, half: u32) {
         let at = place & !7;
         self.undo.save(self.area.place() + at, &self.word(at).to_le_bytes());
@@ -99,6 +105,18 @@ impl Memory {
         self.area.discard(range);
     }
 
+    /// Whether there may be maps to be taken apart: no transaction has left one since there were none.
+    #[inline]
+    pub fn may_have_maps(&self) -> bool {
+        self.has_maps
+    }
+
+    /// Notes that there may be maps to be taken apart, or that there are none in the state of the last commit.
+    #[inline]
+    pub fn note_maps(&mut self, has_maps: bool) {
+        self.has_maps = has_maps;
+    }
+
     /// Whether anything was changed since the last commit.
     pub fn is_changed(&self) -> bool {
         self.undo.is_open()
@@ -118,12 +136,6 @@ impl Memory {
     pub fn put_back(&mut self, place: usize, bytes: &[u8]) {
         transaction::put_back(&mut self.area, place, bytes);
     }
-}
-
-/// How far the 4 bytes at `place` are to be shifted in their word.
-#[inline]
-const fn shift(place: usize) -> usize {
-    place % 8 * 8
 }
 
 /// Returns a word of two times 4 bytes, the first ones first.

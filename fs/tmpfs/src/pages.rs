@@ -111,6 +111,7 @@ pub fn release(memory: &mut Memory, page: u32, level: usize) {
     } else {
         save_head(memory);
         memory.put_half(list, page);
+        memory.note_maps(true);
     }
 }
 

@@ -137,8 +137,11 @@ impl Tmpfs {
 
     /// Takes some maps apart that no file needs any more, as a transaction of its own.
     pub(crate) fn reclaim_some(&mut self) {
-        if !pages::is_reclaimable(&self.memory) {
+        if !self.memory.may_have_maps() {
             return;
+        }
+        if !pages::is_reclaimable(&self.memory) {
+            return self.memory.note_maps(self.memory.is_changed());
         }
         (0..RECLAIMED_AT_ONCE).for_each(|_| pages::reclaim(&mut self.memory));
         self.memory.commit();

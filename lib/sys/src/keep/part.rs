@@ -122,6 +122,36 @@ impl Part {
         compiler_fence(Ordering::SeqCst);
     }
 
+    /// Returns the aligned half of a word at `offset`.
+    ///
+    /// # Panics
+    /// If the offset is misaligned or outside the part.
+    #[inline]
+    pub fn half(&self, offset: usize) -> u32 {
+        self.check_half(offset);
+        // SAFETY: as in `word`, of four bytes.
+        unsafe { self.start.add(offset).cast::<u32>().read_volatile() }
+    }
+
+    /// Stores an aligned half of a word, as [`Part::put_word`] stores a whole one.
+    ///
+    /// # Panics
+    /// As [`Part::half`].
+    #[inline]
+    pub fn put_half(&mut self, offset: usize, value: u32) {
+        self.check_half(offset);
+        self.order();
+        // SAFETY: as in `half`, and `self` is borrowed exclusively.
+        unsafe { self.start.add(offset).cast::<u32>().write_volatile(value) };
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    #[inline]
+    fn check_half(&self, offset: usize) {
+        let within = offset.is_multiple_of(4) && offset < self.bytes & !3;
+        assert!(within, "there is no half of a word at {offset} in {} preserved bytes", self.bytes);
+    }
+
     #[inline]
     fn check_word(&self, offset: usize) {
         let within = offset.is_multiple_of(8) && offset < self.bytes & !7;
@@ -185,7 +215,10 @@ mod tests {
         let mut part = parts.lend(8..24).unwrap();
         part.put_word(8, 0x0102);
         assert_eq!((part[8], part[9], part.word(8)), (2, 1, 0x0102));
+        part.put_half(4, 9);
+        assert_eq!((part.half(4), part.half(8), part.word(0)), (9, 0x0102, 9 << 32));
         part[0] = 7;
+        part.put_half(4, 0);
         drop(part);
         assert_eq!(parts.lend(0..16).unwrap().word(8), 7);
     }

@@ -75,7 +75,10 @@ impl<T: Clone> Names<T> {
     }
 
     fn find(&mut self, directory: u64, name: &[u8]) -> Option<&mut Option<Entry<T>>> {
-        let set = set_of(directory, name, self.sets.len());
+        self.find_in(set_of(directory, name, self.sets.len()), directory, name)
+    }
+
+    fn find_in(&mut self, set: usize, directory: u64, name: &[u8]) -> Option<&mut Option<Entry<T>>> {
         self.sets[set].iter_mut().find(|slot| {
             slot.as_ref().is_some_and(|entry| {
                 let is_long_as_this = entry.length as usize == name.len();
@@ -98,12 +101,12 @@ impl<T: Clone> Names<T> {
         if name.len() > NAME_BYTES {
             return None;
         }
-        if let Some(Some(entry)) = self.find(directory, name) {
+        let mut set = set_of(directory, name, self.sets.len());
+        if let Some(Some(entry)) = self.find_in(set, directory, name) {
             return core::mem::replace(&mut entry.target, target);
         }
         let mut entry = Entry { directory, name: [0; NAME_BYTES], length: name.len() as u8, used: false, target };
         entry.name[..name.len()].copy_from_slice(name);
-        let mut set = set_of(directory, name, self.sets.len());
         if self.sets[set].iter().all(Option::is_some) && self.grow() {
             set = set_of(directory, name, self.sets.len());
         }
