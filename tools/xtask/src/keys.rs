@@ -32,6 +32,11 @@ const SOCKET_POLL: Duration = Duration::from_millis(20);
 const SEEN_BYTES: usize = 64 << 10;
 /// Between two events of a key: a keyboard's, and longer than the guest's debouncing is short.
 const STROKE: Duration = Duration::from_millis(10);
+/// How long a guest may take to fetch what was typed before: QEMU's keyboard and mouse keep a few events only, and drop the others.
+const FETCH_LIMIT: Duration = Duration::from_secs(5);
+const FETCH_POLL: Duration = Duration::from_millis(5);
+/// Bit of the keyboard controller's status: something is to be fetched.
+const OUTPUT_FULL: u32 = 1;
 
 /// One step.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +98,7 @@ impl Script {
                 Step::Wait(_) => {}
                 Step::Pause(duration) => thread::sleep(*duration),
                 Step::Events(events) => {
+                    monitor.wait_until_fetched().with_context(|| format!("line {line}"))?;
                     monitor.send(events).with_context(|| format!("line {line}"))?;
                     thread::sleep(STROKE);
                 }
@@ -255,10 +261,21 @@ impl Monitor {
     }
 
     fn send(&mut self, events: &[Value]) -> Result<()> {
-        self.execute(&json!({"execute": "input-send-event", "arguments": {"events": events}}))
+        self.execute(&json!({"execute": "input-send-event", "arguments": {"events": events}})).map(drop)
     }
 
-    fn execute(&mut self, command: &Value) -> Result<()> {
+    /// Waits until the guest has fetched all bytes of keyboard and mouse. One that does not is given the next event anyway.
+    fn wait_until_fetched(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        let status = json!({"execute": "human-monitor-command", "arguments": {"command-line": "i /b 0x64"}});
+        while begun.elapsed() < FETCH_LIMIT && port_value(&self.execute(&status)?)? & OUTPUT_FULL != 0 {
+            thread::sleep(FETCH_POLL);
+        }
+        Ok(())
+    }
+
+    /// Returns what the command returns.
+    fn execute(&mut self, command: &Value) -> Result<Value> {
         writeln!(self.stream, "{command}").context("QEMU's monitor has ended")?;
         loop {
             let mut line = String::new();
@@ -269,11 +286,18 @@ impl Monitor {
             if let Some(error) = reply.get("error") {
                 bail!("QEMU refuses {command}: {error}");
             }
-            if reply.get("return").is_some() {
-                return Ok(());
+            if let Some(value) = reply.get("return") {
+                return Ok(value.clone());
             }
         }
     }
+}
+
+/// Reads what the monitor says of a port: `portb[0x0064] = 0x1c`.
+fn port_value(said: &Value) -> Result<u32> {
+    let digits = said.as_str().and_then(|text| text.trim().rsplit_once("0x")).map(|(_, digits)| digits);
+    let value = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    value.with_context(|| format!("QEMU's monitor says '{said}' of a port"))
 }
 
 fn steps_of(line: &str) -> Result<Vec<Step>> {
@@ -398,6 +422,12 @@ fn key_of(letter: char) -> Option<(String, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_value_of_a_port_is_read() {
+        assert_eq!(port_value(&json!("portb[0x0064] = 0x1d\r\n")).expect("is a value"), 0x1d);
+        assert!(port_value(&json!("unknown command: 'i'")).is_err());
+    }
 
     fn names(text: &str) -> Vec<String> {
         let script = Script::parse(text).expect("is right");
