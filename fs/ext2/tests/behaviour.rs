@@ -1,10 +1,7 @@
 //! What the operations do in particular cases: limits, holes, times, owners, swapped names, open but unlinked files. The file is long because there
 //! are many such cases, each of which is short.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::{
+use crate::common::{
     Bytes, NOW, ROOT_USER, Random, Scratch, Slice, USER, check, debugfs, is_marked_clean, list, memory, mount, options,
     read_all, write,
 };
@@ -14,7 +11,7 @@ use fs::file_system::{
     Allocation, Caller, FileSystem, NewTimes, NodeId, S_IFBLK, S_IFCHR, S_IFIFO, S_IFMT, S_IFREG, Timestamp,
 };
 
-type Volume = Ext2<common::FileDevice>;
+type Volume = Ext2<crate::common::FileDevice>;
 
 fn file(volume: &mut Volume, dir: NodeId, name: &str) -> NodeId {
     volume.make_node(dir, name.as_bytes(), S_IFREG | 0o644, 0, ROOT_USER).unwrap()
@@ -79,7 +76,7 @@ fn a_read_only_mount_writes_nothing() {
     let scratch = Scratch::new();
     let image = scratch.image(1024, &[]);
     let before = std::fs::read(&image).unwrap();
-    let device = common::FileDevice::open(&image);
+    let device = crate::common::FileDevice::open(&image);
     let mut volume = Ext2::mount(device, Options { read_only: true, ..options() }, memory()).unwrap();
     let root = volume.root();
     assert_eq!(volume.make_dir(root, b"d", 0o755, ROOT_USER), Err(Errno::EROFS));

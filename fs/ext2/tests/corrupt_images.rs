@@ -1,11 +1,8 @@
 //! Broken images: the mount is refused or requests fail, but nothing panics, and the work stays bounded.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Bytes, Names, ROOT_USER, Random, Scratch, amount, memory, mount, options, write};
+use crate::common::{Bytes, Names, ROOT_USER, Random, Scratch, amount, memory, mount, options, write};
 use ext2::Ext2;
 use fs::Errno;
 use fs::device::{BlockDevice, SECTOR_SIZE};

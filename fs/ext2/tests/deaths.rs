@@ -1,24 +1,21 @@
 //! The process is killed between any two ordered stores into its preserved memory, in the middle of every kind of request. A successor goes on
 //! with that memory and gets the request again. What then is on the disk, what is in use, and what was answered must be what it is
 //! without the death; e2fsck and a model in memory tell. The file is long because every kind of request is there.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::common::grants::{Buffer, Fake, GRANT, VFS, name_words};
+use crate::common::model::{Content, Model};
+use crate::common::{FileDevice, Random, Scratch, amount, check, mount, options, words};
 use abi::fs::{
     ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, CopyRange, Create, GetDents, GetXattr, Link, Lookup,
     Mount, Put, RENAME_EXCHANGE, Read, RemoveXattr, Rename, SetUses, SetXattr, Symlink, Sync, Truncate, Unlink,
     Unmount, Write,
 };
 use abi::{Errno, Message, Word};
-use common::grants::{Buffer, Fake, GRANT, VFS, name_words};
-use common::model::{Content, Model};
-use common::{FileDevice, Random, Scratch, amount, check, mount, options, words};
 use ext2::{Ext2, Memo, Options};
 use fs::file_system::FileSystem;
 use fs::preserve::uses::Uses;

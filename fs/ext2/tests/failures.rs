@@ -1,15 +1,12 @@
 //! A device that fails at the moment when the changes of a request are to be kept: then nothing has happened.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::cell::Cell;
 use std::rc::Rc;
 
+use crate::common::grants::{Buffer, Fake, GRANT, VFS};
+use crate::common::{FileDevice, Scratch, check, options, words};
 use abi::fs::{ChMod, Create, Mount, Read, Stat, Sync, Unmount, Write};
 use abi::{Errno, Message, Word};
-use common::grants::{Buffer, Fake, GRANT, VFS};
-use common::{FileDevice, Scratch, check, options, words};
 use ext2::Ext2;
 use fs::device::BlockDevice;
 use fs::preserve::{Layout, Preserved, VolumeMemory};

@@ -1,13 +1,10 @@
 //! Indexed directories: as they grow, as e2fsprogs makes and checks them, and while they are listed.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use common::{FileDevice, Names, ROOT_USER, Random, Scratch, check, debugfs, list, mount};
+use crate::common::{FileDevice, Names, ROOT_USER, Random, Scratch, check, debugfs, list, mount};
 use ext2::Ext2;
 use fs::Errno;
 use fs::file_system::{FileSystem, NodeId};

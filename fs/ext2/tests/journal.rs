@@ -1,15 +1,12 @@
 //! A volume with a journal: at whatever write the power fails, a recovery (`e2fsck -p`, or the next mount) leaves a moment between two
 //! requests, not before the last sync, and `e2fsck -fn` then finds nothing.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::disk::Disk;
-use common::work::{Tree, Work, tree, work};
-use common::{ROOT_USER, Random, Scratch, amount, check, debugfs, memory, mount, options, read_all, write};
+use crate::common::disk::Disk;
+use crate::common::work::{Tree, Work, tree, work};
+use crate::common::{ROOT_USER, Random, Scratch, amount, check, debugfs, memory, mount, options, read_all, write};
 use ext2::{Ext2, Options};
 use fs::Errno;
 use fs::file_system::{FileSystem, NodeId};

@@ -1,17 +1,14 @@
 //! The whole process but the kernel: requests of vfs as messages, data through grants, ext2 on a real image.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::rc::Rc;
 
+use crate::common::grants::{Buffer, Fake, GRANT, VFS, name_words};
+use crate::common::{FileDevice, NOW, Random, Scratch, check, is_marked_clean, memory, options};
 use abi::fs::{
     Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, RENAME_EXCHANGE,
     Read, ReadLink, Rename, SetTimes, ShortName, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message, Word};
-use common::grants::{Buffer, Fake, GRANT, VFS, name_words};
-use common::{FileDevice, NOW, Random, Scratch, check, is_marked_clean, memory, options};
 use ext2::{Ext2, Options};
 use fs::preserve::VolumeMemory;
 use fs::server::{MountRequest, Server};

@@ -1,8 +1,5 @@
 //! Many requests at a time over a disk whose reads end when the test says so: who misses a block waits alone.
 //! The file is long because each kind of request meets each kind of wait.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,11 +7,11 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 
+use crate::common::grants::VFS;
+use crate::common::{FileDevice, NOW, Scratch, check, memory_words, options};
 use abi::call::KernelCall;
 use abi::fs::{Create, GetDents, Lookup, Mount, Put, Read, StatFs, Sync, Truncate, Unlink, Unmount, Write};
 use abi::{Endpoint, Errno, GrantId, Message, Word};
-use common::grants::VFS;
-use common::{FileDevice, NOW, Scratch, check, memory_words, options};
 use ext2::Ext2;
 use fs::device::{BlockDevice, Blocking, Fetch, SECTOR_SIZE};
 use fs::preserve::{Preserved, VolumeMemory};
@@ -24,7 +21,7 @@ use sys::host::Kernel;
 
 const SUCCESSOR: Endpoint = Endpoint::new(abi::endpoint::slot::VFS, 2);
 /// A cache far smaller than the files.
-const LAYOUT: fs::preserve::Layout = common::LAYOUT;
+const LAYOUT: fs::preserve::Layout = crate::common::LAYOUT;
 /// Times that a request may wait for the disk before a test gives it up.
 const MAX_MISSES: usize = 10_000;
 

@@ -1,11 +1,8 @@
 //! A disk whose power fails: what is on it after each write, and after some of the writes since a flush, keeps what was promised.
 //! `./skink test power` does the same with a whole system and e2fsck.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::disk::{Disk, Request};
-use common::{ROOT_USER, Scratch, check, is_marked_clean, list, read_all, write};
+use crate::common::disk::{Disk, Request};
+use crate::common::{ROOT_USER, Scratch, check, is_marked_clean, list, read_all, write};
 use ext2::Ext2;
 use fs::file_system::{Allocation, FileSystem, NodeId, XattrMode};
 

@@ -1,10 +1,7 @@
 //! Random operations, the same in every run, compared with a model in memory and checked by e2fsck.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::run::Run;
-use common::{Scratch, amount, check, is_marked_clean, mount};
+use crate::common::run::Run;
+use crate::common::{Scratch, amount, check, is_marked_clean, mount};
 use fs::file_system::FileSystem;
 
 fn run(seed: u64, arguments: &[&str]) {

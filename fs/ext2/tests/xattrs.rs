@@ -1,9 +1,6 @@
 //! Extended attributes: what debugfs and e2fsck see of ours, what is read of theirs, sharing, and power cuts.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::{FileDevice, ROOT_USER, Scratch, check, debugfs, memory, mount, options, write};
+use crate::common::{FileDevice, ROOT_USER, Scratch, check, debugfs, memory, mount, options, write};
 use ext2::{Ext2, Options};
 use fs::Errno;
 use fs::file_system::{FileSystem, NodeId, S_IFREG, XattrMode};
