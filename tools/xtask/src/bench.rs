@@ -92,7 +92,7 @@ pub fn bench(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
 /// All benchmarks; that of M3-IPC, which needs a library, if its name contains `name`.
 fn find(workspace: &Workspace, name: Option<&str>) -> Result<Vec<Benchmark>> {
     let mut benchmarks = Vec::new();
-    for program in c_programs::compile(workspace, Some("bench"))? {
+    for program in c_programs::compile(workspace, &["bench"])? {
         let (own, command) = (program.name.clone(), program.name.clone());
         let second_line = second_line(&workspace.root.join("user/bench").join(&own).with_extension("com2"))?;
         let kinds: &[bool] = if JOURNALED.contains(&own.as_str()) { &[false, true] } else { &[false] };
@@ -113,7 +113,7 @@ fn find(workspace: &Workspace, name: Option<&str>) -> Result<Vec<Benchmark>> {
     }
     for script in case::find(&workspace.root, "bench", "sh")? {
         let second_line = second_line(&script.path.with_extension("com2"))?;
-        let mut programs = c_programs::compile(workspace, Some("trials"))?;
+        let mut programs = c_programs::compile(workspace, &["trials"])?;
         programs.retain(|program| script.text.contains(&program.name));
         let (name, command, system) = (script.name, script.text, script.terms.system);
         let screen = if script.terms.screen { Screen::Hidden } else { Screen::None };

@@ -47,6 +47,8 @@ pub struct Bundle {
     system: System,
     commands: Vec<String>,
     c_commands: Vec<CProgram>,
+    /// The services' programs for the archive, and their symbols.
+    programs: Vec<Entry>,
     /// Files of the archive for services, besides the root's image.
     modules: Vec<Entry>,
 }
@@ -87,9 +89,9 @@ impl Bundle {
         let services = system.service.iter().map(|service| service.binary.clone());
         let programs: BTreeSet<String> = services.chain(commands.iter().cloned()).collect();
         let built = build_programs(workspace, programs, profile)?;
-        let folders = C_COMMANDS.map(|folder| c_programs::compile(workspace, Some(folder)));
-        let c_commands = folders.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
-        Ok(Self { built, system, commands, c_commands, modules: Vec::new() })
+        let c_commands = c_programs::compile(workspace, &C_COMMANDS)?;
+        let programs = archived_programs(&built, &system)?;
+        Ok(Self { built, system, commands, c_commands, programs, modules: Vec::new() })
     }
 
     /// The services of the system.
@@ -218,19 +220,22 @@ impl Bundle {
 
     fn entries(&self) -> Result<Vec<Entry>> {
         let table = self.system.pack().map_err(|error| anyhow!("cannot pack the system table: {error}"))?;
-        let mut entries = vec![
-            Entry { name: SYSTEM.to_string(), data: table },
-            Entry { name: LABELS.to_string(), data: symbols::labels() },
-        ];
-        let binaries: BTreeSet<&str> = self.system.service.iter().map(|service| service.binary.as_str()).collect();
-        for binary in binaries {
-            entries.push(Entry::from_file(binary, &self.built.program(binary))?);
-            let table = symbols::table(&self.with_symbols(binary))?;
-            entries.push(Entry { name: format!("{binary}{SUFFIX}"), data: table });
-        }
-        entries.extend(self.modules.iter().cloned());
+        let mut entries = vec![Entry { name: SYSTEM.to_string(), data: table }];
+        entries.extend(self.programs.iter().chain(&self.modules).cloned());
         Ok(entries)
     }
+}
+
+/// The programs of the system's services and their symbols, once for all media: reading the symbols takes long.
+fn archived_programs(built: &Built, system: &System) -> Result<Vec<Entry>> {
+    let mut entries = vec![Entry { name: LABELS.to_string(), data: symbols::labels() }];
+    let binaries: BTreeSet<&str> = system.service.iter().map(|service| service.binary.as_str()).collect();
+    for binary in binaries {
+        entries.push(Entry::from_file(binary, &built.program(binary))?);
+        let table = symbols::table(&built.with_symbols(binary))?;
+        entries.push(Entry { name: format!("{binary}{SUFFIX}"), data: table });
+    }
+    Ok(entries)
 }
 
 /// Builds the kernel and the named programs, those in C and those in Rust.

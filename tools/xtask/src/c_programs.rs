@@ -17,16 +17,26 @@ pub struct CProgram {
     pub path: PathBuf,
 }
 
-/// Compiles the programs in user/`folder`, or in all folders of user/, sorted by name.
+/// Compiles the programs in all folders of user/, sorted by folder and name.
 ///
 /// # Errors
 /// When one does not compile.
-pub fn compile(workspace: &Workspace, folder: Option<&str>) -> Result<Vec<CProgram>> {
+pub fn compile_all(workspace: &Workspace) -> Result<Vec<CProgram>> {
+    compile_in(workspace, &entries(&workspace.root.join("user"))?)
+}
+
+/// Compiles the programs in these folders of user/, sorted by name in each.
+///
+/// # Errors
+/// When one does not compile.
+pub fn compile(workspace: &Workspace, folders: &[&str]) -> Result<Vec<CProgram>> {
     let user = workspace.root.join("user");
-    let sources = match folder {
-        Some(folder) => sources_in(&user.join(folder))?,
-        None => entries(&user)?.iter().map(|folder| sources_in(folder)).collect::<Result<Vec<_>>>()?.concat(),
-    };
+    compile_in(workspace, &folders.iter().map(|folder| user.join(folder)).collect::<Vec<_>>())
+}
+
+/// Compiles the library once for all of them.
+fn compile_in(workspace: &Workspace, folders: &[PathBuf]) -> Result<Vec<CProgram>> {
+    let sources = folders.iter().map(|folder| sources_in(folder)).collect::<Result<Vec<_>>>()?.concat();
     let _alone = workspace.build_alone();
     let to = workspace.build.join("c");
     fs::create_dir_all(&to)?;
@@ -75,12 +85,12 @@ mod tests {
         let folder = workspace.run_folder().expect("is made");
         // The process that runs this test may build into its own.
         workspace.build = folder.path().to_path_buf();
-        let program = compile(&workspace, Some("rtop")).expect("compiles").remove(0).path;
+        let program = compile(&workspace, &["rtop"]).expect("compiles").remove(0).path;
         let archive = workspace.build.join("libskink/libskink.a");
         let size = |path: &Path| fs::metadata(path).map(|data| data.len()).ok();
         let sizes = (size(&program), size(&archive));
         thread::scope(|scope| {
-            let again = scope.spawn(|| compile(&workspace, Some("rtop")).map(drop));
+            let again = scope.spawn(|| compile(&workspace, &["rtop"]).map(drop));
             while !again.is_finished() {
                 assert_eq!((size(&program), size(&archive)), sizes);
             }

@@ -64,8 +64,7 @@ impl<'a> Both<'a> {
     /// # Errors
     /// When any of that fails.
     pub fn prepare(workspace: &'a Workspace) -> Result<Self> {
-        let mut programs = c_programs::compile(workspace, Some("bench"))?;
-        programs.extend(c_programs::compile(workspace, Some("compare"))?);
+        let programs = c_programs::compile(workspace, &["bench", "compare"])?;
         let folder = workspace.run_folder()?;
         Ok(Self {
             workspace,

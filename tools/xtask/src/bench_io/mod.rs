@@ -71,7 +71,7 @@ pub fn bench(workspace: &Workspace) -> Result<()> {
 fn measure(workspace: &Workspace, bundle: &Bundle) -> Result<[Figures; RATES.len()]> {
     let work = workspace.run_folder()?;
     let overlay = make_overlay(workspace, &work)?;
-    let programs = c_programs::compile(workspace, Some("io"))?;
+    let programs = c_programs::compile(workspace, &["io"])?;
     let rates = RATES.map(|rate| rate.to_string()).join(" ");
     let command = format!("transfer /file /dev/ttyS1 {rates} && dmesg | grep '^{DRIVER}: ports'");
     let job = Job {

@@ -95,9 +95,7 @@ fn kills() -> String {
 /// When a machine fails.
 pub fn bench(workspace: &Workspace) -> Result<()> {
     let bundle = Bundle::build(workspace, RAMDISK_SYSTEM)?;
-    let folders = ["rt", "io", "mrt", "trials"].map(|folder| c_programs::compile(workspace, Some(folder)));
-    let programs = folders.into_iter().collect::<Result<Vec<_>>>()?;
-    let programs: Vec<CProgram> = programs.into_iter().flatten().collect();
+    let programs = c_programs::compile(workspace, &["rt", "io", "mrt", "trials"])?;
     let mut all = Vec::new();
     for load in loads() {
         all.push(measure(workspace, &bundle, &programs, &load).with_context(|| format!("the load {}", load.name))?);

@@ -73,7 +73,7 @@ impl<'a> Campaign<'a> {
         let targets = targets(&mut bundle)?;
         let folder = workspace.run_folder()?;
         let mut contents = bundle.contents(workspace);
-        let programs = c_programs::compile(workspace, Some("faults"))?;
+        let programs = c_programs::compile(workspace, &["faults"])?;
         contents.programs.extend(programs.into_iter().map(|program| (program.name, program.path)));
         contents.command = Some(session::COMMAND);
         let media = bundle.make_media(&contents, &folder)?;

@@ -55,7 +55,7 @@ pub fn run(workspace: &Workspace) -> Result<Option<String>> {
     let folder = workspace.run_folder()?;
     let disk = folder.join("disk.img");
     rootfs::make_empty(DISK_BYTES >> 20, &disk)?;
-    let programs = c_programs::compile(workspace, Some(PROGRAM))?;
+    let programs = c_programs::compile(workspace, &[PROGRAM])?;
     let [program] = &programs[..] else { bail!("expected one program in user/{PROGRAM}") };
     let debian = Debian::build(workspace, program, &disk, folder.path())?;
     let skink = skink::Skink::build(workspace, program, &disk, &folder)?;

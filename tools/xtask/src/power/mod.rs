@@ -218,7 +218,7 @@ impl Trial {
         let overlay = record.with_extension("overlay");
         fs::create_dir_all(&overlay)?;
         fs::write(overlay.join("script"), script.text())?;
-        let programs = c_programs::compile(workspace, Some("power"))?;
+        let programs = c_programs::compile(workspace, &["power"])?;
         let kills = if self.kills { KILLS } else { "" };
         let command = format!("mount -t ext2 /dev/vda /mnt && cd /mnt || exit\n{kills}promises /script");
         let job = Job {

@@ -118,7 +118,7 @@ impl<'a> Setting<'a> {
     }
 
     fn c_programs(&self) -> Result<&[CProgram]> {
-        self.built(&self.c_programs, || c_programs::compile(self.workspace, None)).map(Vec::as_slice)
+        self.built(&self.c_programs, || c_programs::compile_all(self.workspace)).map(Vec::as_slice)
     }
 
     /// Returns the content of `place`; the first call builds it.
