@@ -269,7 +269,7 @@ pub unsafe extern "C" fn mnx_send_T(to: c_int, message: *mut Message, ms: c_long
 pub unsafe extern "C" fn mnx_send(to: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
     unsafe {
-        // Looked at first, this needs no register saved, either.
+        // A broker is looked for first: the others need what it does not.
         if backend::is_broker() {
             return send_by_box(to, message);
         }
