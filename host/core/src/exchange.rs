@@ -18,7 +18,6 @@ use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
 use m3ipc::message::Message;
 use m3ipc::rights::Trap;
-use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -244,14 +243,9 @@ impl Member {
                 limit
             }
         };
-        let is_over = || link.answer(request).is_some() || self.is_gone(to) || !self.is_bound();
-        let answer = Cell::new(None);
-        let has_come = || {
-            answer.set(link.expected_answer(request));
-            answer.get().is_some()
-        };
-        look_again(self.desk(), self.desks.desk(to.number), has_come, is_over);
-        if let Some(found) = answer.get()
+        let is_over = || self.is_gone(to) || !self.is_bound();
+        look_again(self.desk(), self.desks.desk(to.number), || link.answer(request).is_some(), is_over);
+        if let Some(found) = link.answer(request)
             && link.take_answer(request, found, true, message)
         {
             self.tell_sender_of_promised(to.number, found);

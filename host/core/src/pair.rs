@@ -416,18 +416,8 @@ impl<B: Deref<Target = Box>> Link<B> {
     /// Returns the answer to a request.
     #[inline]
     pub fn answer(&self, request: Offered) -> Option<Found> {
-        self.first().filter(|found| self.is_answer(*found, request))
-    }
-
-    /// The same, looking only where it is expected, for who looks again and again.
-    #[inline]
-    pub fn expected_answer(&self, request: Offered) -> Option<Found> {
-        self.found(self.others_place).filter(|found| self.is_answer(*found, request))
-    }
-
-    #[inline]
-    fn is_answer(&self, found: Found, request: Offered) -> bool {
-        found.stamp & ANSWER != 0 && (!self.is_doubtful || self.is_taken(request))
+        let found = self.first().filter(|found| found.stamp & ANSWER != 0)?;
+        (!self.is_doubtful || self.is_taken(request)).then_some(found)
     }
 
     /// Returns the first notification.
