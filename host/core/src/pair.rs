@@ -515,12 +515,13 @@ impl<B: Deref<Target = Box>> Link<B> {
 
     /// Takes the answer to one's request. `is_awaited`: it was never said that it is not. Returns whether it is taken.
     pub fn take_answer(&mut self, request: Offered, found: Found, is_awaited: bool, message: &mut Message) -> bool {
+        // The request was taken. It may have been an answer, and this one may ask: what is owed is from now on that.
+        self.settle(request);
         if is_awaited && !self.is_doubtful {
             self.take_promised(found, message);
         } else if !self.take(found, message) {
             return false;
         }
-        self.settle(request);
         self.is_doubtful = false;
         true
     }

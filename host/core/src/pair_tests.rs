@@ -125,6 +125,22 @@ fn an_answer_is_awaited_until_the_request_is_given_up() {
 }
 
 #[test]
+fn an_answer_that_is_a_request_is_owed_an_answer() {
+    let (mut one, mut other) = ends();
+    let mut asked = one.offer(&message(1), Asks::Answer);
+    assert_eq!(receive(&mut other), Some(received_as(1)));
+    // Each request answers the one before, in turn.
+    for kind in 2..6 {
+        let answer = other.offer(&message(kind), Asks::Answer);
+        assert!(other.is_awaited(answer), "the request before is not answered");
+        let found = one.answer(asked).expect("the answer is there");
+        assert_eq!(take_answer(&mut one, asked, found), Some(received_as(kind)));
+        asked = answer;
+        std::mem::swap(&mut one, &mut other);
+    }
+}
+
+#[test]
 fn a_late_answer_is_not_that_to_the_next_request() {
     let (mut client, mut server) = ends();
     let given_up = client.offer(&message(1), Asks::Answer);
