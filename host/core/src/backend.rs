@@ -1,149 +1,25 @@
 //! The calls, whoever carries them: what the C functions are made of.
 //!
-//! Which back end there is, is found out at the first call. A thread that was bound itself has its own place, all others share their
-//! process's. Every call notices a fork: a child has none of its parent's.
+//! Which back end there is, is found out at the first call. Neighbour: `place` says where the calling thread is bound.
 
 use crate::buffers;
 use crate::client;
 use crate::copy::{Copy, Way};
-use crate::member::Member;
-use crate::memory::ForkMark;
 use crate::module;
+use crate::place::{self, as_member, at_once, forget_after_fork, join, member};
 use crate::skink;
-use crate::wait::{Limit, now_ns};
+use crate::wait::Limit;
 use crate::wire::internal;
 use m3ipc::call::Call;
-use m3ipc::endpoint::{Endpoint, Number};
+use m3ipc::endpoint::Endpoint;
 use m3ipc::error::Error;
 use m3ipc::limits::FOREVER;
 use m3ipc::message::Message;
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// The process's own place, and the mark that tells whether it is this process's.
-struct Process {
-    member: Option<Arc<Member>>,
-    mark: Option<ForkMark>,
-    /// Tells the program from others that the process has executed before.
-    program: u64,
-}
-
-static PROCESS: Mutex<Process> = Mutex::new(Process { member: None, mark: None, program: 0 });
-/// Counts how often the process's place has changed.
-static CHANGES: AtomicU64 = AtomicU64::new(1);
-/// A broker has told this program, or the one that it was forked from, where it is bound.
-static HAS_JOINED: AtomicBool = AtomicBool::new(false);
-
-/// What a thread keeps.
-struct Thread {
-    member: Option<Arc<Member>>,
-    /// Whether it was bound itself.
-    is_own: bool,
-    changes: u64,
-    mark: Option<ForkMark>,
-}
-
-impl Thread {
-    const fn new(mark: Option<ForkMark>) -> Thread {
-        Thread { member: None, is_own: false, changes: 0, mark }
-    }
-}
 
 thread_local! {
-    static THREAD: RefCell<Thread> = const { RefCell::new(Thread::new(None)) };
     /// The way of the thread's last copy between buffers.
     static WAY: RefCell<Option<Way>> = const { RefCell::new(None) };
-}
-
-/// Returns where the calling thread is bound, asking the broker if it is not known.
-///
-/// # Errors
-/// `NotBound`; `NotInitialised`: there is no broker.
-pub fn member() -> Result<Arc<Member>, Error> {
-    known_member()?.map_or_else(join, Ok)
-}
-
-/// Runs `work` as the calling thread's member, which it finds without a locked instruction.
-#[inline(always)]
-fn as_member<T>(mut work: impl FnMut(&Member) -> Result<T, Error>) -> Result<T, Error> {
-    THREAD.with(|thread| {
-        if let Ok(thread) = thread.try_borrow()
-            && let Some(member) = thread.current()
-        {
-            return work(member);
-        }
-        work(&*member()?)
-    })
-}
-
-fn known_member() -> Result<Option<Arc<Member>>, Error> {
-    THREAD.with(|thread| {
-        // A signal handler that runs in the middle of a call.
-        let mut thread = thread.try_borrow_mut().map_err(|_| Error::Busy)?;
-        if !thread.mark.as_ref().is_some_and(|mark| mark.is_mine()) {
-            return Ok(None);
-        }
-        if !thread.is_own && thread.changes != CHANGES.load(Ordering::Acquire) {
-            let process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
-            thread.member.clone_from(&process.member);
-            thread.changes = CHANGES.load(Ordering::Acquire);
-        }
-        Ok(thread.member.clone().filter(|member| member.is_bound()))
-    })
-}
-
-impl Thread {
-    /// Returns the member if it is known to be this process's, and bound.
-    fn current(&self) -> Option<&Member> {
-        let is_mine = self.mark.as_ref().is_some_and(|mark| mark.is_mine());
-        let is_new = self.is_own || self.changes == CHANGES.load(Ordering::Acquire);
-        self.member.as_deref().filter(|member| is_mine && is_new && member.is_bound())
-    }
-}
-
-/// Asks the broker where this process or thread is bound.
-fn join() -> Result<Arc<Member>, Error> {
-    forget_after_fork()?;
-    let program = PROCESS.lock().unwrap_or_else(PoisonError::into_inner).program;
-    let answer = client::call(internal::JOIN, &[own_thread(), program.cast_signed()], &[])?;
-    let number = Number::new((answer.value & 0xffff) as i32 - m3ipc::limits::TASKS as i32)?;
-    let is_own = answer.value & 1 << 16 != 0;
-    let member = Arc::new(Member::new(number, &answer.files)?);
-    HAS_JOINED.store(true, Ordering::Relaxed);
-    THREAD.with(|thread| {
-        let mut thread = thread.try_borrow_mut().map_err(|_| Error::Busy)?;
-        thread.member = Some(member.clone());
-        thread.is_own = is_own;
-        if !is_own {
-            let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
-            // Another thread may have asked too; they must share one.
-            match process.member.as_ref().filter(|known| known.is_bound()) {
-                Some(known) => thread.member = Some(known.clone()),
-                None => process.member = Some(member.clone()),
-            }
-            thread.changes = CHANGES.fetch_add(1, Ordering::AcqRel) + 1;
-        }
-        thread.member.clone().ok_or(Error::NotBound)
-    })
-}
-
-/// Drops what belongs to the process that this one was forked from.
-fn forget_after_fork() -> Result<(), Error> {
-    THREAD.with(|thread| {
-        let mut thread = thread.try_borrow_mut().map_err(|_| Error::Busy)?;
-        if thread.mark.as_ref().is_some_and(|mark| mark.is_mine()) {
-            return Ok(());
-        }
-        let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
-        if !process.mark.as_ref().is_some_and(|mark| mark.is_mine()) {
-            let mark = Some(ForkMark::new().map_err(|_| Error::NoMemory)?);
-            *process = Process { member: None, mark, program: now_ns() };
-            client::forget();
-        }
-        *thread = Thread::new(process.mark);
-        Ok(())
-    })
 }
 
 /// Asks the broker, whoever the caller is. Returns the result and the bytes.
@@ -194,7 +70,7 @@ pub fn bind(call: Call, arguments: &[i64]) -> Result<i64, Error> {
 /// # Errors
 /// The broker's.
 pub fn bind_thread(container: i64, number: i64) -> Result<i64, Error> {
-    bind(Call::ThreadBind, &[container, number, own_thread()])
+    bind(Call::ThreadBind, &[container, number, place::own_thread()])
 }
 
 /// Waits until the caller is bound by another process. Returns its endpoint.
@@ -202,11 +78,7 @@ pub fn bind_thread(container: i64, number: i64) -> Result<i64, Error> {
 /// # Errors
 /// The broker's.
 pub fn wait_for_bind(ms: i64) -> Result<i64, Error> {
-    bind(Call::WaitForBind, &[ms, own_thread()])
-}
-
-fn own_thread() -> i64 {
-    rustix::thread::gettid().as_raw_nonzero().get().into()
+    bind(Call::WaitForBind, &[ms, place::own_thread()])
 }
 
 pub use crate::skink::{receive_at_once, send_at_once, send_receive_at_once};
@@ -220,7 +92,7 @@ pub fn is_module() -> bool {
 /// `send` without a limit, when [`is_module`].
 ///
 /// # Errors
-/// As [`Member::send`].
+/// As `Member::send`.
 #[inline(always)]
 pub fn send_by_module(to: i32, message: &Message) -> Result<(), Error> {
     module::send(Call::Send, to, message, FOREVER)
@@ -229,7 +101,7 @@ pub fn send_by_module(to: i32, message: &Message) -> Result<(), Error> {
 /// `receive` from the message's source without a limit, when [`is_module`].
 ///
 /// # Errors
-/// As [`Member::receive`].
+/// As `Member::receive`.
 #[inline(always)]
 pub fn receive_by_module(message: &mut Message) -> Result<(), Error> {
     module::receive(Call::Receive, message.source, message, FOREVER)
@@ -238,7 +110,7 @@ pub fn receive_by_module(message: &mut Message) -> Result<(), Error> {
 /// `sendrec` with the message's source without a limit, when [`is_module`].
 ///
 /// # Errors
-/// As [`Member::send_receive`].
+/// As `Member::send_receive`.
 #[inline(always)]
 pub fn send_receive_by_module(message: &mut Message) -> Result<(), Error> {
     module::send_receive(message.source, message, FOREVER)
@@ -247,40 +119,55 @@ pub fn send_receive_by_module(message: &mut Message) -> Result<(), Error> {
 /// Whether it is known that a broker has mapped what carries the messages.
 #[inline(always)]
 pub fn is_broker() -> bool {
-    HAS_JOINED.load(Ordering::Relaxed)
+    place::has_joined()
 }
 
 /// `send` without a limit, when [`is_broker`].
 ///
 /// # Errors
-/// As [`Member::send`].
+/// As `Member::send`.
 #[inline(always)]
-pub fn send_by_box(to: i32, message: &Message) -> Result<(), Error> {
-    as_member(|member| member.send(Endpoint::from_raw(to), message, Limit::Forever))
+pub fn send_by_box(to: i32, message: &mut Message) -> Result<(), Error> {
+    let to = Endpoint::from_raw(to);
+    at_once(
+        message,
+        |member, message| member.send_at_once(to, message),
+        |message| send_in_linux(to, message, Limit::Forever),
+    )
 }
 
-/// `receive` from the message's source without a limit, when [`is_broker`].
+/// `receive` without a limit, when [`is_broker`].
 ///
 /// # Errors
-/// As [`Member::receive`].
+/// As `Member::receive`.
 #[inline(always)]
-pub fn receive_by_box(message: &mut Message) -> Result<(), Error> {
-    as_member(|member| member.receive(Endpoint::from_raw(message.source), Limit::Forever, message))
+pub fn receive_by_box(from: i32, message: &mut Message) -> Result<(), Error> {
+    let from = Endpoint::from_raw(from);
+    at_once(
+        message,
+        |member, message| member.receive_at_once(from, message),
+        |message| receive_in_linux(from, message, Limit::Forever),
+    )
 }
 
-/// `sendrec` with the message's source without a limit, when [`is_broker`].
+/// `sendrec` without a limit, when [`is_broker`].
 ///
 /// # Errors
-/// As [`Member::send_receive`].
+/// As `Member::send_receive`.
 #[inline(always)]
-pub fn send_receive_by_box(message: &mut Message) -> Result<(), Error> {
-    as_member(|member| member.send_receive(Endpoint::from_raw(message.source), message, Limit::Forever))
+pub fn send_receive_by_box(to: i32, message: &mut Message) -> Result<(), Error> {
+    let to = Endpoint::from_raw(to);
+    at_once(
+        message,
+        |member, message| member.send_receive_at_once(to, message),
+        |message| send_receive_in_linux(to, message, Limit::Forever),
+    )
 }
 
 /// `send`.
 ///
 /// # Errors
-/// As [`Member::send`].
+/// As `Member::send`.
 pub fn send(to: i32, message: &Message, ms: i64) -> Result<(), Error> {
     if skink::is_here() {
         return skink::send(to, message, ms);
@@ -288,13 +175,13 @@ pub fn send(to: i32, message: &Message, ms: i64) -> Result<(), Error> {
     if module::is_here() {
         return module::send(Call::Send, to, message, ms);
     }
-    as_member(|member| member.send(Endpoint::from_raw(to), message, Limit::from_ms(ms)))
+    send_in_linux(Endpoint::from_raw(to), message, Limit::from_ms(ms))
 }
 
 /// `receive`.
 ///
 /// # Errors
-/// As [`Member::receive`].
+/// As `Member::receive`.
 pub fn receive(from: i32, message: &mut Message, ms: i64) -> Result<(), Error> {
     if skink::is_here() {
         return skink::receive(from, ms).map(|received| *message = received);
@@ -302,13 +189,13 @@ pub fn receive(from: i32, message: &mut Message, ms: i64) -> Result<(), Error> {
     if module::is_here() {
         return module::receive(Call::Receive, from, message, ms);
     }
-    as_member(|member| member.receive(Endpoint::from_raw(from), Limit::from_ms(ms), message))
+    receive_in_linux(Endpoint::from_raw(from), message, Limit::from_ms(ms))
 }
 
 /// `sendrec`. The answer comes in the place of the message.
 ///
 /// # Errors
-/// As [`Member::send_receive`].
+/// As `Member::send_receive`.
 pub fn send_receive(to: i32, message: &mut Message, ms: i64) -> Result<(), Error> {
     if skink::is_here() {
         return skink::send_receive(to, message, ms).map(|received| *message = received);
@@ -316,13 +203,28 @@ pub fn send_receive(to: i32, message: &mut Message, ms: i64) -> Result<(), Error
     if module::is_here() {
         return module::send_receive(to, message, ms);
     }
-    as_member(|member| member.send_receive(Endpoint::from_raw(to), message, Limit::from_ms(ms)))
+    send_receive_in_linux(Endpoint::from_raw(to), message, Limit::from_ms(ms))
+}
+
+#[inline(never)]
+fn send_in_linux(to: Endpoint, message: &Message, limit: Limit) -> Result<(), Error> {
+    as_member(|member| member.send(to, message, limit))
+}
+
+#[inline(never)]
+fn receive_in_linux(from: Endpoint, message: &mut Message, limit: Limit) -> Result<(), Error> {
+    as_member(|member| member.receive(from, limit, message))
+}
+
+#[inline(never)]
+fn send_receive_in_linux(to: Endpoint, message: &mut Message, limit: Limit) -> Result<(), Error> {
+    as_member(|member| member.send_receive(to, message, limit))
 }
 
 /// `rcvrqst`.
 ///
 /// # Errors
-/// As [`Member::receive_request`].
+/// As `Member::receive_request`.
 pub fn receive_request(message: &mut Message, ms: i64) -> Result<(), Error> {
     if skink::is_here() {
         return skink::receive_request(ms).map(|received| *message = received);
@@ -336,7 +238,7 @@ pub fn receive_request(message: &mut Message, ms: i64) -> Result<(), Error> {
 /// `reply`.
 ///
 /// # Errors
-/// As [`Member::reply`].
+/// As `Member::reply`.
 pub fn reply(to: i32, message: &Message) -> Result<(), Error> {
     if skink::is_here() {
         return skink::reply(to, message);
@@ -350,7 +252,7 @@ pub fn reply(to: i32, message: &Message) -> Result<(), Error> {
 /// `notify`, `ntfy_value`.
 ///
 /// # Errors
-/// As [`Member::notify`].
+/// As `Member::notify`.
 pub fn notify(to: i32, value: u64) -> Result<(), Error> {
     if skink::is_here() {
         return skink::notify(to, value);
@@ -391,8 +293,7 @@ pub unsafe fn copy(from: (i32, usize), to: (i32, usize), bytes: i32) -> Result<i
         return unsafe { module::copy(from, to, bytes) };
     }
     let copy = Copy::check(&member()?, from, to, bytes)?;
-    let mark = THREAD.with(|thread| Some(thread.try_borrow().ok()?.mark.as_ref()?.word()));
-    if let Some(way) = mark.and_then(|mark| Way::find(&copy, mark, &CHANGES)) {
+    if let Some(way) = place::changes_word().and_then(|changes| Way::find(&copy, changes)) {
         // SAFETY: as the caller promises.
         let is_done = unsafe { way.copy(from, to, bytes as usize) };
         WAY.with(|kept| kept.try_borrow_mut().map(|mut kept| *kept = Some(way))).ok();
@@ -412,7 +313,7 @@ pub fn allocate(bytes: i64) -> Result<usize, Error> {
     buffers::allocate(bytes, || {
         if has_broker() {
             member()?;
-            return Ok(Some(PROCESS.lock().unwrap_or_else(PoisonError::into_inner).program));
+            return Ok(Some(place::program()));
         }
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         ask(Call::GetEndpoint, &[pid.into()], &[]).map(|_| None)

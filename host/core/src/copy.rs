@@ -20,8 +20,8 @@ use m3ipc::error::Error;
 use m3ipc::limits::{BUFFERS, MAX_COPY};
 use m3ipc::rights::Trap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Looks at a process that does something else each time, before it is taken for one that does not wait.
 const STABLE_LOOKS: u32 = 100;
@@ -151,9 +151,7 @@ struct End {
 pub(crate) struct Way {
     from: End,
     to: End,
-    /// 1 in the process that has found it.
-    mark: &'static AtomicU32,
-    /// Who is bound and what it may do, what the parties do, which buffers there are, and what this process has done meanwhile.
+    /// Which process has found it, who is bound and what it may do, what the parties do, which buffers there are, and what this process has done meanwhile.
     numbers: [(&'static AtomicU64, u64); 10],
     /// What each party waits for.
     waits: [(&'static AtomicU64, u64); 2],
@@ -164,8 +162,8 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// Finds the way for a copy, if both blocks lie in buffers, and the caller has the rights of a new process. `mark` and `changes` belong to the back end.
-    pub(crate) fn find(copy: &Copy, mark: &'static AtomicU32, changes: &'static AtomicU64) -> Option<Way> {
+    /// Finds the way for a copy, if both blocks lie in buffers, and the caller has the rights of a new process. `changes` belongs to the back end.
+    pub(crate) fn find(copy: &Copy, changes: &'static AtomicU64) -> Option<Way> {
         let member = &copy.member;
         // SAFETY: all that is watched and counted lies in `member` or in its mappings, which the way keeps.
         let words: &'static Member = unsafe { &*Arc::as_ptr(member) };
@@ -198,14 +196,14 @@ impl Way {
         let numbers = [bound, seen(changes), calls, freed, waits[0], waits[1], word(from), word(to), from_id, to_id];
         let copied = &desks.desk(member.number).copied;
         let [from, to] = ends;
-        let way = Way { from, to, mark, numbers, waits, copied, _member: member.clone() };
+        let way = Way { from, to, numbers, waits, copied, _member: member.clone() };
         // Its parties may have moved on since they were checked.
         way.is_good().then_some(way)
     }
 
     #[inline(always)]
     fn is_good(&self) -> bool {
-        self.mark.load(SeqCst) == 1 && are_as_seen(&self.numbers)
+        are_as_seen(&self.numbers)
     }
 
     /// Copies, if that is between these two buffers and all is as it was. Returns whether it is done.

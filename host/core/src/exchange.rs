@@ -8,10 +8,11 @@
 //! Everybody who announces on a desk says first that it looks, looks, and only if nothing came meanwhile that it waits: so nobody is seen
 //! waiting for what has come already.
 //!
-//! Neighbours: `receive` has the calls that receive, `take` what a receiver finds in its boxes, `circles` finds waits that would never end.
+//! Neighbours: `ask` has `sendrec`, `receive` the calls that receive, `take` what a receiver finds in its boxes, `circles` finds waits that would never end.
 
 use crate::desk::{Doing, From, Takes, Word};
 use crate::member::{Ends, Member, Peers};
+use crate::memory::InUse;
 use crate::pair::{Asks, Offered};
 use crate::wait::{Limit, Outcome, coarse_now_ns, look_again, now_ns, ring, sleep_until};
 use m3ipc::endpoint::{Endpoint, Number};
@@ -32,52 +33,59 @@ const REPLY_LOOKS: u32 = 50_000;
 
 /// A process that a call goes to.
 #[derive(Clone, Copy)]
-struct Target {
-    number: Number,
-    incarnation: u32,
+pub(crate) struct Target {
+    pub(crate) number: Number,
+    pub(crate) incarnation: u32,
 }
 
 impl Member {
+    /// `send` without a limit to a process that was called before; `None`: [`Member::send`] must do it.
+    #[inline(always)]
+    pub fn send_at_once(&self, to: Endpoint, message: &Message) -> Option<Result<(), Error>> {
+        let (peers, (number, incarnation)) = self.begin_at_once(to)?;
+        Some(self.send_to(peers, Target { number, incarnation }, message, Limit::Forever))
+    }
+
     /// `send`.
     ///
     /// # Errors
     /// As `Rendezvous::send`, and `TimedOut`, `Interrupted`, `NotBound`.
     pub fn send(&self, to: Endpoint, message: &Message, limit: Limit) -> Result<(), Error> {
         let mut peers = self.begin()?;
-        let (target, link) = self.reach(&mut peers, to, Trap::Send)?;
+        let (target, _) = self.reach(&mut peers, to, Trap::Send)?;
+        self.send_to(peers, target, message, limit)
+    }
+
+    #[inline(always)]
+    fn send_to(&self, mut peers: InUse<Peers>, to: Target, message: &Message, limit: Limit) -> Result<(), Error> {
+        let link = peers.last_link_mut(to.number).ok_or(Error::DestinationDied)?;
         let offered = link.offer(message, Asks::No);
         self.count_sent();
-        let is_certain = self.is_certain(link, target.number, offered)
-            || limit != Limit::NoWait && self.is_soon_certain(link, target.number, offered);
+        if !link.is_awaited(offered) {
+            return self.send_to_busy(peers, to, offered, limit);
+        }
+        link.settle(offered);
+        peers.last = to.number;
+        Ok(())
+    }
+
+    /// Goes on with `send` to a process that has not said in the box that it waits.
+    #[cold]
+    #[inline(never)]
+    fn send_to_busy(&self, mut peers: InUse<Peers>, to: Target, offered: Offered, limit: Limit) -> Result<(), Error> {
+        let link = peers.last_link_mut(to.number).ok_or(Error::DestinationDied)?;
+        let is_certain =
+            self.claim(link, to.number) || limit != Limit::NoWait && self.is_soon_certain(link, to.number, offered);
         let result = if is_certain {
             link.settle(offered);
             Ok(())
         } else {
-            let result = self.wait_until_taken(link, target, offered, limit);
+            let result = self.wait_until_taken(link, to, offered, limit);
+            link.set_began(offered, 0);
             self.finish(&mut peers);
             result
         };
-        peers.last = Some(target.number);
-        result
-    }
-
-    /// `sendrec`. The answer comes in the place of the message.
-    ///
-    /// # Errors
-    /// As `Rendezvous::send_receive`, and `TimedOut`, `Interrupted`, `NotBound`.
-    pub fn send_receive(&self, to: Endpoint, message: &mut Message, limit: Limit) -> Result<(), Error> {
-        let mut peers = self.begin()?;
-        let died = |error| if error == Error::DestinationDied { Error::PeerDied } else { error };
-        let (target, link) = self.reach(&mut peers, to, Trap::SendReceive).map_err(died)?;
-        let offered = link.offer(message, Asks::Answer);
-        self.count_sent();
-        self.desk().set_status(Word::new(Doing::SendingForAnswer(target.number), offered.number().into()));
-        let result = self.wait_for_answer(link, target, offered, limit, message);
-        self.finish(&mut peers);
-        peers.last = Some(target.number);
-        if result.is_ok() {
-            message.source = self.board.last_endpoint(target.number).raw();
-        }
+        peers.last = to.number;
         result
     }
 
@@ -90,6 +98,7 @@ impl Member {
         let (target, link) = self.reach(&mut peers, to, Trap::Reply)?;
         let status = self.desks.desk(target.number).status();
         let offered = link.offer(message, Asks::No);
+        self.count_call();
         let mut is_done = self.is_certain(link, target.number, offered);
         // Between looking again and sleeping, whoever awaits this answer announces nothing.
         let awaits = |link: &Ends| {
@@ -111,7 +120,7 @@ impl Member {
         } else if link.withdraw(offered) {
             return Err(Error::BadState);
         }
-        peers.last = Some(target.number);
+        peers.last = target.number;
         Ok(())
     }
 
@@ -154,7 +163,12 @@ impl Member {
 
     /// Checks that this call may be made towards a process. Returns it and the box in common.
     #[inline]
-    fn reach<'a>(&self, peers: &'a mut Peers, to: Endpoint, trap: Trap) -> Result<(Target, &'a mut Ends), Error> {
+    pub(crate) fn reach<'a>(
+        &self,
+        peers: &'a mut Peers,
+        to: Endpoint,
+        trap: Trap,
+    ) -> Result<(Target, &'a mut Ends), Error> {
         let (number, incarnation) = match peers.checked(self, to) {
             Some(known) => known,
             None => self.reach_anew(peers, to, trap)?,
@@ -180,7 +194,7 @@ impl Member {
 
     /// Whether the receiver is certain to take what was offered, because it waits for it. A sleeping one is woken.
     #[inline(always)]
-    fn is_certain(&self, link: &mut Ends, to: Number, offered: Offered) -> bool {
+    pub(crate) fn is_certain(&self, link: &mut Ends, to: Number, offered: Offered) -> bool {
         link.is_awaited(offered) || self.claim(link, to)
     }
 
@@ -208,7 +222,7 @@ impl Member {
         let is_taken = || link.is_taken(offered);
         let is_over = || self.is_gone(to) || !self.is_bound();
         let mut outcome = Outcome::Done;
-        look_again(desk, self.desks.desk(to.number), is_taken, is_over);
+        look_again(desk, self.desks.desk(to.number), || is_taken().then_some(()), is_over);
         if !is_taken() {
             let is_late = self.announce(waiting, || is_taken().then_some(Doing::Running));
             if !is_late && self.closes_circle(waiting) {
@@ -223,115 +237,8 @@ impl Member {
         take_back(link, offered, self.why_ended(outcome, Error::DestinationDied))
     }
 
-    /// Waits until a request was taken and answered.
-    fn wait_for_answer(
-        &self,
-        link: &mut Ends,
-        to: Target,
-        request: Offered,
-        limit: Limit,
-        message: &mut Message,
-    ) -> Result<(), Error> {
-        let limit = match (self.is_certain(link, to.number, request), limit) {
-            (false, Limit::NoWait) if link.withdraw(request) => {
-                return Err(Error::Again);
-            }
-            (_, Limit::NoWait) => Limit::Forever,
-            (true, limit) => limit,
-            (false, limit) => {
-                link.set_began(request, now_ns());
-                limit
-            }
-        };
-        let is_over = || self.is_gone(to) || !self.is_bound();
-        look_again(self.desk(), self.desks.desk(to.number), || link.answer(request).is_some(), is_over);
-        if let Some(found) = link.answer(request)
-            && link.take_answer(request, found, true, message)
-        {
-            self.tell_sender_of_promised(to.number, found);
-            return Ok(());
-        }
-        link.retract_request(request);
-        if self.take_answer(link, to, request, message) {
-            return Ok(());
-        }
-        self.sleep_until_answer(link, to, request, limit, message)
-    }
-
-    /// Takes the answer to a request that was retracted, if it has come.
-    fn take_answer(&self, link: &mut Ends, from: Target, request: Offered, message: &mut Message) -> bool {
-        let Some(found) = link.answer(request) else { return false };
-        let is_taken = link.take_answer(request, found, false, message);
-        if is_taken {
-            self.tell_sender(from.number, found.number());
-        }
-        is_taken
-    }
-
-    fn sleep_until_answer(
-        &self,
-        link: &mut Ends,
-        to: Target,
-        request: Offered,
-        limit: Limit,
-        message: &mut Message,
-    ) -> Result<(), Error> {
-        let desk = self.desk();
-        let sending = Word::new(Doing::SendingForAnswer(to.number), request.number().into());
-        let awaiting = sending.with(Doing::AwaitingAnswer(to.number));
-        let after = || link.is_taken(request).then_some(Doing::AwaitingAnswer(to.number));
-        if !self.announce(sending, after) && self.closes_circle(sending) {
-            if link.withdraw(request) {
-                return Err(Error::Locked);
-            }
-            desk.set(awaiting);
-        }
-        loop {
-            let outcome = sleep_until(desk, limit, || {
-                let word = desk.word();
-                let is_told = word != sending && word != awaiting;
-                is_told || link.answer(request).is_some() || self.is_gone(to) || !self.is_bound()
-            });
-            if self.take_answer(link, to, request, message) {
-                return Ok(());
-            }
-            let word = desk.word();
-            if ![sending, awaiting].contains(&word) {
-                // A scribble: what it says did not happen.
-                desk.replace(word, awaiting);
-            }
-            let has_ended = outcome != Outcome::Done || self.is_gone(to) || !self.is_bound();
-            let running = sending.with(Doing::Running);
-            if has_ended && (desk.replace(sending, running) || desk.replace(awaiting, running)) {
-                let error = self.why_ended(outcome, Error::PeerDied);
-                return self.give_up(link, to, request, error, message);
-            }
-        }
-    }
-
-    /// Ends a wait for an answer, unless it has just come.
-    fn give_up(
-        &self,
-        link: &mut Ends,
-        to: Target,
-        request: Offered,
-        error: Error,
-        message: &mut Message,
-    ) -> Result<(), Error> {
-        if self.take_answer(link, to, request, message) {
-            return Ok(());
-        }
-        if link.is_taken(request) {
-            link.settle(request);
-        } else {
-            link.withdraw(request);
-        }
-        link.give_up();
-        Err(error)
-    }
-
     /// Announces a wait on this process's desk, unless something has come: then what `after` says. Returns whether that is the case.
-    fn announce(&self, waiting: Word, after: impl Fn() -> Option<Doing>) -> bool {
+    pub(crate) fn announce(&self, waiting: Word, after: impl Fn() -> Option<Doing>) -> bool {
         let looking = waiting.with(Doing::Looking);
         loop {
             self.desk().set(looking);
@@ -342,7 +249,7 @@ impl Member {
         }
     }
 
-    fn is_gone(&self, target: Target) -> bool {
+    pub(crate) fn is_gone(&self, target: Target) -> bool {
         self.board.incarnation(target.number) != target.incarnation
     }
 
@@ -357,7 +264,7 @@ impl Member {
 
     /// Ends the wait of a process that sleeps and would take a message of this one. Returns whether it did.
     #[inline(never)]
-    fn claim(&self, link: &mut Ends, to: Number) -> bool {
+    pub(crate) fn claim(&self, link: &mut Ends, to: Number) -> bool {
         let desk = self.desks.desk(to);
         loop {
             let word = desk.word();
@@ -404,13 +311,14 @@ impl Member {
         }
     }
 
-    fn count_sent(&self) {
+    #[inline(always)]
+    pub(crate) fn count_sent(&self) {
+        self.count_call();
         let sent = &self.desk().sent;
         sent.store(sent.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
     /// Announces that a call has ended, unless the desk says so.
-    #[inline(always)]
     pub(crate) fn finish(&self, peers: &mut Peers) {
         let desk = self.desk();
         desk.set_status(Word::new(Doing::Running, 0));

@@ -19,6 +19,7 @@
 //! Whatever is read from shared memory is an atomic, read once; every bit pattern has a meaning. `unsafe` is in
 //! [`memory`] and [`region`], in `skink::raw`, in [`module`] and in `module::raw`; and where a caller's promise is passed on, in [`backend`] and `copy`.
 
+mod ask;
 pub mod backend;
 pub mod board;
 mod buffers;
@@ -33,6 +34,7 @@ pub mod module;
 pub mod pair;
 #[cfg(test)]
 mod pair_tests;
+mod place;
 pub mod process;
 mod receive;
 pub mod region;

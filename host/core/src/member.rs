@@ -48,8 +48,8 @@ pub struct Peers {
     seen: SlotSet,
     /// Number of its last call that its desk has shown. It begins at random, so that a successor's numbers are others.
     count: u64,
-    /// Whom it has last heard of.
-    pub last: Option<Number>,
+    /// Whom it has last heard of; itself, before the first one.
+    pub last: Number,
 }
 
 /// A process to which calls may go and from which they may come: all that could forbid them was looked at, and was as for new processes.
@@ -91,7 +91,8 @@ impl Member {
         let boxes = std::boxed::Box::new([const { None }; SLOTS]);
         // No endpoint has this name.
         let checked = [Checked { name: i32::MIN, number, incarnation: 0, changes: 0 }; CHECKED];
-        let peers = Exclusive::new(Peers { boxes, checked, known: Vec::new(), seen: SlotSet::NONE, count, last: None });
+        let peers =
+            Exclusive::new(Peers { boxes, checked, known: Vec::new(), seen: SlotSet::NONE, count, last: number });
         let (endpoint, incarnation) = (occupant.endpoint, occupant.incarnation);
         let (calls, mates) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
         Ok(Member { number, endpoint, incarnation, board, desks, peers, calls, mates })
@@ -106,11 +107,23 @@ impl Member {
     ///
     /// # Errors
     /// `Busy`: another thread does, or this one, which a signal has interrupted.
-    #[inline(always)]
     pub fn begin(&self) -> Result<InUse<'_, Peers>, Error> {
-        let peers = self.peers.try_use().ok_or(Error::Busy)?;
+        self.peers.try_use().ok_or(Error::Busy)
+    }
+
+    /// Counts a call that moves messages.
+    #[inline(always)]
+    pub(crate) fn count_call(&self) {
         self.calls.store(self.calls.load(Relaxed).wrapping_add(1), Relaxed);
-        Ok(peers)
+    }
+
+    /// Begins a call towards or from a process that was checked before, for the thread that uses the member alone; `None`: [`Member::begin`] does it, or says
+    /// why not.
+    #[inline(always)]
+    pub(crate) fn begin_at_once(&self, name: Endpoint) -> Option<(InUse<'_, Peers>, (Number, u32))> {
+        let peers = self.peers.use_as_favourite()?;
+        let known = peers.checked(self, name)?;
+        Some((peers, known))
     }
 
     /// Returns the word that counts the calls that move messages, to watch it.
@@ -210,7 +223,7 @@ impl Peers {
         (number, incarnation): (Number, u32),
         changes: u64,
     ) {
-        if !member.board.is_restricted(member.number) && !member.board.is_restricted(number) {
+        if member.is_bound() && !member.board.is_restricted(member.number) && !member.board.is_restricted(number) {
             let name = name.raw();
             self.checked[name as usize % CHECKED] = Checked { name, number, incarnation, changes };
         }

@@ -12,7 +12,7 @@ use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
 /// A type that may lie in memory which other processes write.
 ///
@@ -146,24 +146,30 @@ impl<T> Exclusive<T> {
     }
 
     /// Uses it until the result is dropped; `None`: somebody does.
-    #[inline(always)]
     pub fn try_use(&self) -> Option<InUse<'_, T>> {
-        if self.favourite.load(Ordering::Relaxed) == own_thread() { self.use_as_favourite() } else { self.use_as_any() }
+        if self.is_favourite() && self.is_used_by_favourite.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.use_as_favourite().or_else(|| self.use_as_any())
     }
 
+    /// Uses it as the favourite; `None`: somebody does, or the caller is none.
     #[inline(always)]
-    fn use_as_favourite(&self) -> Option<InUse<'_, T>> {
-        if self.is_used_by_favourite.load(Ordering::Relaxed) {
+    pub fn use_as_favourite(&self) -> Option<InUse<'_, T>> {
+        if !self.is_favourite() || self.is_used_by_favourite.load(Ordering::Relaxed) {
             return None;
         }
         self.is_used_by_favourite.store(true, Ordering::Relaxed);
         // The other half of this fence is the kernel's barrier.
         compiler_fence(Ordering::SeqCst);
-        if self.favourite.load(Ordering::Relaxed) == own_thread() {
-            return Some(InUse { of: self, flag: &self.is_used_by_favourite });
-        }
-        self.is_used_by_favourite.store(false, Ordering::Release);
-        self.use_as_any()
+        // Dropping it, if another one has come meanwhile, takes the flag back.
+        let used = InUse { of: self, flag: &self.is_used_by_favourite };
+        if self.is_favourite() { Some(used) } else { None }
+    }
+
+    #[inline(always)]
+    fn is_favourite(&self) -> bool {
+        self.favourite.load(Ordering::Relaxed) == own_thread()
     }
 
     #[cold]
@@ -233,11 +239,17 @@ impl<T> Drop for InUse<'_, T> {
     }
 }
 
-/// Tells a process that was forked from its parent.
+/// Tells a process that was forked from its parent, and counts what has changed for all its threads: both by one word, which is 0 in a child.
 #[derive(Clone, Copy)]
-pub struct ForkMark(&'static AtomicU32);
+pub struct ForkMark(&'static AtomicU64);
+
+/// The mark of no process.
+static NOBODYS: AtomicU64 = AtomicU64::new(0);
 
 impl ForkMark {
+    /// The mark of no process.
+    pub const NONE: ForkMark = ForkMark(&NOBODYS);
+
     /// Makes a mark.
     ///
     /// # Errors
@@ -253,20 +265,31 @@ impl ForkMark {
                 MapFlags::PRIVATE,
             )?;
             rustix::mm::madvise(place, bytes, rustix::mm::Advice::LinuxWipeOnFork)?;
-            &*place.cast::<AtomicU32>()
+            &*place.cast::<AtomicU64>()
         };
         word.store(1, Ordering::Relaxed);
         Ok(ForkMark(word))
     }
 
-    /// Returns the word that is 1 in the process that made the mark, to watch it.
-    pub(crate) fn word(&self) -> &'static AtomicU32 {
+    /// Returns its word, to watch it.
+    pub(crate) fn word(self) -> &'static AtomicU64 {
         self.0
     }
 
     /// Whether this process is the one that made the mark.
-    pub fn is_mine(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != 0
+    pub fn is_mine(self) -> bool {
+        self.count() != 0
+    }
+
+    /// Returns the count of changes, or 0 in a process that did not make the mark.
+    #[inline(always)]
+    pub fn count(self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Counts a change, and returns the new count. For the process that made the mark.
+    pub fn count_change(self) -> u64 {
+        self.0.fetch_add(1, Ordering::AcqRel) + 1
     }
 }
 

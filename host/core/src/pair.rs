@@ -205,8 +205,9 @@ fn put_first(found: impl Fn(Which) -> Option<Found>) -> Option<Found> {
 pub struct Promise<'a> {
     place: Which,
     stamp: &'a AtomicU32,
-    /// Its stamp, but for what is asked and answered.
+    /// Its stamp, but for these bits.
     awaited: u32,
+    ignored: u32,
 }
 
 impl Promise<'_> {
@@ -214,8 +215,27 @@ impl Promise<'_> {
     #[inline(always)]
     pub fn kept(&self) -> Option<Found> {
         let stamp = self.stamp.load(Acquire);
-        (stamp & !(REQUEST | ANSWER) == self.awaited).then_some(Found { place: self.place, stamp })
+        (stamp & !self.ignored == self.awaited).then_some(Found { place: self.place, stamp })
     }
+
+    /// Looks for the message, and whether something `has_come`.
+    #[inline(always)]
+    pub fn look(&self, has_come: impl Fn() -> bool) -> Option<Come> {
+        match self.kept() {
+            Some(found) => Some(Come::Promised(found)),
+            // It may have come just now.
+            None => has_come().then(|| self.kept().map_or(Come::Other, Come::Promised)),
+        }
+    }
+}
+
+/// What has come to one that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Come {
+    /// The message that was promised.
+    Promised(Found),
+    /// Something else.
+    Other,
 }
 
 /// One process's end of a box, and what it knows for certain.
@@ -261,6 +281,7 @@ impl<B: Deref<Target = Box>> Link<B> {
             numbers.into_iter().fold(0, |last, number| if last == 0 || is_before(last, number) { number } else { last })
         };
         let number = |stamp: u32| stamp >> STAMP_BITS;
+        mine.aside.began.iter().for_each(|began| began.store(0, Relaxed));
         let count = last([number(stamps[0]), number(stamps[1]), notes[0], notes[1]]);
         let seen = last([number(taken[0]), number(taken[1]), notes_taken[0], notes_taken[1]]);
         mine.shown.attached.store(1, SeqCst);
@@ -311,13 +332,7 @@ impl<B: Deref<Target = Box>> Link<B> {
         let number = self.next_number();
         let answers = if self.unanswered != 0 { ANSWER } else { 0 };
         let stamp = number << STAMP_BITS | answers | if asks == Asks::Answer { REQUEST } else { 0 };
-        let mine = self.mine();
-        // A receiver from anybody reads it: a store that changes nothing would take the line back from its processor.
-        let began = &mine.aside.began[self.place.index()];
-        if began.load(Relaxed) != 0 {
-            began.store(0, Relaxed);
-        }
-        let place = &mine.messages[self.place.index()];
+        let place = &self.mine().messages[self.place.index()];
         place.kind.store(message.kind.cast_unsigned(), Relaxed);
         for (word, value) in place.words.iter().zip(message.words) {
             word.store(value, Relaxed);
@@ -334,7 +349,7 @@ impl<B: Deref<Target = Box>> Link<B> {
         awaits_answer || self.waits()
     }
 
-    /// Says when the call began whose message waits.
+    /// Says when the call began whose message waits, and 0 when it waits no more.
     pub fn set_began(&self, offered: Offered, began_ns: u64) {
         self.mine().aside.began[offered.place.index()].store(began_ns, Relaxed);
     }
@@ -457,7 +472,7 @@ impl<B: Deref<Target = Box>> Link<B> {
         }
     }
 
-    /// Takes a message, as if nobody had sent it. Returns whether it is taken: it may have been taken back meanwhile.
+    /// Takes a message; who sent it is for the caller to say. Returns whether it is taken: it may have been taken back meanwhile.
     pub fn take(&mut self, found: Found, message: &mut Message) -> bool {
         let place = &self.other().messages[found.place.index()];
         let kind = place.kind.load(Relaxed).cast_signed();
@@ -477,17 +492,16 @@ impl<B: Deref<Target = Box>> Link<B> {
             }
             looks += 1;
         }
-        *message = Message { source: 0, kind, words };
+        *message = Message { source: message.source, kind, words };
         self.has_taken(found);
         self.saw(found.number());
         true
     }
 
-    /// Takes a message that its sender does not take back, because it has seen that this one waits.
-    #[inline]
+    /// Takes a message that its sender does not take back, because it has seen that this one waits. Who sent it is for the caller to say.
+    #[inline(always)]
     pub fn take_promised(&mut self, found: Found, message: &mut Message) {
         let place = &self.other().messages[found.place.index()];
-        message.source = 0;
         message.kind = place.kind.load(Relaxed).cast_signed();
         for (word, own) in message.words.iter_mut().zip(&place.words) {
             *word = own.load(Relaxed);
@@ -506,11 +520,23 @@ impl<B: Deref<Target = Box>> Link<B> {
     }
 
     /// Returns what is promised to one that has announced that it waits, and has found nothing since.
-    #[inline]
+    #[inline(always)]
     pub fn promise(&self) -> Promise<'_> {
+        self.next_of_other(0, REQUEST | ANSWER)
+    }
+
+    /// Returns what is promised to one that has sent a request, and never said that it does not look for the answer here; `None`: what comes may be the answer
+    /// to one that was given up.
+    #[inline(always)]
+    pub fn promised_answer(&self) -> Option<Promise<'_>> {
+        (!self.is_doubtful).then(|| self.next_of_other(ANSWER, REQUEST))
+    }
+
+    #[inline(always)]
+    fn next_of_other(&self, kind: u32, ignored: u32) -> Promise<'_> {
         let place = self.others_place;
         let stamp = &self.other().messages[place.index()].stamp;
-        Promise { place, stamp, awaited: following(self.seen) << STAMP_BITS }
+        Promise { place, stamp, awaited: following(self.seen) << STAMP_BITS | kind, ignored }
     }
 
     /// Takes the answer to one's request. `is_awaited`: it was never said that it is not. Returns whether it is taken.

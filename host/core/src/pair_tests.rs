@@ -12,10 +12,6 @@ fn message(kind: i32) -> Message {
     Message { source: 5, kind, words: [kind as u64; 7] }
 }
 
-fn received_as(kind: i32) -> Message {
-    Message { source: 0, ..message(kind) }
-}
-
 type Ends = Link<Arc<Box>>;
 
 fn ends() -> (Ends, Ends) {
@@ -51,7 +47,7 @@ fn directions_are_apart() {
     low.offer(&message(1), Asks::No);
     assert!(low.first().is_none());
     high.offer(&message(2), Asks::No);
-    assert_eq!([receive(&mut low), receive(&mut high)], [Some(received_as(2)), Some(received_as(1))]);
+    assert_eq!([receive(&mut low), receive(&mut high)], [Some(message(2)), Some(message(1))]);
 }
 
 #[test]
@@ -60,7 +56,7 @@ fn a_message_is_taken_once_and_its_sender_learns_it() {
     let offered = sender.offer(&message(1), Asks::No);
     assert!(!sender.is_taken(offered) && !sender.is_awaited(offered));
     let found = receiver.first().expect("it lies there");
-    assert_eq!(take(&mut receiver, found), Some(received_as(1)));
+    assert_eq!(take(&mut receiver, found), Some(message(1)));
     assert!(receiver.first().is_none());
     assert!(sender.is_taken(offered) && !sender.withdraw(offered));
 }
@@ -73,7 +69,7 @@ fn what_was_taken_back_is_not_received() {
     assert!(sender.withdraw(offered));
     assert_eq!(take(&mut receiver, found), None);
     sender.offer(&message(2), Asks::No);
-    assert_eq!(receive(&mut receiver), Some(received_as(2)));
+    assert_eq!(receive(&mut receiver), Some(message(2)));
 }
 
 #[test]
@@ -85,9 +81,9 @@ fn a_wait_is_for_one_message() {
     sender.settle(one);
     let other = sender.offer(&message(2), Asks::No);
     assert!(!sender.is_awaited(other), "the first one ends the wait");
-    assert_eq!(receive(&mut receiver), Some(received_as(1)));
+    assert_eq!(receive(&mut receiver), Some(message(1)));
     assert!(!sender.is_awaited(other));
-    assert_eq!(receive(&mut receiver), Some(received_as(2)));
+    assert_eq!(receive(&mut receiver), Some(message(2)));
     assert!(sender.is_taken(other));
 }
 
@@ -111,14 +107,14 @@ fn an_answer_is_awaited_until_the_request_is_given_up() {
     let (mut client, mut server) = ends();
     for is_given_up in [false, true] {
         let request = client.offer(&message(1), Asks::Answer);
-        assert_eq!(receive(&mut server), Some(received_as(1)));
+        assert_eq!(receive(&mut server), Some(message(1)));
         if is_given_up {
             client.retract_request(request);
         }
         let answer = server.offer(&message(2), Asks::No);
         assert_eq!(server.is_awaited(answer), !is_given_up);
         let found = client.answer(request).expect("the answer lies there");
-        assert_eq!(take_answer(&mut client, request, found), Some(received_as(2)));
+        assert_eq!(take_answer(&mut client, request, found), Some(message(2)));
         server.settle(answer);
         assert!(!server.owes_answer(request.number()));
     }
@@ -128,13 +124,13 @@ fn an_answer_is_awaited_until_the_request_is_given_up() {
 fn an_answer_that_is_a_request_is_owed_an_answer() {
     let (mut one, mut other) = ends();
     let mut asked = one.offer(&message(1), Asks::Answer);
-    assert_eq!(receive(&mut other), Some(received_as(1)));
+    assert_eq!(receive(&mut other), Some(message(1)));
     // Each request answers the one before, in turn.
     for kind in 2..6 {
         let answer = other.offer(&message(kind), Asks::Answer);
         assert!(other.is_awaited(answer), "the request before is not answered");
         let found = one.answer(asked).expect("the answer is there");
-        assert_eq!(take_answer(&mut one, asked, found), Some(received_as(kind)));
+        assert_eq!(take_answer(&mut one, asked, found), Some(message(kind)));
         asked = answer;
         std::mem::swap(&mut one, &mut other);
     }
@@ -144,7 +140,7 @@ fn an_answer_that_is_a_request_is_owed_an_answer() {
 fn a_late_answer_is_not_that_to_the_next_request() {
     let (mut client, mut server) = ends();
     let given_up = client.offer(&message(1), Asks::Answer);
-    assert_eq!(receive(&mut server), Some(received_as(1)));
+    assert_eq!(receive(&mut server), Some(message(1)));
     client.retract_request(given_up);
     client.settle(given_up);
     client.give_up();
@@ -152,7 +148,7 @@ fn a_late_answer_is_not_that_to_the_next_request() {
     let late = server.offer(&message(3), Asks::No);
     assert!(client.answer(next).is_none(), "the second request was not taken");
     assert!(server.withdraw(late));
-    assert_eq!(receive(&mut server), Some(received_as(2)));
+    assert_eq!(receive(&mut server), Some(message(2)));
     server.offer(&message(4), Asks::No);
     assert!(client.answer(next).is_some());
 }
@@ -183,7 +179,7 @@ fn numbers_wrap() {
         let offered = sender.offer(&message(kind), Asks::No);
         assert!(offered.number() != 0 && sender.is_awaited(offered));
         sender.settle(offered);
-        assert_eq!(receive(&mut receiver), Some(received_as(kind)));
+        assert_eq!(receive(&mut receiver), Some(message(kind)));
     }
 }
 
@@ -193,15 +189,31 @@ fn a_new_program_of_the_process_goes_on() {
     let (mut sender, mut receiver) = (Link::new(shared.clone(), true), Link::new(shared.clone(), false));
     for kind in 1..4 {
         let offered = sender.offer(&message(kind), Asks::No);
-        assert_eq!(receive(&mut receiver), Some(received_as(kind)));
+        assert_eq!(receive(&mut receiver), Some(message(kind)));
         sender.settle(offered);
     }
-    let (mut sender, mut receiver) = (Link::new(shared.clone(), true), Link::new(shared, false));
+    let (mut sender, mut receiver) = (Link::new(shared.clone(), true), Link::new(shared.clone(), false));
     assert!(receiver.first().is_none(), "what was taken stays taken");
     receiver.announce();
     let offered = sender.offer(&message(4), Asks::No);
     assert!(sender.is_awaited(offered));
-    assert_eq!(receive(&mut receiver), Some(received_as(4)));
+    assert_eq!(receive(&mut receiver), Some(message(4)));
+    sender.settle(offered);
+    // The program ends while two messages wait: the next ones do not wait since then.
+    for kind in [5, 6] {
+        let offered = sender.offer(&message(kind), Asks::No);
+        sender.set_began(offered, 7);
+        assert_eq!(receive(&mut receiver), Some(message(kind)));
+        sender.settle(offered);
+    }
+    let mut sender = Link::new(shared, true);
+    for kind in [7, 8] {
+        let offered = sender.offer(&message(kind), Asks::No);
+        let found = receiver.first().expect("it lies there");
+        assert_eq!(receiver.began(found), u64::MAX, "its call has just begun");
+        assert_eq!(take(&mut receiver, found), Some(message(kind)));
+        sender.settle(offered);
+    }
 }
 
 #[test]
@@ -221,7 +233,7 @@ fn messages_arrive_whole_and_in_order_though_some_are_taken_back() {
         for kind in 1..20_000 {
             let offered = sender.offer(&message(kind), Asks::No);
             if !sender.withdraw(offered) {
-                sent.push(received_as(kind));
+                sent.push(message(kind));
             }
         }
         is_over.store(true, Release);

@@ -1,8 +1,9 @@
 //! The calls that receive. See `exchange` for the protocol.
 
 use crate::desk::{Doing, From, Takes, Word};
-use crate::member::{Member, Peers};
-use crate::pair::Put;
+use crate::member::{Ends, Member, Peers};
+use crate::memory::InUse;
+use crate::pair::{Come, Found, Put};
 use crate::wait::{Limit, Outcome, look_again, sleep_until};
 use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
@@ -28,6 +29,66 @@ impl Member {
         self.receive_what(from, Takes::All, limit, message)
     }
 
+    /// `receive` without a limit from a process that was called before; `None`: [`Member::receive`] must do it.
+    #[inline(always)]
+    pub fn receive_at_once(&self, from: Endpoint, message: &mut Message) -> Option<Result<(), Error>> {
+        let (mut peers, (one, incarnation)) = self.begin_at_once(from)?;
+        let wanted = Wanted { from: From::One(one), takes: Takes::All, source: Some((one, incarnation)) };
+        let link = peers.last_link(one)?;
+        if link.first().is_some() || link.first_note().is_some() || self.is_posted(one) {
+            return Some(self.receive_wanted(peers, wanted, Limit::Forever, message));
+        }
+        self.count_call();
+        let desk = self.desk();
+        desk.set_status(peers.next_call(Doing::Receiving(wanted.from, wanted.takes)));
+        let link = peers.last_link_mut(one)?;
+        let Some(found) = self.look_for_promised(link, one, wanted) else {
+            return Some(self.receive_longer(peers, one, wanted, message));
+        };
+        link.take_promised(found, message);
+        message.source = from.raw();
+        self.tell_sender_of_promised(one, found);
+        desk.set_status(Word::new(Doing::Running, 0));
+        peers.last = one;
+        Some(Ok(()))
+    }
+
+    /// Announces in the box that one process is waited for, and looks for its message. From the announcement on that one takes it for certain that its message, or
+    /// notification, ends the wait. `None`: something else has come, or nothing.
+    #[inline(always)]
+    fn look_for_promised(&self, link: &Ends, one: Number, wanted: Wanted) -> Option<Found> {
+        link.announce();
+        let lies_there = || link.first().is_some() || link.first_note().is_some();
+        if lies_there() {
+            // Its sender may have looked before the announcement.
+            return None;
+        }
+        let promise = link.promise();
+        let is_over = || self.is_posted(one) || self.is_source_gone(wanted) || !self.is_bound();
+        match look_again(self.desk(), self.desks.desk(one), || promise.look(lies_there), is_over) {
+            Some(Come::Promised(found)) => Some(found),
+            Some(Come::Other) | None => None,
+        }
+    }
+
+    /// Goes on with `receive` without a limit, after it has announced in the box that it waits, and has looked.
+    #[cold]
+    #[inline(never)]
+    fn receive_longer(
+        &self,
+        mut peers: InUse<Peers>,
+        one: Number,
+        wanted: Wanted,
+        message: &mut Message,
+    ) -> Result<(), Error> {
+        let result = match self.take_what_came(&mut peers, one, message) {
+            true => Ok(()),
+            false => self.wait_to_receive(&mut peers, wanted, Limit::Forever, message),
+        };
+        self.finish(&mut peers);
+        result
+    }
+
     /// `rcvrqst`.
     ///
     /// # Errors
@@ -37,13 +98,24 @@ impl Member {
     }
 
     fn receive_what(&self, from: Endpoint, takes: Takes, limit: Limit, message: &mut Message) -> Result<(), Error> {
-        let mut peers = self.begin()?;
+        let peers = self.begin()?;
         let source = match peers.checked(self, from) {
             Some(known) => Some(known),
             None => self.check_source(from)?,
         };
         let from = source.map_or(From::Any, |(one, _)| From::One(one));
-        let wanted = Wanted { from, takes, source };
+        self.receive_wanted(peers, Wanted { from, takes, source }, limit, message)
+    }
+
+    #[inline(never)]
+    fn receive_wanted(
+        &self,
+        mut peers: InUse<Peers>,
+        wanted: Wanted,
+        limit: Limit,
+        message: &mut Message,
+    ) -> Result<(), Error> {
+        self.count_call();
         if self.take_at_once(&mut peers, wanted, message) {
             return Ok(());
         }
@@ -53,7 +125,7 @@ impl Member {
         if limit == Limit::NoWait {
             return Err(Error::Again);
         }
-        self.desk().set_status(peers.next_call(Doing::Receiving(from, takes)));
+        self.desk().set_status(peers.next_call(Doing::Receiving(wanted.from, wanted.takes)));
         let result = match self.expect(&mut peers, wanted, message) {
             true => Ok(()),
             false => self.wait_to_receive(&mut peers, wanted, limit, message),
@@ -105,34 +177,36 @@ impl Member {
                 self.expect_one(peers, one, wanted, message)
             }
             (None, _) => {
-                let Some(last) = peers.last.map(|last| self.desks.desk(last)) else { return false };
-                let has_come = || self.next(peers, wanted.from, wanted.takes).is_some();
-                look_again(self.desk(), last, has_come, || !peers.is_current(self) || !self.is_bound());
+                if peers.last == self.number {
+                    return false;
+                }
+                let last = self.desks.desk(peers.last);
+                look_again(
+                    self.desk(),
+                    last,
+                    || self.next(peers, wanted.from, wanted.takes),
+                    || !peers.is_current(self) || !self.is_bound(),
+                );
                 self.take_next(peers, wanted.from, wanted.takes, message)
             }
             _ => false,
         }
     }
 
-    /// Waits for one process's message or notification. From the announcement on that one takes it for certain that its message ends the wait.
+    /// Waits for one process's message or notification.
     fn expect_one(&self, peers: &mut Peers, one: Number, wanted: Wanted, message: &mut Message) -> bool {
         let Some(link) = peers.last_link_mut(one) else { return false };
-        link.announce();
-        let mut promised = None;
-        let lies_there = || link.first().is_some() || link.first_note().is_some();
-        // What lies there already may be a message whose sender had looked before.
-        if !lies_there() {
-            let promise = link.promise();
-            let is_over = || self.is_posted(one) || self.is_source_gone(wanted) || !self.is_bound();
-            look_again(self.desk(), self.desks.desk(one), lies_there, is_over);
-            promised = promise.kept();
-        }
-        if let Some(found) = promised {
+        if let Some(found) = self.look_for_promised(link, one, wanted) {
             link.take_promised(found, message);
             self.is_from(peers, one, message);
             self.tell_sender_of_promised(one, found);
             return true;
         }
+        self.take_what_came(peers, one, message)
+    }
+
+    /// Takes what has come from a process that was told that it is waited for, or says that it is not.
+    fn take_what_came(&self, peers: &mut Peers, one: Number, message: &mut Message) -> bool {
         if self.take_in_order(peers, one, message) {
             return true;
         }

@@ -108,7 +108,7 @@ impl Member {
         let Some(link) = peers.last_link_mut(source) else { return false };
         let Some(found) = link.first_note() else { return false };
         let (value, time_ns) = link.take_note(found);
-        peers.last = Some(source);
+        peers.last = source;
         *message = Message::notification(self.board.last_endpoint(source), source.index(), value, time_ns);
         true
     }
@@ -133,19 +133,20 @@ impl Member {
     pub(crate) fn is_from(&self, peers: &mut Peers, sender: Number, message: &mut Message) {
         // Who sent it is known by the box it was in.
         message.source = self.board.last_endpoint(sender).raw();
-        peers.last = Some(sender);
+        peers.last = sender;
     }
 
     /// As [`Member::tell_sender`], of a message that was promised: its sender waits for an answer or not at all.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn tell_sender_of_promised(&self, sender: Number, found: Found) {
-        if found.asks() == Asks::Answer {
+        let desk = self.desks.desk(sender);
+        if found.asks() == Asks::Answer && (desk.word().call() == found.number() || desk.bell.load(SeqCst) != 0) {
             self.tell_sender(sender, found.number());
         }
     }
 
     /// Says on the desk of a sender that waits that its message was taken: nobody must find it still sending.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn tell_sender(&self, sender: Number, number: u32) {
         let desk = self.desks.desk(sender);
         let mut word = desk.word();

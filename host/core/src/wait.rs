@@ -82,25 +82,19 @@ pub fn ring(desk: &Desk) {
     }
 }
 
-/// Looks again for a while whether what is waited for `has_come`, which the owner of `peer` is expected to bring about, and now and then whether
-/// the wait `is_over` for another reason.
-pub fn look_again(own: &Desk, peer: &Desk, has_come: impl Fn() -> bool, is_over: impl Fn() -> bool) {
-    if has_come() || is_over() {
-        return;
+/// Looks again for a while until `look` finds what is waited for, which the owner of `peer` is expected to bring about, and now and then whether
+/// the wait `is_over` for another reason. Returns what was found.
+#[inline(always)]
+pub fn look_again<T>(own: &Desk, peer: &Desk, look: impl Fn() -> Option<T>, is_over: impl Fn() -> bool) -> Option<T> {
+    let found = look();
+    if found.is_some() || is_over() {
+        return found;
     }
     let cpu = memory::current_cpu();
     if own.cpu.load(Relaxed) != cpu {
         own.cpu.store(cpu, Relaxed);
     }
-    if peer.cpu.load(Relaxed) != cpu {
-        return look_for_long(has_come, is_over);
-    }
-    for _ in 0..YIELDS {
-        rustix::thread::sched_yield();
-        if has_come() || is_over() {
-            return;
-        }
-    }
+    if peer.cpu.load(Relaxed) != cpu { look_for_long(look, is_over) } else { look_by_turns(look, is_over) }
 }
 
 /// Sleeps at one's own desk until it `is_done`.
@@ -122,19 +116,34 @@ pub fn sleep_until(own: &Desk, limit: Limit, mut is_done: impl FnMut() -> bool) 
     }
 }
 
-fn look_for_long(has_come: impl Fn() -> bool, is_over: impl Fn() -> bool) {
+/// Looks while the processor is yielded to the peer.
+#[cold]
+fn look_by_turns<T>(look: impl Fn() -> Option<T>, is_over: impl Fn() -> bool) -> Option<T> {
+    for _ in 0..YIELDS {
+        rustix::thread::sched_yield();
+        let found = look();
+        if found.is_some() || is_over() {
+            return found;
+        }
+    }
+    None
+}
+
+/// Looks while the peer runs on another processor.
+#[inline(always)]
+fn look_for_long<T>(look: impl Fn() -> Option<T>, is_over: impl Fn() -> bool) -> Option<T> {
     // What comes at once comes before the clock has been asked.
     let mut end = None;
     loop {
         for _ in 0..LOOKS {
             std::hint::spin_loop();
-            if has_come() {
-                return;
+            if let Some(found) = look() {
+                return Some(found);
             }
         }
         let now = now_ns();
         if is_over() || now >= *end.get_or_insert(now + SPIN_NS) {
-            return;
+            return None;
         }
     }
 }

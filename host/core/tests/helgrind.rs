@@ -8,7 +8,7 @@
 //! Without valgrind it checks the messages only. With the argument `race` it has a race on purpose, which must be reported.
 
 use m3ipc::message::Message;
-use pair::{Asks, Box, Link};
+use pair::{Asks, Box, Come, Link};
 use std::thread;
 
 #[path = "../src/pair.rs"]
@@ -143,6 +143,11 @@ fn request(link: &mut Ends, kind: i32) -> Message {
     let request = link.offer(&message(kind), Asks::Answer);
     let mut answer = Message::default();
     loop {
+        if let Some(Come::Promised(found)) = link.promised_answer().and_then(|promise| promise.look(|| false)) {
+            link.settle(request);
+            link.take_promised(found, &mut answer);
+            return answer;
+        }
         if let Some(found) = link.answer(request)
             && link.take_answer(request, found, true, &mut answer)
         {

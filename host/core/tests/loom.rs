@@ -5,7 +5,7 @@
 use loom::sync::Arc;
 use loom::thread;
 use m3ipc::message::Message;
-use pair::{Asks, Box, Link, Put};
+use pair::{Asks, Box, Come, Link, Put};
 
 #[path = "../src/pair.rs"]
 #[allow(dead_code, reason = "the library uses the rest")]
@@ -56,13 +56,17 @@ fn wait_longer(link: &mut Ends) -> Option<Message> {
         if let Some(message) = take(link, found) {
             return Some(message);
         }
-    } else if let Some(found) = link.promise().kept() {
-        let mut message = Message::default();
-        link.take_promised(found, &mut message);
-        return Some(message);
+    } else if let Some(Come::Promised(found)) = link.promise().look(|| link.first().is_some()) {
+        return Some(take_promised(link, found));
     }
     link.retract();
     receive(link)
+}
+
+fn take_promised(link: &mut Ends, found: pair::Found) -> Message {
+    let mut message = Message::default();
+    link.take_promised(found, &mut message);
+    message
 }
 
 /// What a receiver does that looks once and gives up.
@@ -228,6 +232,45 @@ fn a_request_and_its_answer_arrive_or_fail_on_both_sides() {
         let withdrawn = answer.is_none() && !client.is_taken(request) && client.withdraw(request);
         let (is_answered, _) = other.join().expect("the server does not panic");
         assert_eq!(answer, (is_answered == Some(true)).then(|| message(2)));
+        assert!(!withdrawn || is_answered.is_none(), "what was taken back was not received");
+    });
+}
+
+#[test]
+fn the_answer_that_is_promised_is_the_one_to_this_request() {
+    model(|mut client, mut server| {
+        // After one answer that was taken nothing is in doubt.
+        let request = client.offer(&message(1), Asks::Answer);
+        assert_eq!(receive(&mut server), Some(message(1)));
+        assert!(send_once(&mut server, 2));
+        let answer = client.answer(request).expect("the answer is there");
+        assert!(client.take_answer(request, answer, false, &mut Message::default()));
+
+        let other = thread::spawn(move || {
+            let request = receive(&mut server);
+            (request.is_some().then(|| send_once(&mut server, 4)), server)
+        });
+        let request = client.offer(&message(3), Asks::Answer);
+        let promise = client.promised_answer().expect("nothing is in doubt");
+        let come = promise.look(|| client.answer(request).is_some());
+        let mut answer = None;
+        match come {
+            Some(Come::Promised(found)) => {
+                client.settle(request);
+                answer = Some(take_promised(&mut client, found));
+            }
+            Some(Come::Other) => panic!("nobody has sent anything else"),
+            None => {
+                client.retract_request(request);
+                if let Some(found) = client.answer(request) {
+                    let mut message = Message::default();
+                    answer = client.take_answer(request, found, false, &mut message).then_some(message);
+                }
+            }
+        }
+        let withdrawn = answer.is_none() && !client.is_taken(request) && client.withdraw(request);
+        let (is_answered, _) = other.join().expect("the server does not panic");
+        assert_eq!(answer, (is_answered == Some(true)).then(|| message(4)));
         assert!(!withdrawn || is_answered.is_none(), "what was taken back was not received");
     });
 }

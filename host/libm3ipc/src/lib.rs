@@ -220,7 +220,7 @@ pub unsafe extern "C" fn mnx_getpriv(vm: c_int, endpoint: c_int, rights: *mut Pr
     unsafe { learn(Call::GetPrivileges, &[vm.into(), endpoint.into()], rights) }
 }
 
-// With the module, the system call is all that is left to do: these need no register saved.
+// A function for each back end where they need different registers saved.
 
 #[inline(never)]
 unsafe extern "C" fn send_by_box(to: c_int, message: *mut Message) -> c_int {
@@ -229,15 +229,9 @@ unsafe extern "C" fn send_by_box(to: c_int, message: *mut Message) -> c_int {
 }
 
 #[inline(never)]
-unsafe extern "C" fn receive_by_box(message: *mut Message) -> c_int {
+unsafe extern "C" fn receive_by_box(from: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { with_message(message, backend::receive_by_box) }
-}
-
-#[inline(never)]
-unsafe extern "C" fn ask_by_box(message: *mut Message) -> c_int {
-    // SAFETY: as the caller promises.
-    unsafe { with_message(message, backend::send_receive_by_box) }
+    unsafe { with_message(message, |message| backend::receive_by_box(from, message)) }
 }
 
 #[inline(never)]
@@ -267,12 +261,15 @@ pub unsafe extern "C" fn mnx_send_T(to: c_int, message: *mut Message, ms: c_long
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mnx_send(to: c_int, message: *mut Message) -> c_int {
+    // A broker is looked for first: the others need what it does not.
+    // SAFETY: as the caller promises.
+    unsafe { if backend::is_broker() { send_by_box(to, message) } else { send_by_kernel(to, message) } }
+}
+
+#[inline(never)]
+unsafe extern "C" fn send_by_kernel(to: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
     unsafe {
-        // A broker is looked for first: the others need what it does not.
-        if backend::is_broker() {
-            return send_by_box(to, message);
-        }
         if message.as_ref().is_some_and(|message| backend::send_at_once(to, message)) {
             return 0;
         }
@@ -290,13 +287,15 @@ pub unsafe extern "C" fn mnx_receive_T(from: c_int, message: *mut Message, ms: c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mnx_receive(from: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
+    unsafe { if backend::is_broker() { receive_by_box(from, message) } else { receive_by_kernel(from, message) } }
+}
+
+#[inline(never)]
+unsafe extern "C" fn receive_by_kernel(from: c_int, message: *mut Message) -> c_int {
+    // SAFETY: as the caller promises.
     let Some(place) = (unsafe { message.as_mut() }) else { return Error::Fault.to_result() };
     // It is kept where it costs no register.
     place.source = from;
-    if backend::is_broker() {
-        // SAFETY: as above.
-        return unsafe { receive_by_box(message) };
-    }
     if backend::receive_at_once(from, place) {
         return 0;
     }
@@ -323,8 +322,8 @@ pub unsafe extern "C" fn mnx_sendrec(peer: c_int, message: *mut Message) -> c_in
     // The answer has this source. And it is kept where it costs no register.
     place.source = peer;
     if backend::is_broker() {
-        // SAFETY: as above.
-        return unsafe { ask_by_box(message) };
+        // By the others, as many registers are saved.
+        return done(backend::send_receive_by_box(peer, place));
     }
     if backend::send_receive_at_once(peer, place) {
         return 0;

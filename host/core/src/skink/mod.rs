@@ -404,10 +404,13 @@ impl Kept {
 
     #[inline(always)]
     fn send_receive_at_once(&self, to: i32, message: &mut Message) -> bool {
-        if !self.sends_by_primitives() || is_special(message) {
+        if !self.sends_by_primitives() {
             return false;
         }
         let Some(thread) = self.thread_of(to) else { return false };
+        if is_special(message) {
+            return false;
+        }
         self.count_sent(1);
         let (status, kind) = raw::send_receive(thread, message);
         if status < 0 {
