@@ -369,8 +369,13 @@ impl<B: Deref<Target = Box>> Link<B> {
         }
     }
 
-    /// Takes an offered message back. Returns whether it was not taken.
+    /// Takes an offered message back. Returns whether it was not taken, and will not be: one that is awaited stays, since who awaits it does not look whether
+    /// it is still there.
     pub fn withdraw(&mut self, offered: Offered) -> bool {
+        if self.is_awaited(offered) {
+            self.settle(offered);
+            return false;
+        }
         let stamp = &self.mine().messages[offered.place.index()].stamp;
         store_and_fence(stamp, offered.stamp | LEAVING);
         let is_taken = self.is_taken(offered);

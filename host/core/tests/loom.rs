@@ -276,6 +276,23 @@ fn the_answer_that_is_promised_is_the_one_to_this_request() {
 }
 
 #[test]
+fn a_request_whose_time_is_over_is_left_to_who_waits_for_it() {
+    model(|mut client, mut server| {
+        let other = thread::spawn(move || wait_longer(&mut server));
+        let request = client.offer(&message(1), Asks::Answer);
+        let is_awaited = client.is_awaited(request);
+        client.retract_request(request);
+        if client.withdraw(request) {
+            assert!(!is_awaited, "what is awaited was taken back");
+        }
+        // Where it lay, if it was taken back, the next one lies.
+        send_once(&mut client, 2);
+        let received = other.join().expect("the server does not panic");
+        assert!([None, Some(message(1)), Some(message(2))].contains(&received), "{received:?} is a mixture");
+    });
+}
+
+#[test]
 fn two_that_send_to_each_other_do_not_both_get_through() {
     model(|mut one, mut two| {
         let other = thread::spawn(move || (send_once(&mut two, 2), two));
