@@ -511,7 +511,9 @@ impl<B: Deref<Target = Box>> Link<B> {
         for (word, own) in message.words.iter_mut().zip(&place.words) {
             *word = own.load(Relaxed);
         }
-        self.mine().aside.taken[found.place.index()].store(found.stamp, Release);
+        // Its value is all that matters. Who fills the place again knows by more than this that its words were read: by the announcement of a later wait, or
+        // by a later message of this process.
+        self.mine().aside.taken[found.place.index()].store(found.stamp, Relaxed);
         self.has_taken(found);
         // It is the next one after all that was seen.
         self.seen = found.number();
