@@ -1,5 +1,7 @@
 //! What /proc tells of processes.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs;
 
 /// Returns when a process began, in ticks since boot: with its pid, its name for ever. `None`: there is no such process.
@@ -7,6 +9,15 @@ pub fn started(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in parentheses, may have anything in it.
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// Whether a process has ended, though its parent may not have waited for it.
+pub fn has_ended(pid: i32) -> bool {
+    let open = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    open.is_none_or(|open| {
+        let mut ends = [PollFd::new(&open, PollFlags::IN)];
+        poll(&mut ends, Some(&Timespec::default())).is_ok_and(|count| count > 0)
+    })
 }
 
 /// Returns the user that a process belongs to.

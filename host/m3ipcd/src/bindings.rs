@@ -72,7 +72,7 @@ impl Broker {
 
     /// Checks that the caller may bind a process that is another one.
     fn check_pid(&self, caller: &Caller, pid: i32) -> Result<(), Error> {
-        if pid <= 0 {
+        if pid <= 0 || process::has_ended(pid) {
             return Err(Error::BadPid);
         }
         let owner = process::owner(pid).ok_or(Error::BadPid)?;

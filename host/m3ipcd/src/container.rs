@@ -415,3 +415,24 @@ fn empty(file: &OwnedFd) {
     // It cannot fail for memory; if it did, the last of those others would free it.
     let _ = rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, bytes);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    #[test]
+    fn a_successor_has_members_find_out_anew_what_they_knew() {
+        let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+        let (supervisor, _kept) = pair.expect("there is a pair of sockets");
+        let info = ContainerInfo::read_from_bytes(&[0; size_of::<ContainerInfo>()]).expect("zeros describe one");
+        let container = Container::new(info, 0, &supervisor).expect("there is memory for a container");
+        // The predecessor may have died between a change and its being counted.
+        let before = container.board().changes();
+        let files = [&container.board_file, &container.desks_file].map(|file| file.try_clone());
+        let files = files.into_iter().collect::<Result<_, _>>().expect("there are descriptors");
+        let successors = Container::taken_over(info.as_bytes(), files).expect("the deposit is whole");
+        assert!(successors.board().changes() > before);
+        assert_eq!(container.board().changes(), successors.board().changes(), "members have the same board mapped");
+    }
+}
