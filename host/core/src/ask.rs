@@ -41,12 +41,14 @@ impl Member {
         let desk = self.desk();
         desk.set_status(Word::new(Doing::SendingForAnswer(to.number), request.number().into()));
         let is_certain = self.is_certain(link, to.number, request);
-        let (Limit::Forever, true, Some(promise)) = (limit, is_certain, link.promised_answer()) else {
+        if limit != Limit::Forever || !is_certain || link.is_doubtful() {
             return self.ask_busy(peers, to, request, is_certain, limit, message);
-        };
+        }
         let source = self.board.last_endpoint(to.number).raw();
         let is_over = || self.is_gone(to) || !self.is_bound();
-        let look = || promise.look(|| link.answer(request).is_some());
+        // By value: what is referred to would be kept in memory.
+        let (seen, promise) = (&*link, link.promised_answer());
+        let look = move || promise.look(|| seen.answer(request).is_some());
         let Some(Come::Promised(found)) = look_again(desk, self.desks.desk(to.number), look, is_over) else {
             return self.ask_longer(peers, to, request, limit, message);
         };

@@ -103,10 +103,8 @@ fn is_before(one: u32, other: u32) -> bool {
 
 /// Returns the number that is counted after another one.
 fn following(number: u32) -> u32 {
-    match number.wrapping_add(1) & (u32::MAX >> STAMP_BITS) {
-        0 => 1,
-        next => next,
-    }
+    let next = number.wrapping_add(1) & (u32::MAX >> STAMP_BITS);
+    next + u32::from(next == 0)
 }
 
 /// One of the two sides of a box, or of the two places of a side.
@@ -202,12 +200,13 @@ fn put_first(found: impl Fn(Which) -> Option<Found>) -> Option<Found> {
 
 /// A message that, once it is there, is not taken back: the very next thing that the other one puts, so that one looks after the announcement of
 /// who waits for it. What comes later may have seen too old an announcement.
+#[derive(Clone, Copy)]
 pub struct Promise<'a> {
     place: Which,
     stamp: &'a AtomicU32,
-    /// Its stamp, but for these bits.
+    /// Its stamp, as far as it is known: these bits.
     awaited: u32,
-    ignored: u32,
+    known: u32,
 }
 
 impl Promise<'_> {
@@ -215,7 +214,7 @@ impl Promise<'_> {
     #[inline(always)]
     pub fn kept(&self) -> Option<Found> {
         let stamp = self.stamp.load(Acquire);
-        (stamp & !self.ignored == self.awaited).then_some(Found { place: self.place, stamp })
+        (stamp & self.known == self.awaited).then_some(Found { place: self.place, stamp })
     }
 
     /// Looks for the message, and whether something `has_come`.
@@ -529,21 +528,26 @@ impl<B: Deref<Target = Box>> Link<B> {
     /// Returns what is promised to one that has announced that it waits, and has found nothing since.
     #[inline(always)]
     pub fn promise(&self) -> Promise<'_> {
-        self.next_of_other(0, REQUEST | ANSWER)
+        self.next_of_other(0, !(REQUEST | ANSWER))
     }
 
-    /// Returns what is promised to one that has sent a request, and never said that it does not look for the answer here; `None`: what comes may be the answer
-    /// to one that was given up.
+    /// Whether what comes may be the answer to a request that was given up.
     #[inline(always)]
-    pub fn promised_answer(&self) -> Option<Promise<'_>> {
-        (!self.is_doubtful).then(|| self.next_of_other(ANSWER, REQUEST))
+    pub fn is_doubtful(&self) -> bool {
+        self.is_doubtful
+    }
+
+    /// Returns what is promised to one that has sent a request, and never said that it does not look for the answer here, if nothing is doubtful.
+    #[inline(always)]
+    pub fn promised_answer(&self) -> Promise<'_> {
+        self.next_of_other(ANSWER, !REQUEST)
     }
 
     #[inline(always)]
-    fn next_of_other(&self, kind: u32, ignored: u32) -> Promise<'_> {
+    fn next_of_other(&self, kind: u32, known: u32) -> Promise<'_> {
         let place = self.others_place;
         let stamp = &self.other().messages[place.index()].stamp;
-        Promise { place, stamp, awaited: following(self.seen) << STAMP_BITS | kind, ignored }
+        Promise { place, stamp, awaited: following(self.seen) << STAMP_BITS | kind, known }
     }
 
     /// Takes the answer to one's request. `is_awaited`: it was never said that it is not. Returns whether it is taken.

@@ -58,14 +58,14 @@ impl Member {
     #[inline(always)]
     fn look_for_promised(&self, link: &Ends, one: Number, wanted: Wanted) -> Option<Found> {
         link.announce();
-        let lies_there = || link.first().is_some() || link.first_note().is_some();
+        let lies_there = move || link.first().is_some() || link.first_note().is_some();
         if lies_there() {
             // Its sender may have looked before the announcement.
             return None;
         }
         let promise = link.promise();
         let is_over = || self.is_posted(one) || self.is_source_gone(wanted) || !self.is_bound();
-        match look_again(self.desk(), self.desks.desk(one), || promise.look(lies_there), is_over) {
+        match look_again(self.desk(), self.desks.desk(one), move || promise.look(lies_there), is_over) {
             Some(Come::Promised(found)) => Some(found),
             Some(Come::Other) | None => None,
         }

@@ -143,7 +143,9 @@ fn request(link: &mut Ends, kind: i32) -> Message {
     let request = link.offer(&message(kind), Asks::Answer);
     let mut answer = Message::default();
     loop {
-        if let Some(Come::Promised(found)) = link.promised_answer().and_then(|promise| promise.look(|| false)) {
+        if !link.is_doubtful()
+            && let Some(Come::Promised(found)) = link.promised_answer().look(|| false)
+        {
             link.settle(request);
             link.take_promised(found, &mut answer);
             return answer;
