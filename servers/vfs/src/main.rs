@@ -169,15 +169,7 @@ fn handle_other(vfs: &'static Vfs, message: &Message) -> Flow {
 fn handle_recovered(vfs: &'static Vfs, message: Message) {
     vfs.base().runtime().spawn(async move {
         vfs.startup().recovered().wait().await;
-        let result = match linux_call(vfs, &message) {
-            Flow::Done(result) => Some(result),
-            Flow::Task(task) => Some(task.await),
-            Flow::Later => None,
-        };
-        vfs.base().sweep();
-        if let Some(result) = result {
-            vfs.base().answer(message.source, result);
-        }
+        vfs.base().go_on(message.source, linux_call(vfs, &message));
     });
 }
 

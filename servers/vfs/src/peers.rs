@@ -208,8 +208,7 @@ impl Peers {
         success(request.await)
     }
 
-    /// Asks a file system to write for a program, whose call has moved so many bytes already. One without state is told by the tag which part
-    /// of which call it is, so that whoever it asks in turn knows a write that comes again after a death.
+    /// Asks a file system to write for a program, whose call has moved so many bytes already: see [`Peers::write_tag`].
     pub async fn ask_to_write(
         &self,
         caller: &Caller,
@@ -217,11 +216,32 @@ impl Peers {
         message: Message,
         moved: u64,
     ) -> Result<Message, Errno> {
-        let (peer, role) = self.find(service, |connection| (connection.peer.clone(), connection.role))?;
-        let tag = (role == Role::StatelessFileSystem).then(|| caller.transfer_tag(moved));
-        let request = request(&peer, message, tag);
-        drop(peer);
+        let tag = self.write_tag(caller, service, moved)?;
+        let request = request(&self.peer(service)?, message, tag);
         success(request.await)
+    }
+
+    /// The tag of a write for a program, whose call has moved so many bytes already. One without state is told by it which part of which call
+    /// it is, so that whoever it asks in turn knows a write that comes again after a death.
+    pub fn write_tag(&self, caller: &Caller, service: Service, moved: u64) -> Result<Option<u64>, Errno> {
+        let role = self.find(service, |connection| connection.role)?;
+        Ok((role == Role::StatelessFileSystem).then(|| caller.transfer_tag(moved)))
+    }
+
+    /// Asks a file system without a task: `next` gets the reply, which [`Peers::file_system_replied`] takes. `ENXIO`: there is no such service.
+    pub fn ask_then(
+        &self,
+        service: Service,
+        message: Message,
+        tag: Option<u64>,
+        next: Box<dyn Continuation>,
+    ) -> Result<(), Errno> {
+        self.find(service, |connection| connection.peer.request_then(message, Repeat::Yes, tag, next))
+    }
+
+    /// The reply to [`Peers::ask_then`], as awaiting [`Peers::ask`] gives it.
+    pub fn file_system_replied(reply: Result<Message, Errno>) -> Result<Message, Errno> {
+        success(reply)
     }
 
     /// Reports file systems to rs that answer heartbeats but none of their requests, for ever: they are restarted, and requests are repeated
@@ -289,7 +309,7 @@ impl Peers {
         next: Box<dyn Continuation>,
     ) -> Result<(), Errno> {
         let (peer, tag, minor) = (self.peer(service)?, caller.transfer_tag(moved), message.words[0]);
-        peer.request_then(message, Repeat::Yes, tag, next);
+        peer.request_then(message, Repeat::Yes, Some(tag), next);
         let asked = Asked { peer, tag, minor };
         if caller.is_cancelled() {
             // A signal came while the call was on its way from a predecessor.

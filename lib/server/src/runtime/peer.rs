@@ -178,10 +178,11 @@ impl Peer {
         Request { core: self.core.clone(), at, finished: false }
     }
 
-    /// Queues a request with the caller's tag, as [`Peer::request_tagged`] does; `next` gets what awaiting it would return.
-    pub fn request_then(&self, message: Message, repeat: Repeat, tag: u64, next: Box<dyn Continuation>) {
-        debug_assert!(tag & OWN_TAG != 0, "the tag {tag:#x} lacks the bit of callers' tags");
-        self.core.add_with(message, repeat, Tag::Given(tag), Reply::Awaited, Next::Continuation(next));
+    /// Queues a request, with the caller's tag if there is one, as [`Peer::request_tagged`] does; `next` gets what awaiting it would return.
+    pub fn request_then(&self, message: Message, repeat: Repeat, tag: Option<u64>, next: Box<dyn Continuation>) {
+        debug_assert!(tag.is_none_or(|tag| tag & OWN_TAG != 0), "the tag {tag:x?} lacks the bit of callers' tags");
+        let tag = tag.map_or(Tag::Any, Tag::Given);
+        self.core.add_with(message, repeat, tag, Reply::Awaited, Next::Continuation(next));
     }
 
     /// Queues a message without reply. It is lost if the peer dies.

@@ -384,7 +384,8 @@ impl Continuation for Answering {
 /// Asks the peer on behalf of whoever sends a message, without a task.
 fn ask_without_a_task(runtime: &Runtime, peer: &Peer, message: &Message) -> Step<Message> {
     let next = Box::new(Answering { runtime: runtime.clone(), program: message.source });
-    peer.request_then(Message::new(READ), Repeat::Yes, crate::OWN_TAG | u64::from(message.source.0), next);
+    let tag = crate::OWN_TAG | u64::from(message.source.0);
+    peer.request_then(Message::new(READ), Repeat::Yes, Some(tag), next);
     Step::Later
 }
 

@@ -21,14 +21,14 @@ use crate::{
         self as user,
         address::{self, Address, header},
     },
-    peers::Peers,
+    peers::{Peers, Service},
     pipes::{World, ancillary::Ancillary, packets::Results, pool::Pipes, ring::Pages},
 };
 use abi::{Endpoint, Errno, Message, chardev, fs};
-use alloc::{collections::VecDeque, rc::Rc};
+use alloc::{boxed::Box, collections::VecDeque, rc::Rc};
 use closing::{Closed, Closing};
 use server::{
-    Runtime, Step,
+    Continuation, Runtime, Step,
     quota::{Quota, Share, Shares},
 };
 use sys::copy;
@@ -211,6 +211,30 @@ impl Base {
         self.runtime.answer(who, answer(result));
     }
 
+    /// Asks a file system for a call of a program, without a task: the call goes on as `then` says of the reply, whose errors are errors there.
+    /// With a tag ([`Caller::change_tag`]) the request is one that must not be made twice.
+    pub fn ask_then(
+        &'static self,
+        caller: &Caller,
+        (service, message, tag): (Service, Message, Option<u64>),
+        then: impl FnOnce(Result<Message, Errno>) -> Result<Flow, Errno> + 'static,
+    ) -> Result<Flow, Errno> {
+        self.peers.ask_then(service, message, tag, Box::new(Asked { base: self, who: caller.endpoint, then }))?;
+        Ok(Flow::Later)
+    }
+
+    /// Goes on with a call of a program that has not been answered yet.
+    pub fn go_on(&'static self, who: Endpoint, flow: Flow) {
+        match flow {
+            Flow::Task(task) => self.runtime.spawn(async move { self.go_on(who, Flow::Done(task.await)) }),
+            Flow::Done(result) => {
+                self.sweep();
+                self.answer(who, result);
+            }
+            Flow::Later => self.sweep(),
+        }
+    }
+
     /// Does what the ends of open files and vnodes have left to do. Runs after each request.
     #[inline]
     pub fn sweep(&self) {
@@ -300,6 +324,21 @@ pub fn answer(result: Result<u64, Errno>) -> Message {
     let mut reply = Message::new(abi::message::REPLY);
     reply.words[0] = abi::Word::to_word(result);
     reply
+}
+
+/// A call that goes on when its file system has replied.
+struct Asked<F> {
+    base: &'static Base,
+    who: Endpoint,
+    then: F,
+}
+
+impl<F: FnOnce(Result<Message, Errno>) -> Result<Flow, Errno>> Continuation for Asked<F> {
+    fn replied(self: Box<Self>, reply: Result<Message, Errno>) {
+        let Asked { base, who, then } = *self;
+        let flow = then(Peers::file_system_replied(reply));
+        base.go_on(who, flow.unwrap_or_else(|error| Flow::Done(Err(error))));
+    }
 }
 
 impl Pages for Base {

@@ -16,7 +16,7 @@ use crate::{
     files::{Files, vnode::NodeRef},
     memory as user,
     objects::{O_CLOEXEC, O_CREAT, O_NOFOLLOW},
-    open::open_known,
+    open::open_found,
     paths,
     processes::{AT_FDCWD, Process},
 };
@@ -117,6 +117,6 @@ async fn open(
     paths::push(&mut path, format!("#{}", handle.0).as_bytes())?;
     // There is no name to be created or followed.
     let flags = flags & !(O_CREAT | O_NOFOLLOW);
-    let file = open_known(base, &process, node, flags, path).await?;
+    let file = open_found(base, &process, node, flags, path, false).await?;
     process.insert(file, flags & O_CLOEXEC != 0)
 }

@@ -1,7 +1,13 @@
 //! Names: mkdir, rmdir, unlink, link, symlink, readlink, mknod, rename, and the directories of a process.
 
-use super::{Changes::All, Entry, allow, call, call::Side, change, done, task};
+use super::{
+    Changes::All,
+    Entry, allow, call,
+    call::{Call, Side},
+    change, done, task,
+};
 use crate::{
+    base::{Base, Flow},
     callers::permission::{self, EXECUTE, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK, WRITE},
     files::{Files, vnode::NodeRef},
     memory::{self as user, PATH_MAX},
@@ -49,11 +55,11 @@ pub(super) const CALLS: &[Entry] = &[
     change(nr::MKDIRAT, All, |c| task(mkdir(c.files(), c.process(), c.at(0)?, c.flags(2)))),
     change(nr::MKNOD, All, |c| task(mknod(c.files(), c.process(), c.here(0)?, c.flags(1), c.words[2]))),
     change(nr::MKNODAT, All, |c| task(mknod(c.files(), c.process(), c.at(0)?, c.flags(2), c.words[3]))),
-    change(nr::RMDIR, All, |c| task(rmdir(c.files(), c.process(), c.here(0)?))),
-    change(nr::UNLINK, All, |c| task(unlink_path(c.files(), c.process(), c.here(0)?))),
+    change(nr::RMDIR, All, |c| remove(c, c.here(0)?, Removes::Directory)),
+    change(nr::UNLINK, All, |c| remove(c, c.here(0)?, Removes::File)),
     change(nr::UNLINKAT, All, |c| match c.flags(2) {
-        0 => task(unlink_path(c.files(), c.process(), c.at(0)?)),
-        AT_REMOVEDIR => task(rmdir(c.files(), c.process(), c.at(0)?)),
+        0 => remove(c, c.at(0)?, Removes::File),
+        AT_REMOVEDIR => remove(c, c.at(0)?, Removes::Directory),
         _ => Err(Errno::EINVAL),
     }),
     change(nr::RENAME, All, |c| task(rename_path(c.files(), c.processes(), c.process(), c.here(0)?, c.here(1)?, 0))),
@@ -118,34 +124,63 @@ async fn mknod(files: &Files, process: Rc<Process>, side: Side, mode: u32, devic
     Ok(0)
 }
 
-/// unlink.
-async fn unlink_path(files: &Files, process: Rc<Process>, side: Side) -> Result<u64, Errno> {
-    let found = walk::resolve(files, &process, side.0, side.1, Last::Keep).await?;
-    let node = found.existing()?;
-    let name = found.component(Errno::EISDIR)?;
-    if node.is_directory() {
-        return Err(Errno::EISDIR);
+/// What a call removes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Removes {
+    File,
+    Directory,
+}
+
+/// unlink and rmdir: without a task, if the name is known and its file has no dirty pages.
+fn remove(call: &Call, (directory, path): Side, wanted: Removes) -> Result<Flow, Errno> {
+    let (files, process) = (call.files(), call.process);
+    match walk::resolve_known(files, process, directory, path, Last::Keep, false)? {
+        (Some(found), _) if may_go(files, &found) => remove_found(call.base(), process, found, wanted),
+        (_, path) => task(remove_path(files, call.process(), (directory, path), wanted)),
     }
-    may_remove(&process, &found.parent, node)?;
+}
+
+/// Whether the name of a file may be removed without waiting for its dirty pages.
+fn may_go(files: &Files, found: &Found) -> bool {
+    files.is_settled([found.node.as_ref()]) || found.node.as_ref().is_some_and(|node| files.ends_with_its_name(node))
+}
+
+fn remove_found(base: &'static Base, process: &Process, found: Found, wanted: Removes) -> Result<Flow, Errno> {
+    let (node, name) = removable(process, &found, wanted)?;
+    let (request, removal) = base.files().ask_to_remove(&found.parent, name, node)?;
+    let (service, tag) = (found.parent.service(), process.caller.change_tag());
+    base.ask_then(&process.caller, (service, request, tag), move |reply| {
+        let result = found.existing().and_then(|node| {
+            let name = path::last(&found.canonical);
+            base.files().removed(removal, &found.parent, name, node, reply)
+        });
+        done(result.map(|()| 0))
+    })
+}
+
+async fn remove_path(files: &Files, process: Rc<Process>, side: Side, wanted: Removes) -> Result<u64, Errno> {
+    let found = walk::resolve(files, &process, side.0, side.1, Last::Keep).await?;
+    let (node, name) = removable(&process, &found, wanted)?;
     files.unlink(&process.caller, &found.parent, name, node).await?;
     Ok(0)
 }
 
-/// rmdir.
-async fn rmdir(files: &Files, process: Rc<Process>, side: Side) -> Result<u64, Errno> {
-    let found = walk::resolve(files, &process, side.0, side.1, Last::Keep).await?;
+/// The file, and its name, that is to be removed. Errors as of unlink(2) and rmdir(2).
+fn removable<'a>(process: &Process, found: &'a Found, wanted: Removes) -> Result<(&'a NodeRef, &'a [u8]), Errno> {
     let node = found.existing()?;
-    let name = found.component(match found.name {
-        Name::Dot => Errno::EINVAL,
-        Name::DotDot => Errno::ENOTEMPTY,
+    let name = found.component(match (wanted, found.name) {
+        (Removes::File, _) => Errno::EISDIR,
+        (_, Name::Dot) => Errno::EINVAL,
+        (_, Name::DotDot) => Errno::ENOTEMPTY,
         _ => Errno::EBUSY,
     })?;
-    if !node.is_directory() {
-        return Err(Errno::ENOTDIR);
+    match wanted {
+        Removes::File if node.is_directory() => return Err(Errno::EISDIR),
+        Removes::Directory if !node.is_directory() => return Err(Errno::ENOTDIR),
+        _ => {}
     }
-    may_remove(&process, &found.parent, node)?;
-    files.unlink(&process.caller, &found.parent, name, node).await?;
-    Ok(0)
+    may_remove(process, &found.parent, node)?;
+    Ok((node, name))
 }
 
 /// link; `last` says whether the old name is followed if it is a link.

@@ -11,8 +11,11 @@ use crate::{
     files::watches::flag,
     memory as user,
     objects::{O_CLOEXEC, O_CREAT, O_PATH, O_TMPFILE, O_TRUNC, O_WRONLY, OpenFile},
-    open::{How, open_file, open_now},
-    paths::restriction::{BENEATH, IN_ROOT},
+    open::{How, Opening, open_file, open_found, open_now},
+    paths::{
+        self,
+        restriction::{BENEATH, IN_ROOT},
+    },
     processes::Process,
 };
 use abi::{Endpoint, Errno, linux::nr};
@@ -74,20 +77,41 @@ fn check_zero(who: Endpoint, address: u64, range: Range<u64>) -> Result<(), Errn
     Ok(())
 }
 
-/// open, openat, creat. Most files that programs open are known: then there is nothing to wait for.
+/// open, openat, creat. Most files that programs open are known, and most that they create are not: then no task is needed.
 #[inline]
 fn begin(call: &Call, (directory, path): Side, how: How) -> Result<Flow, Errno> {
     let (base, process) = (call.base(), call.process);
     process.files().check_room(process.caller.descriptor_limit())?;
     match open_now(base, process, directory, path, how)? {
-        Ok(file) => done(opened(base, process, file, how)),
-        Err(path) => task(open(base, call.process(), (directory, path), how)),
+        Opening::Open(file) => done(opened(base, process, file, how)),
+        opening => go_on(base, call.process(), directory, how, opening),
     }
 }
 
-async fn open(base: &'static Base, process: Rc<Process>, (directory, path): Side, how: How) -> Result<u64, Errno> {
-    let file = open_file(base, &process, directory, path, how).await?;
-    opened(base, &process, file, how)
+/// Goes on from where opening has come to.
+fn go_on(base: &'static Base, process: Rc<Process>, place: i32, how: How, opening: Opening) -> Result<Flow, Errno> {
+    match opening {
+        Opening::Open(file) => done(opened(base, &process, file, how)),
+        Opening::New(creation) => {
+            let (caller, (service, request)) = (process.caller.clone(), creation.request());
+            base.ask_then(&caller, (service, request, caller.change_tag()), move |reply| {
+                let opening = creation.replied(base, &process, reply);
+                opening.and_then(|opening| go_on(base, process, place, how, opening))
+            })
+        }
+        Opening::Known { node, path, created } => task(async move {
+            let file = open_found(base, &process, node, how.flags, path, created).await?;
+            opened(base, &process, file, how)
+        }),
+        Opening::Unknown { path, directory } => task(async move {
+            if let Some(directory) = directory {
+                // It is known then, so that it is not to be created again.
+                base.files().lookup(&directory, paths::last(&path)).await?;
+            }
+            let file = open_file(base, &process, place, path, how).await?;
+            opened(base, &process, file, how)
+        }),
+    }
 }
 
 /// Returns the descriptor of a file that was opened.

@@ -15,7 +15,7 @@ use crate::{
     peers::Peers,
     state::Vfs,
 };
-use abi::{Errno, Message, Word, fs, message::REPLY};
+use abi::{Message, Word, fs, message::REPLY};
 
 /// Carries out a call that comes again.
 pub(super) fn repeat(vfs: &'static Vfs, call: &Call, number: u32) -> Flow {
@@ -29,27 +29,27 @@ pub(super) fn repeat(vfs: &'static Vfs, call: &Call, number: u32) -> Flow {
     if changes == Changes::Nothing {
         return calls::begin(call, number);
     }
-    let (process, words) = (call.process(), *call.words);
-    Flow::task(async move {
+    let (base, process, words) = (call.base(), call.process(), *call.words);
+    base.runtime().spawn(async move {
         let call = Call::new(vfs, &process, &words);
         if let Some(reply) = recall(call.peers(), &process.caller).await {
             // Nobody has told those who watch.
             call.files().watches().lost_events();
             if changes == Changes::All {
                 take_over(call.files(), &reply);
-                return Ok(0);
+                return base.go_on(process.caller.endpoint, Flow::Done(Ok(0)));
             }
             process.caller.set_recalled(Some(reply));
         }
-        let result = match calls::begin(&call, number) {
-            Flow::Done(result) => result,
-            Flow::Task(task) => task.await,
-            // Only calls on pipes are answered later, and they are not among these.
-            Flow::Later => Err(Errno::EIO),
+        let flow = match calls::begin(&call, number) {
+            Flow::Task(task) => Flow::Done(task.await),
+            // What asks a file system without a task has no use for what was recalled.
+            flow => flow,
         };
         process.caller.set_recalled(None);
-        result
-    })
+        base.go_on(process.caller.endpoint, flow);
+    });
+    Flow::Later
 }
 
 /// The reply that a file system has sent to the change of this call, if it has made it.

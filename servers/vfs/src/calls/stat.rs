@@ -107,7 +107,7 @@ fn stat_path(call: &Call, target: Target, address: u64) -> Result<Flow, Errno> {
         return task(stat_target(call.files(), call.process(), Target { directory, path, flags }, address));
     }
     let last = if flags & NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
-    let (found, path) = walk::resolve_known(call.files(), process, directory, path, last)?;
+    let (found, path) = walk::resolve_known(call.files(), process, directory, path, last, false)?;
     let node = found.as_ref().and_then(|found| found.node.as_ref());
     match node.and_then(|node| store_known(process, node, address)) {
         Some(stored) => done(stored),

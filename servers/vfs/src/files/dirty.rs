@@ -1,8 +1,9 @@
-//! Dirty pages: what programs have written over in files, and file systems have not heard of yet.
+//! Dirty pages: what programs have written over in files, or to new ones, and file systems have not heard of yet.
 //!
 //! A write within a file goes into a page here, one message instead of two, and the file system gets the page when the file is synced, five
 //! seconds later, or before anything else is asked of it about that file. Only pages that the file has space for are written so, which is
-//! found out once for a file that is written over a second time ([`Files::admit`]): so writing back cannot fail for want of space.
+//! found out once for a file that is written over a second time ([`Files::admit`]), or the first page of an empty file, if its file system has room
+//! for certain ([`Files::write_new`]): so writing back cannot fail for want of space.
 //! The pages are in preserved memory: a successor writes back what its predecessor has accepted.
 //!
 //! Invariants. While a request that may change a file is in progress ([`Change`]), the file has no dirty pages but those that this request
@@ -10,7 +11,7 @@
 //! that reads. What the page cache knows of a file are pages that are not dirty. A file with dirty pages is in use.
 //! Neighbours: `keep::dirty` (the memory), `objects::regular` (reads and writes), `mappings` (syncs, and settles for those who read).
 
-use super::{Files, inode::Inode, known::Change, mount::Mount, vnode::NodeRef};
+use super::{Files, inode::Inode, known::Change, mount::Mount, room::Question, stat::STATFS_BYTES, vnode::NodeRef};
 use crate::{
     keep::{Store, records::DirtyRecord},
     memory::buffer::Piece,
@@ -23,7 +24,11 @@ use core::{
     pin::Pin,
 };
 use server::Lock;
-use sys::{fallible::TryVec, time};
+use sys::{
+    fallible::{TryVec, filled},
+    grant::{Access, GrantedBuffer},
+    time,
+};
 
 /// Pages of one file that may be dirty: they are found by bisection, and a new one moves those behind it.
 const FILE_PAGES: usize = 1024;
@@ -31,6 +36,10 @@ const FILE_PAGES: usize = 1024;
 const LAST_PAGE: u64 = u32::MAX as u64 * PAGE_BYTES;
 /// Pages that one write may make dirty.
 const WRITE_PAGES: u64 = 16;
+/// Bytes of a `struct statfs` word, and where it has the size of a block and how many are free for everybody.
+const WORD: usize = 8;
+const BLOCK_BYTES_AT: usize = 8;
+const FREE_BLOCKS_AT: usize = 32;
 
 /// A dirty page.
 #[derive(Clone, Copy, Debug)]
@@ -58,9 +67,16 @@ pub struct Dirty {
     size_then: Cell<u64>,
     /// What became of dirty pages that could not be written back, until a sync tells.
     failure: Cell<Option<Errno>>,
+    /// Its name is being removed, and its only page with it: see [`Files::begin_leaving`].
+    is_leaving: Cell<bool>,
+    /// Its place in the list of files with dirty pages, while it has some.
+    listed_at: Cell<usize>,
     /// Held by who writes them back.
     writing_back: Lock<()>,
 }
+
+/// The only page of a file whose last name is being removed, as a successor of this vfs would know it.
+pub(super) struct Leaving(DirtyRecord);
 
 impl Dirty {
     /// Whether there are dirty pages.
@@ -154,19 +170,25 @@ impl DirtyFiles {
 
     #[expect(clippy::disallowed_methods, reason = "there is room")]
     fn add(&self, node: &NodeRef) {
-        self.nodes.borrow_mut().push(node.clone());
+        let mut nodes = self.nodes.borrow_mut();
+        node.dirty().listed_at.set(nodes.len());
+        nodes.push(node.clone());
     }
 
     fn remove(&self, inode: &Inode) {
         let mut nodes = self.nodes.borrow_mut();
-        let index = nodes.iter().position(|node| core::ptr::eq(&**node.inode(), inode));
-        let removed = index.map(|index| nodes.swap_remove(index));
+        let index = inode.dirty().listed_at.get();
+        let is_listed = nodes.get(index).is_some_and(|node| core::ptr::eq(&**node.inode(), inode));
+        let removed = is_listed.then(|| nodes.swap_remove(index));
+        if let (true, Some(moved)) = (is_listed, nodes.get(index)) {
+            moved.dirty().listed_at.set(index);
+        }
         drop(nodes);
         drop(removed);
     }
 
     fn any(&self, wanted: impl Fn(&NodeRef) -> bool) -> Option<NodeRef> {
-        self.nodes.borrow().iter().find(|node| wanted(node)).cloned()
+        self.nodes.borrow().iter().find(|node| !node.dirty().is_leaving.get() && wanted(node)).cloned()
     }
 }
 
@@ -192,6 +214,84 @@ impl Files {
             }
         }
         self.has_room(dirty, user, new as usize) && self.fill(node, parts(position, piece), from, user)
+    }
+
+    /// Takes what a program writes to an empty file into its first page, which is dirty then, for a user who is charged for it. False: nothing has
+    /// been done, and the file system has to be asked, perhaps because it may not have room for the page later.
+    pub fn write_new(&self, node: &NodeRef, position: u64, from: Endpoint, piece: Piece, user: u32) -> bool {
+        if position != 0 || node.size() != 0 || piece.bytes > PAGE_BYTES || !is_fit(node) {
+            return false;
+        }
+        let room = node.file_system().room();
+        if let Some(question) = room.ask() {
+            self.ask_for_room(node, question);
+        }
+        let is_done = room.has(PAGE_BYTES)
+            && self.has_room(node.dirty(), user, 1)
+            && self.fill(node, parts(0, piece), from, user);
+        if is_done {
+            room.keep_page(PAGE_BYTES);
+            node.set_size(piece.bytes);
+            node.known_stat().has_new_page(piece.bytes);
+        }
+        is_done
+    }
+
+    /// Has the file system of a node tell how much room it has.
+    #[cold]
+    fn ask_for_room(&self, node: &NodeRef, question: Question) {
+        let (file_system, peers, number) = (node.file_system().clone(), self.peers.clone(), node.number());
+        let lent = filled(0, STATFS_BYTES)
+            .and_then(|room| GrantedBuffer::new(room, file_system.service().endpoint(), Access::Write));
+        let Ok(lent) = lent else { return };
+        self.peers.run(async move {
+            let request = fs::StatFs { node: number, grant: lent.id() };
+            if peers.ask(file_system.service(), request.message()).await.is_ok() {
+                let told = lent.take();
+                let word = |at: usize| told[at..at + WORD].try_into().map_or(0, u64::from_le_bytes);
+                let free_bytes = word(FREE_BLOCKS_AT).saturating_mul(word(BLOCK_BYTES_AT));
+                file_system.room().learn(question, free_bytes);
+            }
+        });
+    }
+
+    /// Whether nobody needs the dirty page of a file when its name is removed: it is its only one, and it was found by that name and nothing else.
+    pub fn ends_with_its_name(&self, node: &NodeRef) -> bool {
+        const CALL_AND_NAME: usize = 2;
+        let is_last = node.links() == 1 && !node.has_pages() && !node.dirty().is_leaving.get();
+        let is_last = is_last && node.file_system().room().spares_pages(0);
+        node.known_stat().new_bytes() > 0 && is_last && node.is_held_by(CALL_AND_NAME)
+    }
+
+    /// The name of a file is about to be removed, which the caller alone has in use. Its page is not written back from now on, nor by a successor:
+    /// the file system may give its number to another file. `None`: it has none.
+    pub(super) fn begin_leaving(&self, node: &NodeRef) -> Option<Leaving> {
+        let place = node.dirty().pages.borrow().first()?.place;
+        node.dirty().is_leaving.set(true);
+        self.dirty.store.forget_dirty(place).map(Leaving)
+    }
+
+    /// The name `is_removed`, or not. The page ends, unless somebody has got the file meanwhile.
+    pub(super) fn end_leaving(&self, node: &NodeRef, Leaving(record): Leaving, is_removed: bool) {
+        let dirty = node.dirty();
+        dirty.is_leaving.set(false);
+        let Some(Page { number, place, .. }) = dirty.pages.borrow().first().copied() else { return };
+        if !is_removed || !node.is_held_by(1) {
+            return self.dirty.store.remember_dirty(place, &record);
+        }
+        dirty.remove(number);
+        self.dirty.store.release_dirty(place);
+        self.is_clean(node);
+    }
+
+    /// A file has no dirty pages any more.
+    fn is_clean(&self, node: &NodeRef) {
+        node.inode().note_ahead();
+        if node.known_stat().new_bytes() > 0 {
+            node.file_system().room().end_page(PAGE_BYTES);
+        }
+        node.known_stat().is_written_back();
+        self.dirty.remove(node.inode());
     }
 
     fn has_room(&self, dirty: &Dirty, user: u32, new: usize) -> bool {
@@ -268,16 +368,47 @@ impl Files {
         dirty.is_admitted.set(is_fit(node));
     }
 
-    /// Has the file system write the dirty pages of these files. In the turn in which it returns, there are none.
+    /// Has the file system write the dirty pages of these files, on one file system, before a request about them. In the turn in which it returns,
+    /// there are none.
     ///
     /// # Errors
     /// `ENOSPC`: no grant is free. That pages are lost is an error of the next sync.
     pub async fn settle<const N: usize>(&self, nodes: [Option<&NodeRef>; N]) -> Result<(), Errno> {
-        nodes.iter().flatten().for_each(|node| node.dirty().is_admitted.set(false));
-        while let Some(node) = nodes.iter().flatten().find(|node| node.dirty().is_any()) {
-            self.write_dirty(node).await?;
+        self.settle_for(nodes, 0).await
+    }
+
+    /// [`Files::settle`] before a request that may give so many bytes space, which leaves room for the new pages of others: or they are written, too.
+    pub async fn settle_for<const N: usize>(&self, nodes: [Option<&NodeRef>; N], bytes: u64) -> Result<(), Errno> {
+        while !self.is_settled_for(nodes, bytes) {
+            let own = nodes.into_iter().flatten().find(|node| node.dirty().is_any()).cloned();
+            let file_system = nodes.into_iter().flatten().next().map(|node| node.file_system());
+            let is_new = |node: &NodeRef| {
+                let is_there = file_system.is_some_and(|file_system| Rc::ptr_eq(file_system, node.file_system()));
+                is_there && node.known_stat().new_bytes() > 0
+            };
+            let others = || {
+                file_system.inspect(|file_system| file_system.room().stop_keeping());
+                self.dirty.any(is_new)
+            };
+            let Some(node) = own.or_else(others) else { break };
+            self.write_dirty(&node).await?;
         }
         Ok(())
+    }
+
+    /// Whether [`Files::settle`] has nothing to wait for: then these files have no dirty pages, and get none before the end of the turn, or of a
+    /// [`Change`] that begins in it.
+    #[inline]
+    pub fn is_settled<const N: usize>(&self, nodes: [Option<&NodeRef>; N]) -> bool {
+        self.is_settled_for(nodes, 0)
+    }
+
+    /// The same for [`Files::settle_for`].
+    #[inline]
+    pub fn is_settled_for<const N: usize>(&self, nodes: [Option<&NodeRef>; N], bytes: u64) -> bool {
+        nodes.iter().flatten().for_each(|node| node.dirty().is_admitted.set(false));
+        let is_settled = |node: &NodeRef| !node.dirty().is_any() && node.file_system().room().spares_pages(bytes);
+        nodes.into_iter().flatten().all(is_settled)
     }
 
     /// Settles all files on the file system of a mount, or all at all.
@@ -307,13 +438,14 @@ impl Files {
                 if let Err(error) = self.write_page(node, page).await? {
                     sys::log!("a page of node {:#x} cannot be written back: {error}", node.number());
                     dirty.failure.set(Some(error));
+                    if node.known_stat().new_bytes() > 0 {
+                        node.set_size(0);
+                    }
                 }
                 dirty.remove(page.number);
                 self.dirty.store.release_dirty(page.place);
             }
-            node.inode().note_ahead();
-            node.known_stat().is_written_back();
-            self.dirty.remove(node.inode());
+            self.is_clean(node);
             Ok(())
         })
     }

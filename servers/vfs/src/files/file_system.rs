@@ -7,6 +7,7 @@ use super::{
     inode::{Description, Dropped, Inode},
     loops::LoopUse,
     mount::{MS_RDONLY, Mount, NewMount},
+    room::Room,
 };
 use crate::{
     keep::{quota, scaled},
@@ -147,6 +148,7 @@ pub struct FileSystem {
     disk: RefCell<Option<LoopUse>>,
     /// Inodes that are not in use, but mapped by programs.
     mapped: RefCell<MappedInodes>,
+    room: Room,
     /// Users of inodes while more than [`COMMON`] are in use.
     crowd: Shares,
 }
@@ -209,6 +211,7 @@ impl FileSystem {
             dirty: Cell::new(false),
             disk: RefCell::new(None),
             mapped: RefCell::default(),
+            room: Room::default(),
             crowd: quota(CROWD),
         })
     }
@@ -249,6 +252,12 @@ impl FileSystem {
     #[inline]
     pub fn service(&self) -> Service {
         self.service
+    }
+
+    /// How much room it has for certain.
+    #[inline]
+    pub(super) fn room(&self) -> &Room {
+        &self.room
     }
 
     /// Name of its type, as in /proc/mounts.

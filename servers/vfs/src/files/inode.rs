@@ -115,7 +115,7 @@ impl Inode {
         self.links.set((description.mode >> 32) as u32);
         self.uid.set(description.ids as u32);
         self.gid.set((description.ids >> 32) as u32);
-        self.size.set(description.size);
+        self.size.set(description.size.max(self.known_stat.new_bytes()));
     }
 
     /// What is known of its `struct stat`.
@@ -195,7 +195,7 @@ impl Inode {
     /// Takes the uses out that the file system counts, to be given back with a request; those too that ended before this inode came into use.
     /// None while vm has pages of it, which have to end first.
     pub(super) fn take_uses(&self) -> u64 {
-        if self.has_image.get() || self.may_be_mapped.get() {
+        if self.has_pages() {
             return 0;
         }
         self.file_system.take_dropped_of(self.number).map_or(0, |dropped| self.uses.take() + dropped)
@@ -276,6 +276,16 @@ impl Inode {
     pub(super) fn set_owner(&self, uid: Option<u32>, gid: Option<u32>) {
         self.uid.set(uid.unwrap_or(self.uid.get()));
         self.gid.set(gid.unwrap_or(self.gid.get()));
+    }
+
+    /// How many names it has.
+    pub(super) fn links(&self) -> u32 {
+        self.links.get()
+    }
+
+    /// Whether vm has pages of it.
+    pub(super) fn has_pages(&self) -> bool {
+        self.has_image.get() || self.may_be_mapped.get()
     }
 
     /// Counts one more link: a name, or the `..` of a subdirectory.

@@ -35,13 +35,15 @@ pub struct KnownStat {
     heard: Cell<Heard>,
     /// When the dirty pages of the file were written last, in ns since 1970; 0: it has none.
     written_ns: Cell<u64>,
+    /// Its size, if its only page is dirty and the file system knows none; else 0.
+    new_bytes: Cell<u64>,
 }
 
 impl Default for KnownStat {
     fn default() -> KnownStat {
         let (source, changes, version) = (Cell::new(Endpoint::NONE), Cell::new(0), Cell::new(0));
-        let (heard, written_ns) = (Cell::new(Heard::Nothing), Cell::new(0));
-        KnownStat { stat: RefCell::new(None), source, changes, version, heard, written_ns }
+        let (heard, written_ns, new_bytes) = (Cell::new(Heard::Nothing), Cell::new(0), Cell::new(0));
+        KnownStat { stat: RefCell::new(None), source, changes, version, heard, written_ns, new_bytes }
     }
 }
 
@@ -65,7 +67,19 @@ impl KnownStat {
             0 => {}
             written_ns => stat.set_written(written_ns),
         }
+        stat.lengthen(self.new_bytes.get());
         stat
+    }
+
+    /// A program has written so many bytes to an empty file, which are its only page, and dirty.
+    pub(super) fn has_new_page(&self, bytes: u64) {
+        self.new_bytes.set(bytes);
+        self.forget();
+    }
+
+    /// Its size, if the file system knows none.
+    pub(super) fn new_bytes(&self) -> u64 {
+        self.new_bytes.get()
     }
 
     /// A program has written over pages that are dirty now. What is known stays known, but for the times.
@@ -85,6 +99,7 @@ impl KnownStat {
     /// The file has no dirty pages any more.
     pub(super) fn is_written_back(&self) {
         self.written_ns.set(0);
+        self.new_bytes.set(0);
     }
 
     /// Returns what `use_it` makes of it; `None`: the file system has to be asked.
@@ -141,31 +156,52 @@ enum Extent {
     Content,
     /// It writes a dirty page.
     DirtyPage,
+    /// It takes a name of the file; dirty pages stay what they are.
+    Name,
 }
 
 /// Changes of a few files in progress, from before the request until after the reply.
 #[derive(Debug)]
-pub struct Change<const N: usize>([Option<Rc<Inode>>; N]);
+pub struct Change<const N: usize> {
+    inodes: [Option<Rc<Inode>>; N],
+    /// What it may take of the file system's room: see `room`.
+    bytes: u64,
+}
 
 impl<const N: usize> Change<N> {
     /// Begins changes of these files, which have been settled.
     pub fn new(nodes: [Option<&NodeRef>; N]) -> Change<N> {
-        Change::begin(nodes, Extent::Everything)
+        Change::begin(nodes, Extent::Everything, 0)
     }
 
-    fn begin(nodes: [Option<&NodeRef>; N], extent: Extent) -> Change<N> {
-        Change(nodes.map(|node| {
+    /// Begins changes that may give so many bytes of these files space.
+    pub fn filling(nodes: [Option<&NodeRef>; N], bytes: u64) -> Change<N> {
+        Change::begin(nodes, Extent::Everything, bytes)
+    }
+
+    /// Begins changes that take a name of these files.
+    pub(super) fn removing(nodes: [Option<&NodeRef>; N]) -> Change<N> {
+        Change::begin(nodes, Extent::Name, 0)
+    }
+
+    fn begin(nodes: [Option<&NodeRef>; N], extent: Extent, content_bytes: u64) -> Change<N> {
+        let room = nodes.iter().flatten().next().map(|node| node.file_system().room());
+        // A dirty page has its space, or was counted when it was written; to remove a name takes none.
+        let room = room.filter(|_| !matches!(extent, Extent::DirtyPage | Extent::Name));
+        let bytes = room.map_or(0, |room| room.begin(content_bytes));
+        let inodes = nodes.map(|node| {
             let inode = node?.inode().clone();
-            let is_settled = extent == Extent::DirtyPage || !inode.dirty().is_any();
+            let is_settled = matches!(extent, Extent::DirtyPage | Extent::Name) || !inode.dirty().is_any();
             debug_assert!(is_settled, "what changes a file settles it before");
-            inode.dirty().change_begins(extent != Extent::Everything);
+            inode.dirty().change_begins(matches!(extent, Extent::Content | Extent::DirtyPage));
             let known = inode.known_stat();
             known.changes.set(known.changes.get() + 1);
             known.forget();
             known.heard.set(Heard::NothingSince);
             inode.file_system().shared().note_change();
             Some(inode)
-        }))
+        });
+        Change { inodes, bytes }
     }
 }
 
@@ -175,20 +211,25 @@ impl Change<1> {
         Change::new([Some(node)])
     }
 
-    /// Begins a write, which makes no holes.
-    pub fn writing(node: &NodeRef) -> Change<1> {
-        Change::begin([Some(node)], Extent::Content)
+    /// Begins a write of so many bytes, which makes no holes.
+    pub fn writing(node: &NodeRef, bytes: u64) -> Change<1> {
+        Change::begin([Some(node)], Extent::Content, bytes)
     }
 
     /// Begins a write of a dirty page.
     pub(super) fn of_dirty(node: &NodeRef) -> Change<1> {
-        Change::begin([Some(node)], Extent::DirtyPage)
+        Change::begin([Some(node)], Extent::DirtyPage, 0)
     }
 }
 
 impl<const N: usize> Drop for Change<N> {
     fn drop(&mut self) {
-        for inode in self.0.iter().flatten() {
+        if self.bytes > 0
+            && let Some(inode) = self.inodes.iter().flatten().next()
+        {
+            inode.file_system().room().end(self.bytes);
+        }
+        for inode in self.inodes.iter().flatten() {
             let known = inode.known_stat();
             known.changes.set(known.changes.get() - 1);
             known.forget();

@@ -11,6 +11,7 @@ pub mod mount;
 mod names;
 pub mod nodes;
 pub mod pages;
+mod room;
 pub mod seals;
 pub mod stat;
 pub mod vnode;
@@ -54,6 +55,11 @@ impl Files {
     pub fn new(peers: Rc<Peers>, watches: Rc<Watches>, store: Rc<Store>) -> Files {
         let names = RefCell::new(Names::new(store.sizes().names()));
         Files { peers, mounts: Mounts::default(), names, watches, dirty: DirtyFiles::new(store) }
+    }
+
+    /// The file systems, to be asked.
+    pub fn peers(&self) -> &Peers {
+        &self.peers
     }
 
     /// Watches of files.

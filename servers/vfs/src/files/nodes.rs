@@ -4,6 +4,7 @@
 
 use super::{
     Files, Mount,
+    dirty::Leaving,
     known::{Change, Moment},
     pages,
     stat::{STAT_BYTES, STATFS_BYTES, Stat},
@@ -48,6 +49,21 @@ fn stat_in(node: &NodeRef, bytes: &[u8]) -> Stat {
 struct SentName {
     words: (u64, u64),
     _lent: Option<GrantedBuffer>,
+}
+
+/// What a request that changes names holds until its reply: the name, if that is granted, and what must not be kept meanwhile.
+pub struct Changing<const N: usize> {
+    _sent: SentName,
+    _change: Change<N>,
+}
+
+/// The removal of a name in progress.
+pub struct Removal {
+    changing: Changing<2>,
+    /// Uses of the file that the request gives back.
+    uses: u64,
+    /// Its dirty page, which nobody will need.
+    leaving: Option<Leaving>,
 }
 
 /// A request for a name in progress.
@@ -168,24 +184,32 @@ impl Files {
         }
     }
 
-    /// Makes a file, directory or special file. A directory adds a link to its parent.
-    pub async fn create(
+    /// The request that makes a file, directory or special file in a directory that is settled. [`Files::created`] takes its reply.
+    pub fn ask_to_create(
         &self,
-        caller: &Caller,
         directory: &NodeRef,
         name: &[u8],
         mode: u32,
         ids: u64,
         device: u64,
-    ) -> Result<NodeRef, Errno> {
-        let mount = directory.mount();
-        self.make_room(mount);
+    ) -> Result<(Message, Changing<1>), Errno> {
+        self.make_room(directory.mount());
         let sent = self.send(directory, name)?;
         let ((name_word, bytes), mode) = (sent.words, mode as u64);
         let request = fs::Create { directory: directory.number(), name: name_word, bytes, mode, ids, device };
-        let _change = Change::of(directory);
-        let reply = self.peers.ask_once(caller, mount.service(), request.message()).await?;
-        let node = mount.adopt(Description::from(fs::Create::results(&reply)?));
+        Ok((request.message(), Changing { _sent: sent, _change: Change::of(directory) }))
+    }
+
+    /// The file that was made, as the reply says. A directory adds a link to its parent.
+    pub fn created(
+        &self,
+        _changing: Changing<1>,
+        directory: &NodeRef,
+        name: &[u8],
+        reply: &Message,
+    ) -> Result<NodeRef, Errno> {
+        let mount = directory.mount();
+        let node = mount.adopt(Description::from(fs::Create::results(reply)?));
         mount.mark_dirty();
         if node.is_directory() {
             directory.add_link();
@@ -214,6 +238,7 @@ impl Files {
         target: &[u8],
         ids: u64,
     ) -> Result<(), Errno> {
+        self.settle([Some(directory)]).await?;
         let lent = self.lend(directory, [name, target].concat())?;
         let (name_bytes, target_bytes) = (name.len() as u64, target.len() as u64);
         let _change = Change::of(directory);
@@ -260,19 +285,42 @@ impl Files {
     /// Removes the name of `node`; that of a directory with the link of its `..`. If the caller alone has a file in use, the file system frees it
     /// at once: whoever gets it meanwhile has asked for it, and been counted. A directory that is not empty stays, with the names known in it.
     pub async fn unlink(&self, caller: &Caller, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
+        self.settle([Some(node)]).await?;
+        let (request, removal) = self.ask_to_remove(directory, name, node)?;
+        let reply = self.peers.ask_once(caller, directory.service(), request).await;
+        self.removed(removal, directory, name, node, reply)
+    }
+
+    /// The request of [`Files::unlink`] for a node that is settled, or [ends with its name](Files::ends_with_its_name). [`Files::removed`] takes its reply.
+    pub fn ask_to_remove(&self, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(Message, Removal), Errno> {
         let sent = self.send(directory, name)?;
         let directory_wanted = node.is_directory();
-        self.settle([Some(node)]).await?;
         let uses = if directory_wanted { 0 } else { self.take_own_uses(directory, name, node) };
-        let _change = Change::new([Some(directory), Some(node)]);
+        let leaving = if uses > 0 { self.begin_leaving(node) } else { None };
+        let _change = Change::removing([Some(directory), Some(node)]);
         let ((name_word, bytes), number) = (sent.words, node.number());
         let request =
             fs::Unlink { directory: directory.number(), name: name_word, bytes, directory_wanted, node: number, uses };
-        let reply = self.peers.ask_once(caller, directory.service(), request.message()).await;
+        Ok((request.message(), Removal { changing: Changing { _sent: sent, _change }, uses, leaving }))
+    }
+
+    /// The name of a node has been removed, or not, as the reply says.
+    pub fn removed(
+        &self,
+        Removal { changing, uses, leaving }: Removal,
+        directory: &NodeRef,
+        name: &[u8],
+        node: &NodeRef,
+        reply: Result<Message, Errno>,
+    ) -> Result<(), Errno> {
+        drop(changing);
+        if let Some(leaving) = leaving {
+            self.end_leaving(node, leaving, reply.is_ok());
+        }
         reply.inspect_err(|_| node.add_uses(uses))?;
         directory.mount().mark_dirty();
         node.unlinked();
-        if directory_wanted {
+        if node.is_directory() {
             directory.remove_link();
             self.unlearn(node, b"..");
         }
@@ -391,8 +439,9 @@ impl Files {
         Ok(stat)
     }
 
-    /// Everything about the node's file system.
+    /// Everything about the node's file system, in which the pages of new files count.
     pub async fn stat_fs(&self, node: &NodeRef) -> Result<Vec<u8>, Errno> {
+        self.settle_all(Some(node.mount())).await?;
         let lent = self.lend_room(node, STATFS_BYTES)?;
         let request = fs::StatFs { node: node.number(), grant: lent.id() };
         self.peers.ask(node.service(), request.message()).await?;
@@ -480,8 +529,9 @@ impl Files {
 
     /// Changes the space that a part of a file has; `mode`: `ALLOCATE_*` of `abi::fs`.
     pub async fn allocate(&self, node: &NodeRef, offset: u64, bytes: u64, mode: u64) -> Result<(), Errno> {
-        self.settle([Some(node)]).await?;
-        let _change = Change::of(node);
+        let space = if mode == fs::ALLOCATE_PUNCH { 0 } else { bytes };
+        self.settle_for([Some(node)], space).await?;
+        let _change = Change::filling([Some(node)], space);
         node.set_content(None);
         let request = fs::Allocate { node: node.number(), offset, bytes, mode };
         self.peers.ask(node.service(), request.message()).await?;
@@ -491,6 +541,9 @@ impl Files {
 
     /// Where data, or a hole, begins in a file from a position on. `ENXIO`: behind the end, or no data follows.
     pub async fn seek_data(&self, node: &NodeRef, mut position: u64, hole: bool) -> Result<u64, Errno> {
+        if node.known_stat().new_bytes() > 0 {
+            self.settle([Some(node)]).await?;
+        }
         loop {
             let request = fs::SeekData { node: node.number(), position, hole };
             let reply = self.peers.ask(node.service(), request.message()).await?;

@@ -117,6 +117,17 @@ impl Stat {
         }
     }
 
+    /// Makes it that of a file of so many bytes, which have space, unless it is one already.
+    pub fn lengthen(&mut self, bytes: u64) {
+        const SECTOR_BYTES: u64 = 512;
+        if self.size() >= bytes {
+            return;
+        }
+        let space = bytes.next_multiple_of(self.word(56).max(SECTOR_BYTES)) / SECTOR_BYTES;
+        self.put(48, bytes);
+        self.put(64, self.word(64) + space);
+    }
+
     /// The same as `struct statx`, all basic fields valid.
     pub fn to_statx(self) -> [u8; STATX_BYTES] {
         const STATX_BASIC_STATS: u32 = 0x7ff;

@@ -73,8 +73,13 @@ impl Vnode {
     /// [`Inode::take_uses`] of an inode that only the owner of this reference has in use. Whoever gets it after that is told of it by the file
     /// system, which counts him.
     pub(super) fn take_own_uses(self: &NodeRef) -> u64 {
-        let is_own = Rc::strong_count(self) == 1 && Rc::strong_count(&self.inode) == 1;
-        if is_own { self.inode.take_uses() } else { 0 }
+        if self.is_held_by(1) { self.inode.take_uses() } else { 0 }
+    }
+
+    /// Whether there are only so many references to it, besides that of the list of files with dirty pages, and no other vnode of its file.
+    pub(super) fn is_held_by(self: &NodeRef, holders: usize) -> bool {
+        let listed = usize::from(self.inode.dirty().is_any());
+        Rc::strong_count(self) == holders + listed && Rc::strong_count(&self.inode) == 1
     }
 
     /// Whether both are the same file, perhaps seen through different mounts.

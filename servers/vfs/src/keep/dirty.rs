@@ -17,7 +17,19 @@ impl Store {
         self.dirty.pool.room(self.turn()) >= pages && self.dirty.pool.has_share(user, pages)
     }
 
-    /// Frees a place: the file system has what is there.
+    /// Has a successor know nothing of a page, whose place is kept. Returns what [`Store::remember_dirty`] needs.
+    pub fn forget_dirty(&self, place: u32) -> Option<DirtyRecord> {
+        let record = self.dirty.table.get(&self.recover, place as usize).record();
+        self.dirty.table.clear(&self.recover, place as usize);
+        record
+    }
+
+    /// Undoes [`Store::forget_dirty`].
+    pub fn remember_dirty(&self, place: u32, record: &DirtyRecord) {
+        self.dirty.table.set(&self.recover, place as usize, record);
+    }
+
+    /// Frees a place: the file system has what is there, or nobody needs it.
     pub fn release_dirty(&self, place: u32) {
         self.dirty.table.clear(&self.recover, place as usize);
         self.release(&self.dirty, place as usize);

@@ -7,13 +7,19 @@ use crate::{
     memory as user,
     memory::buffer::UserBuffer,
 };
-use abi::{Endpoint, Errno, fs, vm};
+use abi::{Endpoint, Errno, Message, fs, vm};
 use alloc::vec::Vec;
 use sys::fallible::filled;
 use sys::{
     grant::{Access, GrantedBuffer, MagicGrant},
     ipc,
 };
+
+/// A write of a program's bytes in progress.
+pub struct Writing {
+    _grant: MagicGrant,
+    _change: Change<1>,
+}
 
 impl Mappings {
     /// Reads from a file into memory of vfs; less than asked for at its end.
@@ -34,8 +40,8 @@ impl Mappings {
         let service = node.service();
         let bytes = data.len() as u64;
         let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
-        self.files.settle([Some(node)]).await?;
-        let _change = Change::writing(node);
+        self.files.settle_for([Some(node)], bytes).await?;
+        let _change = Change::writing(node, bytes);
         self.cache.changed(node, position, bytes);
         let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids, written_ns: 0 };
         let reply = self.peers.ask(service, request.message()).await?;
@@ -55,16 +61,28 @@ impl Mappings {
         position: u64,
         bytes: u64,
     ) -> Result<(u64, u64), Errno> {
-        let service = node.service();
-        let address = buffer.piece().address;
+        self.files.settle_for([Some(node)], bytes).await?;
+        let (request, _writing) = self.ask_to_write(caller, node, buffer, position, bytes)?;
+        let reply = self.peers.ask_to_write(caller, node.service(), request, buffer.moved()).await?;
+        Ok((reply.words[0].min(bytes), reply.words[1]))
+    }
+
+    /// The request of [`Mappings::write_directly`] for a file that is settled, and what is held until its reply.
+    pub fn ask_to_write(
+        &self,
+        caller: &Caller,
+        node: &NodeRef,
+        buffer: &UserBuffer,
+        position: u64,
+        bytes: u64,
+    ) -> Result<(Message, Writing), Errno> {
+        let (service, address) = (node.service(), buffer.piece().address);
         let grant = MagicGrant::new(buffer.owner, address, bytes, service.endpoint(), Access::Read)?;
-        self.files.settle([Some(node)]).await?;
-        let _change = Change::writing(node);
+        let change = Change::writing(node, bytes);
         self.cache.changed(node, position, bytes);
         let ids = caller.credentials().ids();
         let request = fs::Write { node: node.number(), grant: grant.id(), position, bytes, ids, written_ns: 0 };
-        let reply = self.peers.ask_to_write(caller, service, request.message(), buffer.moved()).await?;
-        Ok((reply.words[0].min(bytes), reply.words[1]))
+        Ok((request.message(), Writing { _grant: grant, _change: change }))
     }
 
     /// A piece of a write to a file that is mapped: to the file, and into vm's pages. Returns bytes and new size.
@@ -80,8 +98,8 @@ impl Mappings {
         user::fetch(buffer.owner, buffer.piece().address, &mut data)?;
         let service = node.service();
         let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
-        self.files.settle([Some(node)]).await?;
-        let _change = Change::writing(node);
+        self.files.settle_for([Some(node)], bytes).await?;
+        let _change = Change::writing(node, bytes);
         self.cache.changed(node, position, bytes);
         let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids, written_ns: 0 };
         let reply = self.peers.ask(service, request.message()).await?;

@@ -170,7 +170,7 @@ impl Mappings {
             let service = node.service();
             let bytes = data.len() as u64;
             let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
-            let _change = Change::writing(node);
+            let _change = Change::writing(node, bytes);
             self.cache.changed(node, position, bytes);
             let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids: 0, written_ns: 0 };
             let written = self.peers.ask(service, request.message()).await?.words[0].min(bytes);

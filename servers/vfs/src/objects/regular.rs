@@ -61,8 +61,7 @@ impl Regular {
         if let Some(moved) = write_over(on, &self.node, buffer, at, flags) {
             return done(moved);
         }
-        let (caller, file) = (on.caller.clone(), on.file.clone());
-        Ok(Flow::task(write(on.base, caller, (file, flags), self.node.clone(), take(buffer), at)))
+        Write::new(on, &self.node, take(buffer), at, flags).begin()
     }
 
     /// What leases count it as.
@@ -172,7 +171,7 @@ fn read_newer(on: &Operation, node: &NodeRef, start: u64, owner: Endpoint, piece
     dirty.unwrap_or_else(|| on.base.cache().read(node, start, owner, piece))
 }
 
-/// Writes over what a file has, if the file system need not hear of it now. Returns how many bytes.
+/// Writes over what a file has, or the first page of an empty one, if the file system need not hear of it now. Returns how many bytes.
 fn write_over(on: &Operation, node: &NodeRef, buffer: &UserBuffer, at: Option<u64>, flags: u32) -> Option<u64> {
     let piece = buffer.piece();
     let start = at.unwrap_or_else(|| on.file.position());
@@ -180,7 +179,10 @@ fn write_over(on: &Operation, node: &NodeRef, buffer: &UserBuffer, at: Option<u6
     let is_plain = flags & (O_APPEND | O_DSYNC) == 0 && piece.bytes == buffer.left();
     let is_allowed =
         is_plain && end <= on.caller.file_limit() && node.writable_bytes(start, piece.bytes) == Ok(piece.bytes);
-    if !is_allowed || !on.base.files().write_over(node, start, buffer.owner, piece, on.caller.user()) {
+    let (files, owner, user) = (on.base.files(), buffer.owner, on.caller.user());
+    let is_kept = is_allowed
+        && (files.write_over(node, start, owner, piece, user) || files.write_new(node, start, owner, piece, user));
+    if !is_kept {
         return None;
     }
     on.base.cache().changed(node, start, piece.bytes);
@@ -276,75 +278,175 @@ async fn read_directly(
     Ok(reply.words[0].min(bytes))
 }
 
-async fn write(
-    base: &Base,
+/// A write that its file system has to be asked for, piece by piece.
+struct Write {
+    base: &'static Base,
     caller: Rc<Caller>,
-    (file, flags): (Rc<OpenFile>, u32),
+    file: Rc<OpenFile>,
+    /// Status flags.
+    flags: u32,
     node: NodeRef,
-    mut buffer: UserBuffer,
-    at: Option<u64>,
-) -> Result<u64, Errno> {
-    let appends = flags & O_APPEND != 0;
-    let old_size = node.size();
-    let start = if appends { append_at(&caller, old_size) } else { at.unwrap_or_else(|| file.position()) };
-    // At the limit nothing is written; before it, what is below.
-    let limit = caller.file_limit();
-    base.check_file_limit(&caller, start.saturating_add(1)).await?;
-    buffer.truncate(limit - start);
-    buffer.truncate(node.writable_bytes(start, buffer.left())?);
-    let expected = start.checked_add(buffer.left()).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EINVAL)?;
-    if at.is_none() {
-        file.begin_transfer(expected);
+    buffer: UserBuffer,
+    /// It goes on from the open file's position, and moves it.
+    moves_position: bool,
+    start: u64,
+    /// Where it ends if all goes well.
+    expected: u64,
+    old_size: u64,
+    real_size: u64,
+    result: Result<(), Errno>,
+}
+
+impl Write {
+    fn new(on: &Operation, node: &NodeRef, buffer: UserBuffer, at: Option<u64>, flags: u32) -> Write {
+        let (file, old_size) = (on.file, node.size());
+        let appends = flags & O_APPEND != 0;
+        let start = if appends { append_at(on.caller, old_size) } else { at.unwrap_or_else(|| file.position()) };
+        Write {
+            base: on.base,
+            caller: on.caller.clone(),
+            file: file.clone(),
+            flags,
+            node: node.clone(),
+            buffer,
+            moves_position: at.is_none(),
+            start,
+            expected: start,
+            old_size,
+            real_size: old_size,
+            result: Ok(()),
+        }
     }
-    node.set_size(old_size.max(expected));
-    let mut result = Ok(());
-    let mut real_size = old_size;
-    while buffer.left() > 0 {
-        let is_mapped = node.shared_object().is_some();
-        let bytes = buffer.piece().bytes.min(if is_mapped { BUFFER_BYTES } else { CHUNK });
-        let position = start + buffer.moved();
-        let written = if is_mapped {
-            let ids = caller.credentials().ids();
-            base.mappings().write_through(&node, &buffer, position, bytes, ids).await
-        } else {
-            base.mappings().write_directly(&caller, &node, &buffer, position, bytes).await
+
+    /// Begins it: without a task, if it is one request to the file system.
+    fn begin(mut self) -> Result<Flow, Errno> {
+        let is_one = self.buffer.piece().bytes == self.buffer.left() && self.buffer.left() <= CHUNK;
+        let waits = !is_one || self.start >= self.caller.file_limit() || self.node.shared_object().is_some();
+        if waits || !self.base.files().is_settled_for([Some(&self.node)], self.buffer.left()) {
+            return Ok(Flow::task(self.run()));
+        }
+        self.prepare()?;
+        let (base, service, position, bytes) = (self.base, self.node.service(), self.start, self.buffer.piece().bytes);
+        let asked = base.mappings().ask_to_write(&self.caller, &self.node, &self.buffer, position, bytes);
+        let asked = asked.and_then(|asked| Ok((asked, base.peers().write_tag(&self.caller, service, 0)?)));
+        let ((request, writing), tag) = match asked {
+            Ok(asked) => asked,
+            Err(error) => {
+                self.take(bytes, Err(error));
+                return self.end();
+            }
         };
+        let caller = self.caller.clone();
+        base.ask_then(&caller, (service, request, tag), move |reply| {
+            drop(writing);
+            self.take(bytes, reply.map(|reply| (reply.words[0].min(bytes), reply.words[1])));
+            self.end()
+        })
+    }
+
+    /// Carries it out as a task.
+    async fn run(mut self) -> Result<u64, Errno> {
+        // At the limit nothing is written; before it, what is below.
+        self.base.check_file_limit(&self.caller, self.start.saturating_add(1)).await?;
+        self.prepare()?;
+        while self.buffer.left() > 0 {
+            let is_mapped = self.node.shared_object().is_some();
+            let bytes = self.buffer.piece().bytes.min(if is_mapped { BUFFER_BYTES } else { CHUNK });
+            let (mappings, position) = (self.base.mappings(), self.start + self.buffer.moved());
+            let written = if is_mapped {
+                let ids = self.caller.credentials().ids();
+                mappings.write_through(&self.node, &self.buffer, position, bytes, ids).await
+            } else {
+                mappings.write_directly(&self.caller, &self.node, &self.buffer, position, bytes).await
+            };
+            if !self.take(bytes, written) {
+                break;
+            }
+        }
+        self.settle_size();
+        self.finish().await
+    }
+
+    /// Finds out how much is written, and reserves that part of the file for it. Errors: nothing.
+    fn prepare(&mut self) -> Result<(), Errno> {
+        self.buffer.truncate(self.caller.file_limit() - self.start);
+        self.buffer.truncate(self.node.writable_bytes(self.start, self.buffer.left())?);
+        let end = self.start.checked_add(self.buffer.left());
+        self.expected = end.filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EINVAL)?;
+        if self.moves_position {
+            self.file.begin_transfer(self.expected);
+        }
+        self.node.set_size(self.old_size.max(self.expected));
+        Ok(())
+    }
+
+    /// Takes note of what has become of a piece: so many bytes of it are written, and the file has this size. Returns whether to go on.
+    fn take(&mut self, bytes: u64, written: Result<(u64, u64), Errno>) -> bool {
         match written {
             Ok((moved, size)) => {
-                buffer.advance(moved);
-                real_size = size;
+                self.buffer.advance(moved);
+                self.real_size = size;
+                moved == bytes
             }
-            Err(error) => result = Err(error),
+            Err(error) => {
+                self.result = Err(error);
+                false
+            }
         }
-        let short = buffer.moved() < position - start + bytes;
-        if result.is_err() || short {
-            break;
+    }
+
+    /// Ends it after its only piece, as a task only if more has to be asked.
+    fn end(self) -> Result<Flow, Errno> {
+        self.settle_size();
+        if self.is_within() || !is_written(&self.caller, self.flags, &self.node) {
+            return Ok(Flow::task(self.finish()));
+        }
+        done(self.conclude(Ok(()))?)
+    }
+
+    fn end_of_moved(&self) -> u64 {
+        self.start + self.buffer.moved()
+    }
+
+    /// Sets the size that the file has got, unless it has changed otherwise meanwhile.
+    fn settle_size(&self) {
+        if self.node.size() == self.old_size.max(self.expected) {
+            let end = if self.result.is_ok() { self.end_of_moved() } else { 0 };
+            self.node.set_size(self.real_size.max(end));
         }
     }
-    let end = start + buffer.moved();
-    if node.size() == old_size.max(expected) {
-        node.set_size(real_size.max(if result.is_ok() { end } else { 0 }));
+
+    /// Whether it has written over what the file had.
+    fn is_within(&self) -> bool {
+        self.buffer.moved() > 0 && self.end_of_moved() <= self.old_size
     }
-    let written = written(base, &caller, flags, &node).await;
-    let is_within = end <= old_size && buffer.moved() > 0;
-    if is_within && flags & (O_APPEND | O_DSYNC) == 0 {
-        base.files().admit(&node, end).await;
+
+    async fn finish(self) -> Result<u64, Errno> {
+        let written = written(self.base, &self.caller, self.flags, &self.node).await;
+        if self.is_within() && self.flags & (O_APPEND | O_DSYNC) == 0 {
+            self.base.files().admit(&self.node, self.end_of_moved()).await;
+        }
+        self.conclude(written)
     }
-    // Last, in the turn that answers the call: until then it is done again from its start.
-    if at.is_none() {
-        file.end_transfer(expected, end);
+
+    /// Last, in the turn that answers the call: until then it is done again from its start.
+    fn conclude(self, written: Result<(), Errno>) -> Result<u64, Errno> {
+        if self.moves_position {
+            self.file.end_transfer(self.expected, self.end_of_moved());
+        }
+        if self.buffer.moved() > 0 {
+            self.base.files().watches().happened(&self.node, &self.file.path(), flag::MODIFY);
+        }
+        written?;
+        self.result.map(|()| self.buffer.moved()).or_else(|error| self.buffer.moved_or(error))
     }
-    if buffer.moved() > 0 {
-        base.files().watches().happened(&node, &file.path(), flag::MODIFY);
-    }
-    written?;
-    result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
 }
 
 /// Does what follows a write through an open file with these status flags: drops vm's image, clears set-id bits, syncs for O_DSYNC.
 pub async fn written(base: &Base, caller: &Caller, flags: u32, node: &NodeRef) -> Result<(), Errno> {
-    node.mount().mark_dirty();
-    pages::forget_image(node);
+    if is_written(caller, flags, node) {
+        return Ok(());
+    }
     let mode = after_write(&caller.credentials(), node.mode());
     if mode != node.mode() {
         base.files().set_mode(node, mode).await?;
@@ -353,6 +455,13 @@ pub async fn written(base: &Base, caller: &Caller, flags: u32, node: &NodeRef) -
         base.mappings().sync_node(node).await?;
     }
     Ok(())
+}
+
+/// Does the first part of [`written`]. Returns whether that is all: nobody has to be asked.
+fn is_written(caller: &Caller, flags: u32, node: &NodeRef) -> bool {
+    node.mount().mark_dirty();
+    pages::forget_image(node);
+    flags & O_DSYNC == 0 && after_write(&caller.credentials(), node.mode()) == node.mode()
 }
 
 /// Where an appending write begins: at the end, or where it began when a predecessor did it.

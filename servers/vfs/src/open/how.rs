@@ -2,7 +2,8 @@
 
 use crate::{
     callers::permission::{READ, WRITE},
-    objects::{O_ACCMODE, O_CREAT, O_EXCL, O_TRUNC, O_WRONLY},
+    objects::{O_ACCMODE, O_CREAT, O_EXCL, O_NOFOLLOW, O_TRUNC, O_WRONLY},
+    paths::walk::Last,
 };
 
 /// How a file is to be opened (`struct open_how`).
@@ -20,6 +21,11 @@ impl How {
     /// A file that exists is not wanted.
     pub fn is_exclusive(self) -> bool {
         self.flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL
+    }
+
+    /// What becomes of a link as last component.
+    pub fn last(self) -> Last {
+        if self.flags & O_NOFOLLOW != 0 || self.is_exclusive() { Last::Keep } else { Last::Follow }
     }
 }
 

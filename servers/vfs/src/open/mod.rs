@@ -3,8 +3,10 @@
 //! Neighbours: `calls::open`, which gives the file a descriptor; `exec`, which opens the console of the first program.
 
 mod how;
+mod now;
 
 pub use how::How;
+pub use now::{Opening, open_now};
 
 use crate::{
     base::{Base, closing::Closing, leases::Wait},
@@ -17,6 +19,7 @@ use crate::{
         Files,
         loops::LoopUse,
         mount::{MS_NODEV, Mount},
+        nodes::Changing,
         vnode::{Crowd, Description, NodeRef},
         watches::flag,
     },
@@ -35,7 +38,7 @@ use crate::{
     },
     paths::{
         self,
-        change::{make_node, may_change, new_file},
+        change::{ask_to_make, may_change, new_file},
         decimal,
         walk::{self, Found, Last},
     },
@@ -44,7 +47,7 @@ use crate::{
     processes::Process,
 };
 use abi::{
-    Errno, block, chardev,
+    Errno, Message, block, chardev,
     device::{Device, Kind},
     fs,
     tty::MINOR_SLAVE,
@@ -77,51 +80,25 @@ pub async fn open_file(
         return reopen(base.closing(), process.caller.user(), pipe, flags);
     }
     let node = found.existing()?.clone();
-    if flags & O_PATH != 0 {
-        return open_path(base.closing(), process.caller.user(), node, flags, found.canonical);
-    }
-    if !created {
-        may_open(process, &node, flags)?;
-    }
-    open_checked(base, process, node, flags, found.canonical, created).await
+    open_found(base, process, node, flags, found.canonical, created).await
 }
 
-/// Opens a file that is there, whatever path led to it.
-pub async fn open_known(
+/// Opens a file that is there, whatever path led to it, or has just been created.
+pub async fn open_found(
     base: &'static Base,
     process: &Rc<Process>,
     node: NodeRef,
     flags: u32,
     path: Vec<u8>,
+    created: bool,
 ) -> Result<Rc<OpenFile>, Errno> {
     if flags & O_PATH != 0 {
         return open_path(base.closing(), process.caller.user(), node, flags & PATH_FLAGS, path);
     }
-    may_open(process, &node, flags)?;
-    open_checked(base, process, node, flags, path, false).await
-}
-
-/// Opens the file at a path if nobody has to be asked or waited for: a regular file that is known, and is not to be created or truncated.
-/// `Err(path)`: [`open_file`] has to. Errors as of open(2).
-pub fn open_now(
-    base: &'static Base,
-    process: &Process,
-    directory: i32,
-    path: Vec<u8>,
-    How { flags, resolve, .. }: How,
-) -> Result<Result<Rc<OpenFile>, Vec<u8>>, Errno> {
-    const SPECIAL: u32 = O_PATH | O_CREAT | O_TRUNC | O_TMPFILE | O_NOFOLLOW;
-    if flags & SPECIAL != 0 || resolve != 0 {
-        return Ok(Err(path));
+    if !created {
+        may_open(process, &node, flags)?;
     }
-    match walk::resolve_known(base.files(), process, directory, path, Last::Follow)? {
-        (Some(Found { node: Some(node), pipe: None, canonical, .. }), _) if is_free(&node) => {
-            may_open(process, &node, flags)?;
-            let file = make_regular(node, flags)?;
-            File::new(base.closing(), process.caller.user(), file, status_of(flags), canonical).map(Ok)
-        }
-        (_, path) => Ok(Err(path)),
-    }
+    open_checked(base, process, node, flags, path, created).await
 }
 
 /// Whether a file can be opened without waiting for anybody.
@@ -245,8 +222,7 @@ async fn find_or_create(
     path: Vec<u8>,
     how: How,
 ) -> Result<(Found, bool), Errno> {
-    let exclusive = how.is_exclusive();
-    let last = if how.flags & O_NOFOLLOW != 0 || exclusive { Last::Keep } else { Last::Follow };
+    let (exclusive, last) = (how.is_exclusive(), how.last());
     if how.flags & (O_CREAT | O_DIRECTORY) == O_CREAT {
         let found = walk::resolve_unasked(files, process, directory, copied(&path)?, last, how.resolve).await?;
         match create_missing(files, process, found, how).await {
@@ -268,14 +244,20 @@ async fn create_missing(files: &Files, process: &Process, mut found: Found, how:
     let created = found.node.is_none() || recalled.is_some();
     match recalled {
         Some(node) => found.node = Some(node),
-        None if created => found.node = Some(create_file(files, process, &found, how).await?),
+        None if created => {
+            files.settle([Some(&found.parent)]).await?;
+            let (request, changing) = ask_to_create(files, process, &found, how)?;
+            let reply = files.peers().ask_once(&process.caller, found.parent.service(), request).await?;
+            found.node = Some(files.created(changing, &found.parent, paths::last(&found.canonical), &reply)?);
+        }
         None if how.is_exclusive() => return Err(Errno::EEXIST),
         None => {}
     }
     Ok((found, created))
 }
 
-async fn create_file(files: &Files, process: &Process, found: &Found, how: How) -> Result<NodeRef, Errno> {
+/// The request that creates the file that was not found.
+fn ask_to_create(files: &Files, process: &Process, found: &Found, how: How) -> Result<(Message, Changing<1>), Errno> {
     if how.flags & O_CREAT == 0 {
         return Err(Errno::ENOENT);
     }
@@ -285,7 +267,7 @@ async fn create_file(files: &Files, process: &Process, found: &Found, how: How) 
     if how.flags & O_DIRECTORY != 0 {
         return Err(Errno::EINVAL);
     }
-    make_node(files, process, found, S_IFREG | how.mode & 0o7777, 0).await
+    ask_to_make(files, process, found, S_IFREG | how.mode & 0o7777, 0)
 }
 
 /// Opens what is behind a node that is no regular file.

@@ -3,10 +3,10 @@
 use super::walk::Found;
 use crate::{
     callers::permission::{self, EXECUTE, WRITE},
-    files::{Files, vnode::NodeRef},
+    files::{Files, nodes::Changing, vnode::NodeRef},
     processes::Process,
 };
-use abi::Errno;
+use abi::{Errno, Message};
 
 /// Checks that names in a directory may change.
 pub fn may_change(process: &Process, directory: &NodeRef) -> Result<(), Errno> {
@@ -24,13 +24,27 @@ pub async fn make_node(
     mode: u32,
     device: u64,
 ) -> Result<NodeRef, Errno> {
+    files.settle([Some(&found.parent)]).await?;
+    let (request, changing) = ask_to_make(files, process, found, mode, device)?;
+    let reply = files.peers().ask_once(&process.caller, found.parent.service(), request).await?;
+    files.created(changing, &found.parent, found.component(Errno::EEXIST)?, &reply)
+}
+
+/// The request of [`make_node`] in a directory that is settled. [`Files::created`] takes its reply.
+pub fn ask_to_make(
+    files: &Files,
+    process: &Process,
+    found: &Found,
+    mode: u32,
+    device: u64,
+) -> Result<(Message, Changing<1>), Errno> {
     let name = found.component(Errno::EEXIST)?;
     if found.parent.is_unlinked() {
         return Err(Errno::ENOENT);
     }
     may_change(process, &found.parent)?;
     let (mode, ids) = new_file(process, &found.parent, mode)?;
-    files.create(&process.caller, &found.parent, name, mode, ids, device).await
+    files.ask_to_create(&found.parent, name, mode, ids, device)
 }
 
 /// Mode and ids of a new file in a directory. The umask applies to `mode`.

@@ -156,8 +156,7 @@ pub async fn resolve_unasked(
     last: Last,
     restrictions: u64,
 ) -> Result<Found, Errno> {
-    let credentials = process.caller.credentials();
-    Walk::new(files, process, credentials, descriptor, text, restrictions)?.run(last, true).await
+    Walk::new(files, process, process.caller.credentials(), descriptor, text, restrictions)?.run(last, true).await
 }
 
 /// [`resolve`] with the permissions of these ids.
@@ -172,18 +171,21 @@ pub fn resolve_as(
     walk(files, process, credentials, descriptor, text, last, 0)
 }
 
-/// [`resolve`] of what exists, if nobody has to be asked. Gives the text back, too. `ENOENT`: it is known not to exist.
+/// [`resolve`], if nobody has to be asked, of what exists; with `creates` [`resolve_unasked`]. Gives the text back, too. `ENOENT`.
 pub fn resolve_known(
     files: &Files,
     process: &Process,
     descriptor: i32,
     text: Vec<u8>,
     last: Last,
+    creates: bool,
 ) -> Result<(Option<Found>, Vec<u8>), Errno> {
     let mut walk = Walk::new(files, process, process.caller.credentials(), descriptor, text, 0)?;
     let found = match walk.go(last)? {
         Stop::End { parent, name, slash } => Some(walk.finish(parent, name, slash)),
+        Stop::Missing(part) if creates => Some(walk.missing(&part)?),
         Stop::Missing(_) => return Err(Errno::ENOENT),
+        Stop::Ask(part) if creates && walk.may_create(&part) => Some(walk.missing(&part)?),
         _ => None,
     };
     Ok((found, walk.text))
@@ -250,9 +252,7 @@ impl<'a> Walk<'a> {
             let passed = match stop {
                 Stop::End { parent, name, slash } => return Ok(self.finish(parent, name, slash)),
                 Stop::Missing(part) => return self.missing(&part),
-                Stop::Ask(part) if creates && part.last && !part.slash && self.may_create() => {
-                    return self.missing(&part);
-                }
+                Stop::Ask(part) if creates && self.may_create(&part) => return self.missing(&part),
                 Stop::Ask(part) => {
                     let child = self.files.ask_for(&self.node, &self.text[part.name.clone()]).await?;
                     self.pass(child, part, last)?
@@ -333,10 +333,10 @@ impl<'a> Walk<'a> {
         check(&self.credentials, self.node.attributes(), EXECUTE)
     }
 
-    /// Whether names may be created where we are. Others have errors of their own for a name that exists.
-    fn may_create(&self) -> bool {
+    /// Whether this component may be created, if it does not exist. Where names may not be, those that exist have errors of their own.
+    fn may_create(&self, part: &Component) -> bool {
         let mount = self.node.mount();
-        let takes_names = !mount.is_volatile() && !mount.is_read_only();
+        let takes_names = part.last && !part.slash && !mount.is_volatile() && !mount.is_read_only();
         takes_names && check(&self.credentials, self.node.attributes(), WRITE | EXECUTE).is_ok()
     }
 

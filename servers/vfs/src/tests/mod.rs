@@ -37,6 +37,7 @@ mod meanwhile;
 mod mounting;
 mod nameless;
 mod names;
+mod new_pages;
 mod numbers;
 mod opens;
 mod paths;

@@ -349,9 +349,9 @@ impl Mover {
         }
         let bytes = bytes.min(CHUNK);
         mappings.write_back(source, from_position, bytes).await?;
-        self.base.files().settle([Some(source), Some(target)]).await?;
+        self.base.files().settle_for([Some(source), Some(target)], bytes).await?;
         let (from, to) = (source.number(), target.number());
-        let _change = Change::new([Some(source), Some(target)]);
+        let _change = Change::filling([Some(source), Some(target)], bytes);
         target.set_content(None);
         let request = fs::CopyRange { from, from_position, to, to_position, bytes, ids };
         let reply = self.base.peers().ask(target.service(), request.message()).await?;
