@@ -1,8 +1,15 @@
 //! Pages of files that the file system has not heard of, in preserved memory.
 
 use super::{FILE_PAGE, Store, records::DirtyRecord};
-use abi::{Endpoint, Errno};
+use abi::{Endpoint, Errno, layout::PAGE_BYTES};
 use sys::grant::{Access, RangeGrant};
+
+/// Copies a part of a page by two calls of `copy` if the end of a page of the program's is in it: the kernel is faster so (ADR 57).
+fn by_pages(address: u64, bytes: usize, copy: impl Fn(usize, usize) -> Result<(), Errno>) -> Result<(), Errno> {
+    let first = bytes.min((PAGE_BYTES - address % PAGE_BYTES) as usize);
+    copy(0, first)?;
+    if first < bytes { copy(first, bytes - first) } else { Ok(()) }
+}
 
 impl Store {
     /// Takes a place for the page of a file; `None`: none is free, or its user has his share.
@@ -44,7 +51,11 @@ impl Store {
         from: Endpoint,
         address: u64,
     ) -> Result<(), Errno> {
-        self.dirty_content.fetch(&self.recover, place as usize * FILE_PAGE + offset, bytes, from, address)
+        let start = place as usize * FILE_PAGE + offset;
+        let copy = |done: usize, bytes| {
+            self.dirty_content.fetch(&self.recover, start + done, bytes, from, address.wrapping_add(done as u64))
+        };
+        by_pages(address, bytes, copy)
     }
 
     /// Sets when a page was written, in ns since 1970, at once too.
@@ -66,7 +77,11 @@ impl Store {
         to: Endpoint,
         address: u64,
     ) -> Result<(), Errno> {
-        self.dirty_content.store(&self.recover, place as usize * FILE_PAGE + offset, bytes, to, address)
+        let start = place as usize * FILE_PAGE + offset;
+        let copy = |done: usize, bytes| {
+            self.dirty_content.store(&self.recover, start + done, bytes, to, address.wrapping_add(done as u64))
+        };
+        by_pages(address, bytes, copy)
     }
 
     /// Lets a file system read the first bytes of a page. Errors as of `sys::grant::lend`.

@@ -6,8 +6,10 @@ pub mod buffer;
 use abi::{Endpoint, Errno, layout};
 use alloc::vec::Vec;
 use buffer::UserBuffer;
-use sys::fallible::{TryVec, with_capacity};
-use sys::{copy, fallible::filled};
+use sys::{
+    copy,
+    fallible::{TryVec, copied, filled},
+};
 
 /// Longest path of a call, its NUL included.
 pub const PATH_MAX: usize = 4096;
@@ -68,21 +70,34 @@ pub fn fetch_words<const N: usize>(from: Endpoint, address: u64) -> Result<[u64;
     Ok(bytes.map(u64::from_le_bytes))
 }
 
+/// The first piece of a path, which never lies across two pages of vfs: the kernel copies to one page at once.
+#[repr(align(64))]
+struct FirstPiece([u8; FIRST_STEP as usize]);
+
+/// How many bytes there are at an address before the next page, at most `step`.
+fn step_at(address: u64, step: u64) -> usize {
+    (layout::PAGE_BYTES - address % layout::PAGE_BYTES).min(step) as usize
+}
+
 /// A text that ends with NUL, without it. `EFAULT`; `ENAMETOOLONG`: longer than a path may be.
 pub fn fetch_path(from: Endpoint, address: u64) -> Result<Vec<u8>, Errno> {
-    let mut path: Vec<u8> = with_capacity(FIRST_STEP as usize)?;
-    let mut step = FIRST_STEP;
+    let is_end = |byte: &u8| *byte == 0;
+    let mut piece = FirstPiece([0; FIRST_STEP as usize]);
+    let first = &mut piece.0[..step_at(address, FIRST_STEP)];
+    fetch(from, address, first)?;
+    if let Some(end) = first.iter().position(is_end) {
+        return copied(&first[..end]);
+    }
+    let mut path = copied(first)?;
     while path.len() < PATH_MAX {
-        let at = address.checked_add(path.len() as u64).ok_or(Errno::EFAULT)?;
-        let to_page_end = layout::PAGE_BYTES - at % layout::PAGE_BYTES;
         let known = path.len();
-        path.try_resize(known + to_page_end.min(step) as usize, 0)?;
+        let at = address.checked_add(known as u64).ok_or(Errno::EFAULT)?;
+        path.try_resize(known + step_at(at, STEP), 0)?;
         fetch(from, at, &mut path[known..])?;
-        if let Some(end) = path[known..].iter().position(|&byte| byte == 0) {
+        if let Some(end) = path[known..].iter().position(is_end) {
             path.truncate(known + end);
             return if path.len() < PATH_MAX { Ok(path) } else { Err(Errno::ENAMETOOLONG) };
         }
-        step = STEP;
     }
     Err(Errno::ENAMETOOLONG)
 }
