@@ -52,8 +52,9 @@ impl Member {
         let Some(Come::Promised(found)) = look_again(desk, self.desks.desk(to.number), look, is_over) else {
             return self.ask_longer(peers, to, request, limit, message);
         };
+        promise.read(message);
         link.settle(request);
-        link.take_promised(found, message);
+        link.took_promised(found);
         message.source = source;
         self.tell_sender_of_promised(to.number, found);
         desk.set_status(Word::new(Doing::Running, 0));

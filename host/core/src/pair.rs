@@ -203,7 +203,7 @@ fn put_first(found: impl Fn(Which) -> Option<Found>) -> Option<Found> {
 #[derive(Clone, Copy)]
 pub struct Promise<'a> {
     place: Which,
-    stamp: &'a AtomicU32,
+    lies: &'a Place,
     /// Its stamp, as far as it is known: these bits.
     awaited: u32,
     known: u32,
@@ -213,8 +213,14 @@ impl Promise<'_> {
     /// Returns the message if it is there. One that lies in the other place than expected is none: it is found by [`Link::first`].
     #[inline(always)]
     pub fn kept(&self) -> Option<Found> {
-        let stamp = self.stamp.load(Acquire);
+        let stamp = self.lies.stamp.load(Acquire);
         (stamp & self.known == self.awaited).then_some(Found { place: self.place, stamp })
+    }
+
+    /// Reads the message that was found, whose sender does not take it back. Who sent it is for the caller to say.
+    #[inline(always)]
+    pub fn read(&self, message: &mut Message) {
+        self.lies.read(message);
     }
 
     /// Looks for the message, and whether something `has_come`.
@@ -503,13 +509,14 @@ impl<B: Deref<Target = Box>> Link<B> {
     }
 
     /// Takes a message that its sender does not take back, because it has seen that this one waits. Who sent it is for the caller to say.
-    #[inline(always)]
     pub fn take_promised(&mut self, found: Found, message: &mut Message) {
-        let place = &self.other().messages[found.place.index()];
-        message.kind = place.kind.load(Relaxed).cast_signed();
-        for (word, own) in message.words.iter_mut().zip(&place.words) {
-            *word = own.load(Relaxed);
-        }
+        self.other().messages[found.place.index()].read(message);
+        self.took_promised(found);
+    }
+
+    /// Notes that a promised message was taken, which was read.
+    #[inline(always)]
+    pub fn took_promised(&mut self, found: Found) {
         // Its value is all that matters. Who fills the place again knows by more than this that its words were read: by the announcement of a later wait, or
         // by a later message of this process.
         self.mine().aside.taken[found.place.index()].store(found.stamp, Relaxed);
@@ -546,8 +553,8 @@ impl<B: Deref<Target = Box>> Link<B> {
     #[inline(always)]
     fn next_of_other(&self, kind: u32, known: u32) -> Promise<'_> {
         let place = self.others_place;
-        let stamp = &self.other().messages[place.index()].stamp;
-        Promise { place, stamp, awaited: following(self.seen) << STAMP_BITS | kind, known }
+        let lies = &self.other().messages[place.index()];
+        Promise { place, lies, awaited: following(self.seen) << STAMP_BITS | kind, known }
     }
 
     /// Takes the answer to one's request. `is_awaited`: it was never said that it is not. Returns whether it is taken.
@@ -620,6 +627,16 @@ impl<B: Deref<Target = Box>> Link<B> {
         self.notes_taken[found.place.index()] = found.number();
         self.saw(found.number());
         (value, time_ns)
+    }
+}
+
+impl Place {
+    #[inline(always)]
+    fn read(&self, message: &mut Message) {
+        message.kind = self.kind.load(Relaxed).cast_signed();
+        for (word, own) in message.words.iter_mut().zip(&self.words) {
+            *word = own.load(Relaxed);
+        }
     }
 }
 

@@ -42,10 +42,10 @@ impl Member {
         let desk = self.desk();
         desk.set_status(peers.next_call(Doing::Receiving(wanted.from, wanted.takes)));
         let link = peers.last_link_mut(one)?;
-        let Some(found) = self.look_for_promised(link, one, wanted) else {
+        let Some(found) = self.look_for_promised(link, one, wanted, message) else {
             return Some(self.receive_longer(peers, one, wanted, message));
         };
-        link.take_promised(found, message);
+        link.took_promised(found);
         message.source = from.raw();
         self.tell_sender_of_promised(one, found);
         desk.set_status(Word::new(Doing::Running, 0));
@@ -53,10 +53,10 @@ impl Member {
         Some(Ok(()))
     }
 
-    /// Announces in the box that one process is waited for, and looks for its message. From the announcement on that one takes it for certain that its message, or
+    /// Announces in the box that one process is waited for, looks for its message, and reads it. From the announcement on that one takes it for certain that its message, or
     /// notification, ends the wait. `None`: something else has come, or nothing.
     #[inline(always)]
-    fn look_for_promised(&self, link: &Ends, one: Number, wanted: Wanted) -> Option<Found> {
+    fn look_for_promised(&self, link: &Ends, one: Number, wanted: Wanted, message: &mut Message) -> Option<Found> {
         link.announce();
         let lies_there = move || link.first().is_some() || link.first_note().is_some();
         if lies_there() {
@@ -66,7 +66,10 @@ impl Member {
         let promise = link.promise();
         let is_over = || self.is_posted(one) || self.is_source_gone(wanted) || !self.is_bound();
         match look_again(self.desk(), self.desks.desk(one), move || promise.look(lies_there), is_over) {
-            Some(Come::Promised(found)) => Some(found),
+            Some(Come::Promised(found)) => {
+                promise.read(message);
+                Some(found)
+            }
             Some(Come::Other) | None => None,
         }
     }
@@ -196,8 +199,8 @@ impl Member {
     /// Waits for one process's message or notification.
     fn expect_one(&self, peers: &mut Peers, one: Number, wanted: Wanted, message: &mut Message) -> bool {
         let Some(link) = peers.last_link_mut(one) else { return false };
-        if let Some(found) = self.look_for_promised(link, one, wanted) {
-            link.take_promised(found, message);
+        if let Some(found) = self.look_for_promised(link, one, wanted, message) {
+            link.took_promised(found);
             self.is_from(peers, one, message);
             self.tell_sender_of_promised(one, found);
             return true;
