@@ -261,6 +261,20 @@ BEHAVIOUR("mremap of old length 0 makes a second mapping of shared memory, and f
     }
     show_address(mremap(own, 0, PAGE, MREMAP_MAYMOVE));
 }
+BEHAVIOUR("msync with MS_INVALIDATE and madvise with MADV_DONTNEED of locked memory") {
+    char *at = pages(3);
+    must(mlock(at + PAGE, PAGE));
+    show(msync(at, PAGE, MS_SYNC | MS_INVALIDATE));
+    show(msync(at, 2 * PAGE, MS_SYNC | MS_INVALIDATE));
+    show(msync(at, 2 * PAGE, MS_INVALIDATE));
+    show(msync(at, 2 * PAGE, MS_SYNC));
+    show(madvise(at, 2 * PAGE, MADV_DONTNEED));
+    munmap(at + 2 * PAGE, PAGE);
+    show(msync(at, 3 * PAGE, MS_INVALIDATE));
+    must(munlock(at, 2 * PAGE));
+    show(msync(at, 2 * PAGE, MS_INVALIDATE));
+    show(madvise(at, 2 * PAGE, MADV_DONTNEED));
+}
 BEHAVIOUR("msync with bad flags, addresses and gaps") {
     char *at = pages(2);
     show(msync(at, PAGE, MS_SYNC | MS_ASYNC));

@@ -1,5 +1,6 @@
 /* Clocks, sleeping, alarms, interval timers, POSIX timers, timer descriptors. */
 #include "behaviour.h"
+#include <pthread.h>
 #include <sys/timerfd.h>
 #include <sys/timex.h>
 
@@ -77,6 +78,56 @@ BEHAVIOUR("the processor time of a process and of a thread grow while it compute
         ;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
     note("%d", before.tv_nsec > after.tv_nsec);
+}
+// The clock of the processor time of a process or thread: Linux's encoding of its number.
+static clockid_t clock_of(pid_t number, int per_thread, int what) {
+    return (clockid_t)(~(unsigned)number << 3 | (unsigned)per_thread << 2 | (unsigned)what);
+}
+BEHAVIOUR("clock_gettime of the clock that pthread_getcpuclockid and clock_getcpuclockid tell") {
+    struct timespec time;
+    clockid_t clock;
+    show(pthread_getcpuclockid(pthread_self(), &clock));
+    show(clock_gettime(clock, &time));
+    show(clock_getcpuclockid(0, &clock));
+    show(clock_gettime(clock, &time));
+    show(clock_getcpuclockid(getpid(), &clock));
+    show(clock_gettime(clock, &time));
+    show(clock_getcpuclockid(999999, &clock));
+}
+BEHAVIOUR("the clock of another process counts its processor time, and ends when it has been waited for") {
+    struct timespec time = {0, 0};
+    pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            ;
+    clockid_t clock = clock_of(child, 0, 2);
+    while (time.tv_sec == 0 && time.tv_nsec < 1000000)
+        must(clock_gettime(clock, &time));
+    show(clock_gettime(clock_of(child, 1, 2), &time));
+    kill(child, SIGKILL);
+    waitid(P_PID, child, NULL, WEXITED | WNOWAIT);
+    show(clock_gettime(clock, &time));
+    note("%d", time.tv_sec > 0 || time.tv_nsec >= 1000000);
+    waitpid(child, NULL, 0);
+    show(clock_gettime(clock, &time));
+}
+BEHAVIOUR("clocks of processes that there are not") {
+    struct timespec time;
+    for (int what = 0; what < 4; what++)
+        show(clock_gettime(clock_of(0, 0, what), &time));
+    show(clock_gettime(clock_of(999999, 0, 2), &time));
+    show(clock_gettime(clock_of(999999, 1, 2), &time));
+    show(clock_gettime(clock_of(-5, 0, 2), &time));
+    show(clock_getres(clock_of(0, 1, 2), &time));
+    note("%ld %ld", time.tv_sec, time.tv_nsec);
+    show(clock_getres(clock_of(999999, 0, 2), &time));
+    show(clock_gettime(clock_of(0, 0, 2), bad()));
+}
+BEHAVIOUR("clock_settime of a clock of processor time") {
+    struct timespec time = {1, 0};
+    show(clock_settime(CLOCK_PROCESS_CPUTIME_ID, &time));
+    show(clock_settime(clock_of(0, 0, 2), &time));
+    show(clock_settime(clock_of(999999, 0, 2), &time));
 }
 BEHAVIOUR("gettimeofday and time with bad memory") {
     show(syscall(SYS_gettimeofday, bad(), NULL));
@@ -294,6 +345,22 @@ BEHAVIOUR("a timer of the processor time fires while the process computes") {
     while (handled == 0)
         ;
     show(handled);
+}
+BEHAVIOUR("a timer of the processor time of a process or thread by its number") {
+    int id;
+    handle(SIGALRM, 0);
+    for (int per_thread = 0; per_thread < 2; per_thread++) {
+        must(new_timer(clock_of(getpid(), per_thread, 2), NULL, &id));
+        set_timer(id, 0, every(20, 0), NULL);
+        for (int before = handled; handled == before;)
+            ;
+        show(handled);
+    }
+    show(new_timer(clock_of(999999, 0, 2), NULL, &id));
+    show(new_timer(clock_of(getppid(), 1, 2), NULL, &id));
+    show(new_timer(CLOCK_MONOTONIC_RAW, NULL, &id));
+    show(new_timer(CLOCK_REALTIME_COARSE, NULL, &id));
+    show(new_timer(CLOCK_MONOTONIC_COARSE, NULL, &id));
 }
 BEHAVIOUR("timerfd_create with unknown clocks and flags") {
     show(timerfd_create(99, 0));

@@ -17,30 +17,51 @@ const TIMER_ABSTIME: u64 = 1;
 /// Latest time that the clock may be set to: 30 years before it overflows.
 const MAX_REAL_NS: u64 = i64::MAX as u64 - 30 * 365 * 86_400 * SECOND_NS;
 
+/// A negative id is the clock of a process or thread: the complement of its number, in front of these bits. 0 as a number: the caller's own.
+const CLOCK_NUMBER_SHIFT: u32 = 3;
+const CLOCK_PER_THREAD: i32 = 4;
+/// What counts: all processor time, that in user mode, or the same as all. Everything counts here. The last one is the clock of a device.
+const CLOCK_WHAT: i32 = 3;
+
 /// The clocks of clock_gettime(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Clock {
+pub enum Clock {
+    /// The wall clock.
     Real,
+    /// Time since boot.
     Monotonic,
-    Process,
-    Thread,
+    /// Processor time of a process.
+    Process(ProcessIndex),
+    /// Processor time of a thread.
+    Thread(ThreadIndex),
 }
 
-impl Clock {
-    fn new(id: i32) -> Result<Clock> {
+impl<S: System> Programs<S> {
+    /// The clock that a thread names. `EINVAL`: there is none, its process has gone, or it is the clock of another process's thread.
+    pub fn clock(&self, t: ThreadIndex, id: i32) -> Result<Clock> {
         match id {
             // REALTIME, REALTIME_COARSE, REALTIME_ALARM, TAI
             0 | 5 | 8 | 11 => Ok(Clock::Real),
             // MONOTONIC, MONOTONIC_RAW, MONOTONIC_COARSE, BOOTTIME, BOOTTIME_ALARM
             1 | 4 | 6 | 7 | 9 => Ok(Clock::Monotonic),
-            2 => Ok(Clock::Process),
-            3 => Ok(Clock::Thread),
+            2 => Ok(Clock::Process(self.table.process_of(t))),
+            3 => Ok(Clock::Thread(t)),
+            ..0 if id & CLOCK_WHAT != CLOCK_WHAT => self.clock_of_number(t, id).ok_or(Errno::EINVAL),
             _ => Err(Errno::EINVAL),
         }
     }
-}
 
-impl<S: System> Programs<S> {
+    fn clock_of_number(&self, t: ThreadIndex, id: i32) -> Option<Clock> {
+        let own = self.table.process_of(t);
+        let number = self.table.pid_meant(own, !(id >> CLOCK_NUMBER_SHIFT)) as u32;
+        if id & CLOCK_PER_THREAD != 0 {
+            let thread = if number == 0 { t } else { self.table.thread_by_tid(number)? };
+            return (self.table.process_of(thread) == own).then_some(Clock::Thread(thread));
+        }
+        let process = if number == 0 { own } else { self.table.process_by_pid(number)? };
+        (number == 0 || self.table[process].pid() == number).then_some(Clock::Process(process))
+    }
+
     /// Processor time of a process so far.
     pub fn run_ns(&mut self, p: ProcessIndex) -> u64 {
         self.used_by_threads(p).run_ns
@@ -65,25 +86,26 @@ impl<S: System> Programs<S> {
         usage
     }
 
-    fn read_clock(&mut self, t: ThreadIndex, clock: Clock) -> u64 {
+    fn read_clock(&mut self, clock: Clock) -> u64 {
         match clock {
             Clock::Real => self.system.time_ns().1,
             Clock::Monotonic => self.system.time_ns().0,
-            Clock::Process => self.run_ns(self.table.process_of(t)),
-            Clock::Thread => self.system.thread_use(self.table[t].endpoint()).run_ns,
+            Clock::Process(p) => self.run_ns(p),
+            Clock::Thread(t) => self.system.thread_use(self.table[t].endpoint()).run_ns,
         }
     }
 
     /// `clock_gettime(clock, timespec)`.
     pub fn clock_gettime(&mut self, t: ThreadIndex, clock: i32, address: u64) -> Result<u64> {
-        let now_ns = self.read_clock(t, Clock::new(clock)?);
+        let clock = self.clock(t, clock)?;
+        let now_ns = self.read_clock(clock);
         self.write_words(t, address, to_timespec(now_ns))?;
         Ok(0)
     }
 
     /// `clock_getres(clock, timespec)`.
     pub fn clock_getres(&mut self, t: ThreadIndex, clock: i32, address: u64) -> Result<u64> {
-        Clock::new(clock)?;
+        self.clock(t, clock)?;
         if address != 0 {
             self.write_words(t, address, [0, 1])?;
         }
@@ -92,8 +114,10 @@ impl<S: System> Programs<S> {
 
     /// `clock_settime(clock, timespec)`: the real-time clock, by root.
     pub fn clock_settime(&mut self, t: ThreadIndex, clock: i32, address: u64) -> Result<u64> {
-        if clock != 0 {
-            return Err(Errno::EINVAL);
+        match self.clock(t, clock)? {
+            Clock::Real if clock == 0 => {}
+            Clock::Process(_) | Clock::Thread(_) if clock < 0 => return Err(Errno::EPERM),
+            _ => return Err(Errno::EINVAL),
         }
         let wanted = from_timespec(self.read_words(t, address)?)?;
         self.set_real_time(t, wanted)
@@ -189,9 +213,9 @@ impl<S: System> Pm<S> {
 
     /// `clock_nanosleep(clock, flags, time, rest)`.
     pub fn clock_nanosleep(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Step {
-        let clock = match Clock::new(a[0] as i32) {
+        let clock = match self.programs.clock(t, a[0] as i32) {
             Ok(clock @ (Clock::Real | Clock::Monotonic)) => clock,
-            Ok(Clock::Thread) => return Errno::EOPNOTSUPP.into(),
+            Ok(Clock::Thread(_)) if a[0] as i32 > 0 => return Errno::EOPNOTSUPP.into(),
             _ => return Errno::EINVAL.into(),
         };
         let time_ns = match self.programs.read_timespec(t, a[2]) {

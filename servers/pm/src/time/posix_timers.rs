@@ -14,17 +14,20 @@ use crate::state::signal::{SigInfo, Signal};
 use crate::state::time::{from_timespec, to_timespec};
 use crate::state::timers::Key;
 use crate::system::System;
+use crate::time::clocks::Clock;
 use abi::Errno;
 
 type Result<T> = core::result::Result<T, Errno>;
 
-/// Clocks that timers run by.
-const CLOCK_REALTIME: u32 = 0;
-const CLOCK_MONOTONIC: u32 = 1;
-const CLOCK_PROCESS_CPUTIME_ID: u32 = 2;
-const CLOCK_THREAD_CPUTIME_ID: u32 = 3;
-const CLOCK_BOOTTIME: u32 = 7;
-const CLOCK_TAI: u32 = 11;
+/// Clocks that timers run by, beside those of processor time.
+const CLOCK_REALTIME: i32 = 0;
+const CLOCK_MONOTONIC: i32 = 1;
+const CLOCK_BOOTTIME: i32 = 7;
+const CLOCK_TAI: i32 = 11;
+/// Clocks that can be read, but by which no timer runs.
+const CLOCK_MONOTONIC_RAW: i32 = 4;
+const CLOCK_REALTIME_COARSE: i32 = 5;
+const CLOCK_MONOTONIC_COARSE: i32 = 6;
 
 const TIMER_ABSTIME: u64 = 1;
 /// `DELAYTIMER_MAX`.
@@ -44,13 +47,17 @@ struct Event {
 }
 
 impl<S: System> Programs<S> {
-    fn timer_clock(&self, t: ThreadIndex, clock: u32) -> Result<TimerClock> {
+    /// `EINVAL`: no such clock, or the processor time of another process.
+    fn timer_clock(&self, t: ThreadIndex, clock: i32) -> Result<TimerClock> {
         match clock {
             CLOCK_REALTIME | CLOCK_TAI => Ok(TimerClock::Real),
             CLOCK_MONOTONIC | CLOCK_BOOTTIME => Ok(TimerClock::Monotonic),
-            CLOCK_PROCESS_CPUTIME_ID => Ok(TimerClock::Process),
-            CLOCK_THREAD_CPUTIME_ID => Ok(TimerClock::Thread(self.table[t].tid())),
-            _ => Err(Errno::EINVAL),
+            CLOCK_MONOTONIC_RAW | CLOCK_REALTIME_COARSE | CLOCK_MONOTONIC_COARSE => Err(Errno::EOPNOTSUPP),
+            _ => match self.clock(t, clock)? {
+                Clock::Process(p) if p == self.table.process_of(t) => Ok(TimerClock::Process),
+                Clock::Thread(thread) => Ok(TimerClock::Thread(self.table[thread].tid())),
+                _ => Err(Errno::EINVAL),
+            },
         }
     }
 
@@ -65,7 +72,7 @@ impl<S: System> Programs<S> {
             SIGEV_NONE => Ok(Event { signal: None, tid: None, value }),
             SIGEV_SIGNAL | SIGEV_THREAD => Ok(Event { signal: Some(signal?), tid: None, value }),
             SIGEV_THREAD_ID => {
-                let tid = tid as u32;
+                let tid = self.table.pid_meant(self.table.process_of(t), tid as i32) as u32;
                 let thread = self.table.thread_by_tid(tid).ok_or(Errno::EINVAL)?;
                 let own = self.table.process_of(thread) == self.table.process_of(t);
                 if own { Ok(Event { signal: Some(signal?), tid: Some(tid), value }) } else { Err(Errno::EINVAL) }
@@ -89,7 +96,7 @@ impl<S: System> Programs<S> {
 impl<S: System> Pm<S> {
     /// `timer_create(clock, event, address of id)`. `EAGAIN`: a timer more than RLIMIT_SIGPENDING lets the user have.
     pub fn timer_create(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
-        let clock = self.programs.timer_clock(t, a[0] as u32)?;
+        let clock = self.programs.timer_clock(t, a[0] as i32)?;
         let Event { signal, tid, value } = self.programs.read_event(t, a[1])?;
         let p = self.programs.table.process_of(t);
         let owner = &self.programs.table[p];

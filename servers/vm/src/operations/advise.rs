@@ -119,12 +119,16 @@ impl AddressSpace {
     }
 
     /// msync. Returns the files to be written back: those that programs may have changed within the range; none without MS_SYNC.
+    /// `EBUSY`: MS_INVALIDATE, and memory there is locked. `ENOMEM`: there is a hole.
     pub fn msync<K>(&self, memory: &Memory<K>, address: u64, bytes: u64, flags: u64) -> Result<Vec<ObjectId>, Errno> {
         let both = MS_ASYNC | MS_SYNC;
         if flags & !(MS_ASYNC | MS_INVALIDATE | MS_SYNC) != 0 || flags & both == both {
             return Err(Errno::EINVAL);
         }
         let (start, end) = user_range(address, bytes, Errno::ENOMEM)?;
+        if flags & MS_INVALIDATE != 0 && self.regions.overlapping(start, end).any(|region| region.locked) {
+            return Err(Errno::EBUSY);
+        }
         if !self.regions.is_covered(start, end) {
             return Err(Errno::ENOMEM);
         }
