@@ -261,7 +261,7 @@ BEHAVIOUR("mremap of old length 0 makes a second mapping of shared memory, and f
     }
     show_address(mremap(own, 0, PAGE, MREMAP_MAYMOVE));
 }
-BEHAVIOUR("msync with MS_INVALIDATE and madvise with MADV_DONTNEED of locked memory") {
+BEHAVIOUR("msync and madvise of locked memory: nothing is invalidated or dropped, but by MADV_DONTNEED_LOCKED") {
     char *at = pages(3);
     must(mlock(at + PAGE, PAGE));
     show(msync(at, PAGE, MS_SYNC | MS_INVALIDATE));
@@ -269,6 +269,10 @@ BEHAVIOUR("msync with MS_INVALIDATE and madvise with MADV_DONTNEED of locked mem
     show(msync(at, 2 * PAGE, MS_INVALIDATE));
     show(msync(at, 2 * PAGE, MS_SYNC));
     show(madvise(at, 2 * PAGE, MADV_DONTNEED));
+    show(madvise(at, 2 * PAGE, MADV_FREE));
+    at[PAGE] = 'x';
+    show(madvise(at, 2 * PAGE, 24 /* MADV_DONTNEED_LOCKED */));
+    show(at[PAGE]);
     munmap(at + 2 * PAGE, PAGE);
     show(msync(at, 3 * PAGE, MS_INVALIDATE));
     must(munlock(at, 2 * PAGE));

@@ -51,6 +51,16 @@ BEHAVIOUR("futex with unknown operations") {
     show(futex(&word, 99, 0, NULL));
     show(futex(&word, FUTEX_WAKE | FUTEX_CLOCK_REALTIME, 0, NULL));
 }
+BEHAVIOUR("futex operations with FUTEX_CLOCK_REALTIME: those that have no clock to choose") {
+    show(futex(&word, FUTEX_WAIT | FUTEX_CLOCK_REALTIME, 0, NULL));
+    show(futex(&word, FUTEX_LOCK_PI | FUTEX_CLOCK_REALTIME, 0, NULL));
+    show(futex(&word, FUTEX_TRYLOCK_PI | FUTEX_CLOCK_REALTIME, 0, NULL));
+    show(futex(&word, FUTEX_UNLOCK_PI | FUTEX_CLOCK_REALTIME, 0, NULL));
+    show(futex(&word, 99 | FUTEX_CLOCK_REALTIME, 0, NULL));
+    show(word);
+    show(futex(&word, FUTEX_LOCK_PI2 | FUTEX_CLOCK_REALTIME, 0, NULL));
+    note("%d", (pid_t)word == gettid());
+}
 BEHAVIOUR("futex FUTEX_WAIT with bad times, and a time that ends") {
     struct timespec wrong = {0, 1000000000}, negative = {-1, 0}, soon = {0, 10000000};
     show(futex(&word, FUTEX_WAIT, 0, &wrong));

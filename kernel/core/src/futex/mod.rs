@@ -41,6 +41,9 @@ pub fn futex<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6]) -> Result<
     let operation = operation as u32 as u64;
     let realtime = operation & operation::REALTIME != 0;
     let (shared, number) = (operation & operation::PRIVATE == 0, operation & operation::NUMBER);
+    if realtime && !matches!(number, operation::WAIT_BITSET | operation::WAIT_REQUEUE_PI | operation::LOCK_PI2) {
+        return Err(Errno::ENOSYS.into());
+    }
     let count = value as i32;
     let key = futex_key(node, m, node.current(), address, shared)?;
     match number {

@@ -25,8 +25,10 @@ const ANSWER_BYTES: usize = 4096;
 enum Advice {
     /// How the program will use memory that nobody writes to a disk: no difference.
     Nothing,
-    /// The content is not needed any more.
-    Drop,
+    /// The content is not needed any more, not even where memory is locked.
+    Drop {
+        locked: bool,
+    },
     /// The pages will be needed: read, or written.
     Populate {
         write: bool,
@@ -40,12 +42,14 @@ impl Advice {
             // NORMAL RANDOM SEQUENTIAL WILLNEED MERGEABLE UNMERGEABLE HUGEPAGE NOHUGEPAGE DONTDUMP DODUMP COLD PAGEOUT
             0..=3 | 12..=17 | 20 | 21 => Advice::Nothing,
             // DONTNEED FREE
-            4 | 8 => Advice::Drop,
+            4 | 8 => Advice::Drop { locked: false },
             10 => Advice::OnFork(OnFork::Leave),
             11 | 19 => Advice::OnFork(OnFork::Copy),
             18 => Advice::OnFork(OnFork::Wipe),
             22 => Advice::Populate { write: false },
             23 => Advice::Populate { write: true },
+            // DONTNEED_LOCKED
+            24 => Advice::Drop { locked: true },
             _ => return Err(Errno::EINVAL),
         })
     }
@@ -67,17 +71,19 @@ impl AddressSpace {
         }
         match advice {
             Advice::Nothing => {}
-            Advice::Drop => self.discard(memory, start, end)?,
+            Advice::Drop { locked } => self.discard(memory, start, end, locked)?,
             Advice::Populate { write } => self.populate_all(memory, start, end, write)?,
             Advice::OnFork(on_fork) => self.set_on_fork(memory, start, end, on_fork)?,
         }
         Ok(0)
     }
 
-    /// Private memory is as new afterwards; shared memory keeps its content.
-    fn discard<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
-        let is_device = |region: &Region| region.backing == Backing::Device || region.window(memory).is_some();
-        if self.regions.overlapping(start, end).any(is_device) {
+    /// Private memory is as new afterwards; shared memory keeps its content. `EINVAL`: there is a device's, or with `locked` false locked memory.
+    fn discard<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64, end: u64, locked: bool) -> Result<(), Errno> {
+        let is_kept = |region: &Region| {
+            region.backing == Backing::Device || region.window(memory).is_some() || region.locked && !locked
+        };
+        if self.regions.overlapping(start, end).any(is_kept) {
             return Err(Errno::EINVAL);
         }
         self.empty(memory, start, end)
