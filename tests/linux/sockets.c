@@ -411,6 +411,28 @@ BEHAVIOUR("sendmsg and recvmsg with bad memory, too many pieces") {
     message = (struct msghdr){.msg_iov = bad(), .msg_iovlen = 1};
     show(sendmsg(a, &message, 0));
 }
+BEHAVIOUR("a message may have as many bytes as the sender's buffer, but for 32") {
+    static char bytes[300000], into[300000];
+    int kinds[] = {SOCK_DGRAM, SOCK_SEQPACKET}, size;
+    for (int i = 0; i < 2; i++) {
+        pair(kinds[i]);
+        socklen_t length = sizeof size;
+        getsockopt(a, SOL_SOCKET, SO_SNDBUF, &size, &length);
+        show(size);
+        memset(bytes, 'a' + i, sizeof bytes);
+        show(send(a, bytes, (size_t)size - 31, MSG_DONTWAIT));
+        show(send(a, bytes, (size_t)size - 32, MSG_DONTWAIT));
+        show(recv(b, into, sizeof into, 0));
+        note("%d", memcmp(bytes, into, (size_t)size - 32));
+        size = 1000;
+        must(setsockopt(a, SOL_SOCKET, SO_SNDBUF, &size, sizeof size));
+        show(send(a, bytes, 4608 - 31, MSG_DONTWAIT));
+        show(send(a, bytes, 4608 - 32, MSG_DONTWAIT));
+        show(recv(b, into, sizeof into, 0));
+        close(a);
+        close(b);
+    }
+}
 BEHAVIOUR("a message that is too long for a datagram or a seqpacket") {
     static char bytes[1 << 20];
     pair(SOCK_DGRAM);

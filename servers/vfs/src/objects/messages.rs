@@ -72,7 +72,7 @@ pub fn envelope(caller: &Caller, socket: &Socket, to: &Pipe, mut cargo: Cargo) -
         cargo.sender = Some(sender_of(caller));
     }
     let name = socket.is_bound().then(|| Box::new(socket.name()));
-    Envelope { name, cargo, user: caller.user() }
+    Envelope { name, cargo, user: caller.user(), most_bytes: socket.longest_message() }
 }
 
 /// Receives a message. `ENOTCONN`; `EOPNOTSUPP`: urgent data.

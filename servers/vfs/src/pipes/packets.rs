@@ -83,6 +83,8 @@ pub struct Envelope {
     pub cargo: Cargo,
     /// Real uid of the sender.
     pub user: u32,
+    /// Most bytes that the content may have.
+    pub most_bytes: u64,
 }
 
 /// A sending call.
@@ -166,8 +168,8 @@ impl Envelope {
 }
 
 impl Pipe {
-    /// Sends a message. One with open files does not wait in the pipe. Errors: `EPIPE`, nobody receives; `EMSGSIZE`, the pipe never holds
-    /// so much; `EAGAIN`; `ETOOMANYREFS`.
+    /// Sends a message. One with open files does not wait in the pipe. Errors: `EPIPE`, nobody receives; `EMSGSIZE`, too long; `ENOBUFS`, the
+    /// pipe does not become large enough; `EAGAIN`; `ETOOMANYREFS`.
     pub fn send(
         &self,
         world: &impl World,
@@ -178,11 +180,10 @@ impl Pipe {
         if self.readers.get() == 0 {
             return Outcome::Done(Err(Errno::EPIPE));
         }
-        let mut state = self.state.borrow_mut();
-        let front = front_bytes(envelope.name(), envelope.cargo.sender.is_some());
-        if front as u64 + from.left() > state.ring.capacity() as u64 {
-            return Outcome::Done(Err(Errno::EMSGSIZE));
+        if let Err(error) = self.ensure_holds(world, envelope, from.left()) {
+            return Outcome::Done(Err(error));
         }
+        let mut state = self.state.borrow_mut();
         let sent = match state.packets.has_senders() {
             false => state.post(world, from, envelope, self.asks.get()),
             true => Ok(false),
@@ -193,7 +194,7 @@ impl Pipe {
             Ok(false) if nonblocking => Outcome::Done(Err(Errno::EAGAIN)),
             Ok(false) => {
                 let (name, cargo) = (take(&mut envelope.name), take(&mut envelope.cargo));
-                let envelope = Envelope { name, cargo, user: envelope.user };
+                let envelope = Envelope { name, cargo, ..*envelope };
                 wait_in(&mut state.packets.senders, Letter { buffer: take(from), envelope })
             }
             Err(error) => Outcome::Done(Err(error)),
@@ -201,6 +202,21 @@ impl Pipe {
         drop(state);
         self.watchers.fire_for(DATA);
         outcome
+    }
+
+    /// Makes the pipe larger for a message that it never holds, if the sender is root or the user who pays for the pipe. `EMSGSIZE`, `ENOBUFS`.
+    fn ensure_holds(&self, world: &impl World, envelope: &Envelope, bytes: u64) -> Result<(), Errno> {
+        if bytes > envelope.most_bytes {
+            return Err(Errno::EMSGSIZE);
+        }
+        let needed = front_bytes(envelope.name(), envelope.cargo.sender.is_some()) as u64 + bytes;
+        if needed <= self.capacity() as u64 {
+            return Ok(());
+        }
+        if envelope.user != 0 && envelope.user != self.user {
+            return Err(Errno::EMSGSIZE);
+        }
+        self.set_capacity(world, needed as usize).map(|_| ()).map_err(|_| Errno::ENOBUFS)
     }
 
     /// Receives a message. `EAGAIN`; with `peeks` the message stays. What comes besides the content goes to `parcel`, if there is one;

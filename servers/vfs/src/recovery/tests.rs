@@ -386,7 +386,7 @@ fn send_files(vfs: &'static Vfs, number: i32, length: u64, files: &[i32]) {
     match sender.kind() {
         Kind::Stream => assert_eq!(to.write_with(vfs.base(), &mut buffer, 0, &mut cargo), Ok(length)),
         _ => {
-            let mut envelope = Envelope { name: None, cargo, user: 0 };
+            let mut envelope = Envelope { name: None, cargo, user: 0, most_bytes: 1000 };
             assert_eq!(to.send(vfs.base(), &mut buffer, &mut envelope, true), Outcome::Done(Ok(length)));
         }
     }

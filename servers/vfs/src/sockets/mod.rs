@@ -41,6 +41,8 @@ use names::{Bound, Key, Names};
 use options::blank;
 pub use options::{PASSCRED, PASSSEC, Who};
 
+/// Bytes of a sender's buffer that Linux needs for a message itself.
+const OWN_PART: u32 = 32;
 /// Most connections that wait beyond the first (`net.core.somaxconn`).
 const MAX_BACKLOG: u32 = abi::limits::BACKLOG;
 
@@ -262,6 +264,11 @@ impl Socket {
 
     fn store(&self) -> &Rc<Store> {
         self.closing.store()
+    }
+
+    /// Most bytes of a message that it sends: Linux takes its own part of a message from the buffer, too.
+    pub fn longest_message(&self) -> u64 {
+        self.record().send_bytes.saturating_sub(OWN_PART).into()
     }
 
     /// Whether it has a name.

@@ -1,6 +1,7 @@
 //! Sockets that keep the boundaries of messages: pairs and connections of packets, datagrams, and calls for several messages.
 
 use super::*;
+use crate::tests::sockets::options::SO_SNDBUF;
 
 const SOCK_RAW: u64 = 3;
 const SOCK_SEQPACKET: u64 = 5;
@@ -107,9 +108,17 @@ fn a_sender_waits_for_room_for_the_whole_message() {
             assert_eq!(world.machine.read(world.root, DATA + 29_999, 1), [byte]);
         }
         assert_eq!(world.result(child), Some(Ok(30_000)));
-        world.data(world.root, &[3; 70_000]);
-        let large = world.call(world.root, nr::SENDTO, &[one, DATA, 70_000, 0, 0, 0]);
-        assert_eq!(large, Err(Errno::EMSGSIZE));
+        let send_large = |bytes: u64| world.call(world.root, nr::SENDTO, &[one, DATA, bytes, 0, 0, 0]);
+        world.data(world.root, &[3; 212_961]);
+        assert_eq!(send_large(212_961), Err(Errno::EMSGSIZE));
+        assert_eq!(send_large(212_960), Err(Errno::ENOBUFS), "more than the user's share of pages");
+        world.data(world.root, &45_000_u32.to_le_bytes());
+        assert_eq!(world.call(world.root, nr::SETSOCKOPT, &[one, SOL_SOCKET, SO_SNDBUF, DATA, 4]), Ok(0));
+        world.data(world.root, &[3; 90_000]);
+        assert_eq!(send_large(90_000 - 31), Err(Errno::EMSGSIZE));
+        assert_eq!(send_large(90_000 - 32), Ok(90_000 - 32), "the pipe grows");
+        assert_eq!(world.call(world.root, nr::RECVFROM, &[two, DATA, 90_000, 0, 0, 0]), Ok(90_000 - 32));
+        assert_eq!(world.machine.read(world.root, DATA + 90_000 - 33, 1), [3]);
         let bad = MEMORY.end - 5000;
         assert_eq!(world.call(world.root, nr::SENDTO, &[one, bad, 9000, 0, 0, 0]), Err(Errno::EFAULT));
         assert_eq!(receive(&world, two, MSG_DONTWAIT), Err(Errno::EAGAIN), "nothing of it was sent");

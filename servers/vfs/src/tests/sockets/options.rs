@@ -4,7 +4,7 @@ use super::*;
 
 const SO_TYPE: u64 = 3;
 const SO_ERROR: u64 = 4;
-const SO_SNDBUF: u64 = 7;
+pub const SO_SNDBUF: u64 = 7;
 const SO_RCVBUF: u64 = 8;
 const SO_PASSCRED: u64 = 16;
 const SO_PEERCRED: u64 = 17;
