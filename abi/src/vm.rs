@@ -27,8 +27,8 @@ protocol! {
     Exec = 4 { process: Endpoint, image: u64, interpreter: u64, stack_bytes: u64, seed: u64 }
         -> { start: u64, entry: u64, phdr: u64, phdr_count: u64, interpreter_base: u64, stack_end: u64 }
     /// vfs: returns the image (cached pages) of this file, an empty one if there was none. `version` changes with the content: an image of
-    /// an older version is discarded. Unmapped images are evicted when memory is short.
-    ImageOpen = 5 { device: u64, inode: u64, version: u64, bytes: u64 } -> { image: u64 }
+    /// an older version is discarded. Unmapped images are evicted when memory is short. `has_name`: `FileName` need not be told.
+    ImageOpen = 5 { device: u64, inode: u64, version: u64, bytes: u64 } -> { image: u64, has_name: bool }
     /// vfs: returns the first missing range of the image within `offset .. offset + bytes`. Word 0 of the reply: its length in bytes (0: nothing is missing).
     ImageMissing = 6 { image: u64, offset: u64, bytes: u64 } -> { missing_offset: u64 }
     /// vfs: fills a range of the image from the grant. The offset is page-aligned, the length a multiple of the page except at the end of the file.
@@ -62,7 +62,7 @@ protocol! {
         -> { entry: u64, arguments: u64, stack_end: u64 }
     /// vfs: returns the shared file, the one object behind all shared mappings of a file, an empty one if there was none. vfs holds it
     /// until `SharedClose`. `ImageMissing`, `ImageFill` and `FileMapDone` accept it in place of an image.
-    SharedOpen = 18 { device: u64, inode: u64, bytes: u64 } -> { object: u64 }
+    SharedOpen = 18 { device: u64, inode: u64, bytes: u64 } -> { object: u64, has_name: bool }
     /// vfs: copies the first run of dirty pages within `offset .. end`, at most `bytes` bytes, into the grant, and write-protects them to
     /// see later changes. The pages stay dirty until `SharedWritten`. Word 0 of the reply: bytes (0: no dirty page); then the offset.
     SharedTake = 19 { object: u64, offset: u64, end: u64, grant: GrantId, bytes: u64 } -> { offset: u64 }
@@ -144,8 +144,16 @@ protocol! {
     /// Services that set the real-time clock: it is about to be set, or that is `done`. In between programs ask the kernel for the time; then
     /// they find it in the page of the clocks again. The successor of one that died says that it is done.
     ClockChange = 48 { done: bool }
+    /// vfs: the path that the file of an image or shared file was opened by, as `MappedName` tells it. `EEXIST`: it has one, which it keeps;
+    /// `ENAMETOOLONG`: more than `MAX_NAME_BYTES`.
+    FileName = 49 { object: u64, grant: GrantId, bytes: u64 }
+    /// Services with `inspects_memory`: copies the path of the file that is mapped at `address` into the grant. Word 0 of the reply: its length.
+    /// `ENOENT`: none is, or its path is not known.
+    MappedName = 50 { process: Endpoint, address: u64, grant: GrantId, bytes: u64 }
 }
 
+/// `FileName`: longest path.
+pub const MAX_NAME_BYTES: u64 = 1024;
 /// `ImageForget`: every file of the device.
 pub const ALL_INODES: u64 = u64::MAX;
 /// `ImageResize`: the size that the file had is not known.

@@ -279,6 +279,37 @@ BEHAVIOUR("msync and madvise of locked memory: nothing is invalidated or dropped
     show(msync(at, 2 * PAGE, MS_INVALIDATE));
     show(madvise(at, 2 * PAGE, MADV_DONTNEED));
 }
+// What /proc/self/maps has after the inode of the region that begins there: nothing, or where in the line the name begins, and its last part.
+static void note_mapped(void *at) {
+    char line[400], start[20];
+    int after = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    snprintf(start, sizeof start, "%08lx-", (unsigned long)at);
+    while (fgets(line, sizeof line, maps))
+        if (strncmp(line, start, strlen(start)) == 0)
+            break;
+    sscanf(line, "%*s %*s %*s %*s %*u%n", &after);
+    char *name = strrchr(line, '/');
+    if (name)
+        note("%ld %s", (long)(strchr(line, '/') - line), strtok(name + 1, "\n"));
+    else
+        note("%d", strcmp(line + after, " \n"));
+    fclose(maps);
+}
+BEHAVIOUR("/proc/self/maps names the file of each mapping, and nothing where there is none") {
+    make("one", "1");
+    make("two", "2");
+    int one = must(open("one", O_RDWR)), two = must(open("two", O_RDWR));
+    char *private = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, one, 0);
+    char *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, two, 0);
+    char *executable = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, two, 0);
+    close(one);
+    close(two);
+    note_mapped(private);
+    note_mapped(shared);
+    note_mapped(executable);
+    note_mapped(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
 BEHAVIOUR("msync with bad flags, addresses and gaps") {
     char *at = pages(2);
     show(msync(at, PAGE, MS_SYNC | MS_ASYNC));

@@ -121,6 +121,11 @@ impl Source for Live {
         fetch_some(Endpoint::VM, records, request)
     }
 
+    fn mapped_name(&mut self, process: Endpoint, address: u64) -> Result<Vec<u8>, Errno> {
+        let request = |grant, bytes| vm::MappedName { process, address, grant, bytes }.message();
+        fetch_text(Endpoint::VM, vm::MAX_NAME_BYTES as usize, request)
+    }
+
     fn descriptor_from(&mut self, process: Endpoint, descriptor: u64) -> Result<Option<u32>, Errno> {
         let request = |grant, bytes| vfs::Descriptors { process, first: descriptor, grant, bytes }.message();
         fetch_one(Endpoint::VFS, request)

@@ -6,6 +6,7 @@ use crate::text::{Lossy, Text, or_empty};
 use abi::layout::PAGE_BYTES;
 use abi::pm::ProcessRecord;
 use abi::vm::MapRecord;
+use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
 const PROTECTION: [(u32, char); 3] = [(1, 'r'), (2, 'w'), (4, 'x')];
@@ -249,29 +250,36 @@ fn memory_status(source: &mut dyn Source, process: &ProcessRecord, text: &mut Te
     Ok(())
 }
 
-/// Writes about one region. The bytes: the path of the executable.
+/// Writes about one region. The bytes: the path of the file that it shows.
 type WriteRegion = fn(&mut Text, &MapRecord, &[u8]) -> fmt::Result;
 
 /// /proc/PID/maps and smaps: each region of a process, by `write`.
 pub fn maps(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text, write: WriteRegion) -> fmt::Result {
-    let executable =
-        or_empty(source.process_text(process.process, ProcessText::Executable)).map_err(|error| text.failed(error))?;
     let mut records = [MapRecord::default(); BATCH];
+    // Regions of one file mostly follow each other.
+    let (mut file, mut name) = ((0, 0), Vec::new());
     let mut first = 0;
     while first < MAX_REGIONS {
         let count = source.maps(process.endpoint, first, &mut records).map_err(|error| text.failed(error))?;
         if count == 0 {
             break;
         }
-        records.iter().take(count).try_for_each(|region| write(text, region, &executable))?;
+        for region in &records[..count] {
+            if file != (region.device, region.inode) {
+                file = (region.device, region.inode);
+                let found = or_empty(source.mapped_name(process.endpoint, region.start));
+                name = found.map_err(|error| text.failed(error))?;
+            }
+            write(text, region, &name)?;
+        }
         first += count as u64;
     }
     Ok(())
 }
 
 /// A region in /proc/PID/smaps.
-pub fn map_sizes(text: &mut Text, region: &MapRecord, executable: &[u8]) -> fmt::Result {
-    map_line(text, region, executable)?;
+pub fn map_sizes(text: &mut Text, region: &MapRecord, name: &[u8]) -> fmt::Result {
+    map_line(text, region, name)?;
     let size = region.end - region.start;
     for (label, bytes) in
         [("Size", size), ("KernelPageSize", PAGE_BYTES), ("MMUPageSize", PAGE_BYTES), ("Rss", region.resident)]
@@ -282,7 +290,7 @@ pub fn map_sizes(text: &mut Text, region: &MapRecord, executable: &[u8]) -> fmt:
 }
 
 /// A region in /proc/PID/maps.
-pub fn map_line(text: &mut Text, region: &MapRecord, executable: &[u8]) -> fmt::Result {
+pub fn map_line(text: &mut Text, region: &MapRecord, name: &[u8]) -> fmt::Result {
     let start = text.len();
     write!(text, "{:08x}-{:08x} ", region.start, region.end)?;
     for (bit, letter) in PROTECTION {
@@ -290,19 +298,17 @@ pub fn map_line(text: &mut Text, region: &MapRecord, executable: &[u8]) -> fmt::
     }
     text.write_char(if region.protection & SHARED != 0 { 's' } else { 'p' })?;
     let (major, minor) = (region.device >> 8, region.device & 0xff);
-    write!(text, " {:08x} {major:02x}:{minor:02x} {}", region.offset, region.inode)?;
+    write!(text, " {:08x} {major:02x}:{minor:02x} {} ", region.offset, region.inode)?;
     let file: &[u8] = match region.kind {
         HEAP => b"[heap]",
         STACK => b"[stack]",
         CLOCKS => b"[vvar]",
         VDSO => b"[vdso]",
-        // A System V segment has a number and no device.
-        _ if region.device != 0 => executable,
-        _ => b"",
+        _ => name,
     };
     if !file.is_empty() {
         let column = text.len() - start;
-        write!(text, "{:>1$}{2}", "", (FILE_COLUMN - column.min(FILE_COLUMN)).max(1), Lossy(file))?;
+        write!(text, "{:>1$}{2}", "", FILE_COLUMN - column.min(FILE_COLUMN), Lossy(file))?;
     }
     text.write_char('\n')
 }

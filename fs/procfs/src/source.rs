@@ -120,6 +120,8 @@ pub trait Source {
     fn process_memory(&mut self, process: Endpoint) -> ProcessMemory;
     /// Writes the regions of a process from number `first` on into `records`. Returns how many; 0: there are no more. `ENOMEM`.
     fn maps(&mut self, process: Endpoint, first: u64, records: &mut [MapRecord]) -> Result<usize, Errno>;
+    /// Returns the path of the file that a process has mapped at an address. `ENOENT`: not known; `ESRCH`, `ENOMEM`.
+    fn mapped_name(&mut self, process: Endpoint, address: u64) -> Result<Vec<u8>, Errno>;
     /// Returns the first open descriptor of a process not below this. `ENOMEM`.
     fn descriptor_from(&mut self, process: Endpoint, descriptor: u64) -> Result<Option<u32>, Errno>;
     /// Returns the path of an open file. `EBADF`, `ENOMEM`.

@@ -128,10 +128,15 @@ impl Source for Figures {
                 ..MapRecord::default()
             },
             MapRecord { start: 0x7fff0000, end: 0x7fff8000, protection: 3, kind: 2, ..MapRecord::default() },
+            MapRecord { start: 0x7fffa000, end: 0x7fffb000, protection: 3, ..MapRecord::default() },
         ];
         let Some(region) = regions.get(first as usize) else { return self.answer(0) };
         records[0] = *region;
         self.answer(1)
+    }
+    fn mapped_name(&mut self, _: Endpoint, address: u64) -> Result<Vec<u8>, Errno> {
+        self.answer(())?;
+        if address == 0x400000 { Ok(b"/lib/libc.so".to_vec()) } else { Err(Errno::ENOENT) }
     }
     fn descriptor_from(&mut self, _: Endpoint, descriptor: u64) -> Result<Option<u32>, Errno> {
         self.answer([0, 1, 2, 10].into_iter().find(|&open| u64::from(open) >= descriptor))
@@ -493,8 +498,9 @@ fn maps_name_file_and_stack() {
     let text = read("7/maps");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(&lines[0][..49], "00400000-00401000 r-xp 00000000 fe:00 12         ");
-    assert_eq!(&lines[0][73..], "/bin/busybox");
+    assert_eq!(&lines[0][73..], "/lib/libc.so");
     assert!(lines[1].starts_with("7fff0000-7fff8000 rw-p") && lines[1].ends_with(" [stack]"));
+    assert_eq!(lines[2], "7fffa000-7fffb000 rw-p 00000000 00:00 0 ");
 }
 
 #[test]

@@ -120,12 +120,12 @@ async fn map_file(base: &Base, file: &OpenFile, offset: u64, bytes: u64, flags: 
             return Err(Errno::EPERM);
         }
         let may_write = file.writes() && !is_sealed;
-        let object = mappings.begin_mapping(node, offset, bytes, may_write).await?;
+        let object = mappings.begin_mapping((file, node), offset, bytes, may_write).await?;
         return Ok((Content::Image(object), may_write));
     }
     // What is written back now is a new version of the file.
     mappings.write_back(node, offset, bytes).await?;
-    let image = pages::open_image(node)?;
+    let image = pages::open_image(node, &file.path())?;
     let end = offset.saturating_add(bytes).min(node.size());
     match mappings.fill_image(node, image, offset, end.saturating_sub(offset)).await {
         Ok(()) => Ok((Content::Image(image), file.writes())),

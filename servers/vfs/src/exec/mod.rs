@@ -149,7 +149,7 @@ async fn exec(base: &'static Base, startup: &Startup, process: &Rc<Process>, nam
         }
     }
     let parsed = Program::parse(&program.head, program.file.node.size()).map_err(|_| Errno::ENOEXEC)?;
-    let image = load(base, process, &program.file.node, &parsed).await?;
+    let image = load(base, process, &program, &parsed).await?;
     let interpreter = match parsed.interpreter {
         Some(range) => load_interpreter(base, process, &program, range).await?,
         None => 0,
@@ -187,12 +187,13 @@ async fn load_interpreter(
     let path = elf::interpreter_path(&bytes).map_err(|_| Errno::ENOEXEC)?;
     let interpreter = Executable::find(base, process, &Name::at(copied(path)?)).await?;
     let parsed = Program::parse(&interpreter.head, interpreter.file.node.size()).map_err(|_| Errno::ENOEXEC)?;
-    load(base, process, &interpreter.file.node, &parsed).await
+    load(base, process, &interpreter, &parsed).await
 }
 
 /// Fills vm with what the segments of a program need. Returns the image, which the process holds.
-async fn load(base: &Base, process: &Process, node: &NodeRef, program: &Program) -> Result<u64, Errno> {
-    let image = open_image(node)?;
+async fn load(base: &Base, process: &Process, file: &Executable, program: &Program) -> Result<u64, Errno> {
+    let node = &file.file.node;
+    let image = open_image(node, &file.canonical)?;
     process.hold_image(image);
     save(base.store(), process, None);
     for segment in program.segments() {

@@ -6,6 +6,7 @@ use super::vnode::NodeRef;
 use abi::{Endpoint, Errno, Message, vm};
 use alloc::vec::Vec;
 use sys::{
+    fallible::copied,
     grant::{Access, GrantedBuffer},
     ipc,
 };
@@ -57,13 +58,38 @@ pub fn resize_images(node: &NodeRef, old_bytes: u64, bytes: u64) -> Result<(), E
     Ok(())
 }
 
-/// Opens the image of a file: its pages in vm as of now.
-pub fn open_image(node: &NodeRef) -> Result<u64, Errno> {
+/// Opens the image of a file: its pages in vm as of now. `path`: what it was opened by.
+pub fn open_image(node: &NodeRef, path: &[u8]) -> Result<u64, Errno> {
     let (device, inode) = (node.mount().device(), node.number());
     let request = vm::ImageOpen { device, inode, version: node.version(), bytes: node.size() };
     let reply = ipc::call(Endpoint::VM, &request.message())?;
     node.set_image();
-    vm::ImageOpen::results(&reply)
+    let (image, has_name) = vm::ImageOpen::results(&reply)?;
+    if !has_name {
+        set_name(image, path);
+    }
+    Ok(image)
+}
+
+/// Opens the object behind all shared mappings of a file.
+pub fn open_shared(node: &NodeRef, path: &[u8]) -> Result<u64, Errno> {
+    let (device, inode, bytes) = (node.mount().device(), node.number(), node.size());
+    let reply = ipc::call(Endpoint::VM, &vm::SharedOpen { device, inode, bytes }.message())?;
+    let (object, has_name) = vm::SharedOpen::results(&reply)?;
+    if !has_name {
+        set_name(object, path);
+    }
+    Ok(object)
+}
+
+/// Tells vm the path of a file that is mapped, for whom asks what is in a program's memory. Without memory nobody is told.
+fn set_name(object: u64, path: &[u8]) {
+    let bytes = path.len().min(vm::MAX_NAME_BYTES as usize);
+    let Ok(granted) = copied(&path[..bytes]).and_then(|name| GrantedBuffer::new(name, Endpoint::VM, Access::Read))
+    else {
+        return;
+    };
+    tell_vm(&vm::FileName { object, grant: granted.id(), bytes: bytes as u64 }.message());
 }
 
 /// Closes an image.

@@ -14,6 +14,7 @@ use crate::{
     cache::PageCache,
     events::{Event, Watchers},
     files::{Files, known::Change, mount::Mount, pages, vnode::NodeRef},
+    objects::OpenFile,
     peers::Peers,
 };
 use abi::{Endpoint, Errno, Message, fs, vm};
@@ -88,9 +89,15 @@ impl Mappings {
         self.shared_map(node.shared_object()?)
     }
 
-    /// The pages of a file for a shared mapping, all of the range that the file has. The mapping is in progress until
+    /// The pages of an open file for a shared mapping, all of the range that the file has. The mapping is in progress until
     /// [`Mappings::end_mapping`]. `ENOSPC`: it is to be written, and there is no space for its holes.
-    pub async fn begin_mapping(&self, node: &NodeRef, offset: u64, bytes: u64, may_write: bool) -> Result<u64, Errno> {
+    pub async fn begin_mapping(
+        &self,
+        (file, node): (&OpenFile, &NodeRef),
+        offset: u64,
+        bytes: u64,
+        may_write: bool,
+    ) -> Result<u64, Errno> {
         if may_write {
             // A store cannot fail: there must be space for it.
             self.files.allocate(node, offset, bytes, fs::ALLOCATE_FILL).await?;
@@ -98,7 +105,7 @@ impl Mappings {
         self.files.settle([Some(node)]).await?;
         let map = match self.map_of(node) {
             Some(map) => map,
-            None => self.share(node)?,
+            None => self.share(node, &file.path())?,
         };
         map.mapping.set(map.mapping.get() + 1);
         map.written.set(map.written.get() || may_write);
@@ -111,11 +118,9 @@ impl Mappings {
         }
     }
 
-    fn share(&self, node: &NodeRef) -> Result<Rc<SharedMap>, Errno> {
-        let (device, inode, bytes) = (node.mount().device(), node.number(), node.size());
+    fn share(&self, node: &NodeRef, path: &[u8]) -> Result<Rc<SharedMap>, Errno> {
         self.maps.borrow_mut().try_make_room(1)?;
-        let reply = ipc::call(Endpoint::VM, &vm::SharedOpen { device, inode, bytes }.message())?;
-        let map = SharedMap::new(node.clone(), vm::SharedOpen::results(&reply)?, false);
+        let map = SharedMap::new(node.clone(), pages::open_shared(node, path)?, false);
         self.maps.borrow_mut().try_push(map.clone())?;
         Ok(map)
     }

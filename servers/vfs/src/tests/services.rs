@@ -527,12 +527,12 @@ impl Vm {
             ImageOpen(vm::ImageOpen { device, inode, version, bytes }) => {
                 let new = Pages { device, inode, version, size: bytes, ..Pages::default() };
                 let index = Memory::open(&mut memory.images, new);
-                return Ok(vm::ImageOpen::reply(message, 0, 2 * index + 1));
+                return Ok(vm::ImageOpen::reply(message, 0, 2 * index + 1, false));
             }
             SharedOpen(vm::SharedOpen { device, inode, bytes }) => {
                 let new = Pages { device, inode, size: bytes, ..Pages::default() };
                 let index = Memory::open(&mut memory.shared, new);
-                return Ok(vm::SharedOpen::reply(message, 0, 2 * index + 2));
+                return Ok(vm::SharedOpen::reply(message, 0, 2 * index + 2, false));
             }
             ImageMissing(request) => {
                 let (bytes, offset) = memory.missing(request);
@@ -585,7 +585,7 @@ impl Vm {
                 return Ok(vm::CacheOpen::reply(message, 0, cache.as_ptr() as u64));
             }
             CacheTake(_) if memory.is_short => return Err(Errno::ENOMEM),
-            CacheTake(_) => {}
+            CacheTake(_) | FileName(_) => {}
             MemoryInfo(_) => return Ok(vm::MemoryInfo::reply(message, 0, 1 << 28, 1 << 27, 0, 0)),
             _ => return Err(Errno::ENOSYS),
         }

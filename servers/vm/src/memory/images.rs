@@ -7,7 +7,9 @@ use crate::memory::{Floor, Memory};
 use abi::{
     Errno,
     layout::{MAX_COPY, PAGE_BYTES},
+    vm::MAX_NAME_BYTES,
 };
+use sys::fallible::filled;
 
 /// Images up to this size get frames that are neighbours: programs and libraries mostly.
 const RESERVE_BYTES: u64 = 4 << 20;
@@ -25,6 +27,17 @@ pub struct Stretch {
 pub fn open<K: Kernel>(memory: &mut Memory<K>, file: FileId, version: u64, bytes: u64) -> Result<ObjectId, Errno> {
     memory.ensure_heap(0)?;
     Ok(memory.objects.open_image(&mut memory.frames, file, version, bytes))
+}
+
+/// Sets the path of the file of an image or shared file. `EINVAL`: there is no such object; `EEXIST`, `ENAMETOOLONG`; `EFAULT`: not granted.
+pub fn set_name<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, from: Source, bytes: u64) -> Result<(), Errno> {
+    if bytes > MAX_NAME_BYTES {
+        return Err(Errno::ENAMETOOLONG);
+    }
+    memory.ensure_heap(bytes as usize)?;
+    let mut name = filled(0, bytes as usize)?;
+    memory.kernel.read_grant(from, &mut name)?;
+    memory.objects.get_mut(id).ok_or(Errno::EINVAL)?.set_name(name)
 }
 
 /// The first stretch within `wanted` that is absent; `None`: all is present.

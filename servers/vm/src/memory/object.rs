@@ -67,6 +67,8 @@ pub struct Object {
     holds: u32,
     /// An image that is for nobody new.
     forgotten: bool,
+    /// Path that its file was opened by first; empty: not known.
+    name: Box<[u8]>,
     /// When it was last asked for; orders images by age.
     used: u64,
 }
@@ -110,6 +112,20 @@ impl Object {
     /// True when a region shows it.
     pub fn is_mapped(&self) -> bool {
         self.mapped_pages > 0
+    }
+
+    /// The path of its file, if that is known.
+    pub fn name(&self) -> Option<&[u8]> {
+        Some(&*self.name).filter(|name| !name.is_empty())
+    }
+
+    /// Sets the path of its file. `EEXIST`: it has one.
+    pub fn set_name(&mut self, name: Vec<u8>) -> Result<(), Errno> {
+        if self.name().is_some() {
+            return Err(Errno::EEXIST);
+        }
+        self.name = name.into_boxed_slice();
+        Ok(())
     }
 
     fn is_idle(&self) -> bool {
@@ -365,6 +381,11 @@ impl Objects {
         self.add(Content::Shared { file, bytes, zeros: bytes.div_ceil(PAGE_BYTES) })
     }
 
+    /// Whether the path of its file is known.
+    pub fn has_name(&self, id: ObjectId) -> bool {
+        self.get(id).is_some_and(|object| object.name().is_some())
+    }
+
     fn id_at(&self, index: usize) -> ObjectId {
         ObjectId(u64::from(self.table[index].predecessors) << INDEX_BITS | index as u64)
     }
@@ -445,6 +466,7 @@ impl Objects {
             mapped_pages: 0,
             holds: 1,
             forgotten: false,
+            name: Box::default(),
             used: self.clock,
         };
         let index = self.vacant.pop().unwrap_or_else(|| {

@@ -1,8 +1,8 @@
 //! What vm tells about memory: of the machine, and of one process.
 
 use crate::memory::Memory;
-use crate::memory::kernel::Kernel;
-use crate::memory::object::Content;
+use crate::memory::kernel::{Kernel, Source};
+use crate::memory::object::{Content, Object};
 use crate::space::AddressSpace;
 use crate::space::region::{Backing, Purpose, Region, Rights};
 use abi::{Errno, layout::PAGE_BYTES, vm::MapRecord};
@@ -64,6 +64,21 @@ impl AddressSpace {
     pub fn records<K: Kernel>(&self, memory: &Memory<K>, first: u64, most: usize) -> Result<Vec<MapRecord>, Errno> {
         let regions = self.regions.iter().skip(usize::try_from(first).unwrap_or(usize::MAX));
         fallible::collect(regions.take(most).map(|region| self.record(memory, region)))
+    }
+
+    /// Copies the path of the file that is mapped at `address` into a grant. Returns its length. `ENOENT`: it has none.
+    pub fn write_mapped_name<K: Kernel>(
+        &self,
+        memory: &mut Memory<K>,
+        address: u64,
+        to: Source,
+        most: u64,
+    ) -> Result<u64, Errno> {
+        let region = self.regions.overlapping(address, address + 1).next().ok_or(Errno::ENOENT)?;
+        let Backing::Object(id, _) = region.backing else { return Err(Errno::ENOENT) };
+        let name = memory.objects.get(id).and_then(Object::name).ok_or(Errno::ENOENT)?;
+        let name = &name[..name.len().min(most as usize)];
+        memory.kernel.write_grant(to, name).map(|()| name.len() as u64)
     }
 
     fn record<K>(&self, memory: &Memory<K>, region: &Region) -> MapRecord {

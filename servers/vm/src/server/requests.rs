@@ -69,6 +69,14 @@ impl<K: Kernel> Server<K> {
                 self.only_inspectors(message)?;
                 self.maps(&maps, message.source).map(|bytes| message.reply(Ok(bytes)))
             }
+            Request::MappedName(ask) => {
+                self.only_inspectors(message)?;
+                let to = Source { granter: message.source, grant: ask.grant, offset: 0 };
+                self.with_space(ask.process, |space, memory| {
+                    space.write_mapped_name(memory, ask.address, to, ask.bytes)
+                })
+                .map(|bytes| message.reply(Ok(bytes)))
+            }
             Request::SegmentAttach(attach) => only(message, &[slot::PM])
                 .and_then(|()| self.attach_segment(&attach))
                 .map(|address| vm::SegmentAttach::reply(message, 0, address)),
@@ -139,7 +147,7 @@ impl<K: Kernel> Server<K> {
             Request::ImageOpen(open) => {
                 let file = FileId { device: open.device, inode: open.inode };
                 let image = images::open(&mut self.memory, file, open.version, open.bytes)?;
-                Ok(vm::ImageOpen::reply(message, 0, image.0))
+                Ok(vm::ImageOpen::reply(message, 0, image.0, self.memory.objects.has_name(image)))
             }
             Request::ImageMissing(ask) => {
                 let wanted = Stretch { offset: ask.offset, bytes: ask.bytes };
@@ -150,6 +158,9 @@ impl<K: Kernel> Server<K> {
             Request::ImageFill(fill) => {
                 let part = Stretch { offset: fill.offset, bytes: fill.bytes };
                 images::fill(&mut self.memory, ObjectId(fill.image), part, source(fill.grant)).map(|()| done)
+            }
+            Request::FileName(name) => {
+                images::set_name(&mut self.memory, ObjectId(name.object), source(name.grant), name.bytes).map(|()| done)
             }
             Request::ImageClose(close) => {
                 let memory = &mut self.memory;
@@ -189,7 +200,7 @@ impl<K: Kernel> Server<K> {
             Request::SharedOpen(open) => {
                 let file = FileId { device: open.device, inode: open.inode };
                 let object = self.memory.objects.open_shared(file, open.bytes);
-                Ok(vm::SharedOpen::reply(message, 0, object.0))
+                Ok(vm::SharedOpen::reply(message, 0, object.0, self.memory.objects.has_name(object)))
             }
             Request::SharedTake(take) => {
                 let wanted = Stretch { offset: take.offset, bytes: take.end.saturating_sub(take.offset) };

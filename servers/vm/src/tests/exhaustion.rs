@@ -50,7 +50,7 @@ fn store_all(vm: &mut Vm, process: Endpoint, start: u64, pages: u64, first: u8) 
 /// Opens and fills an image as vfs does.
 fn load_image(vm: &mut Vm) -> Done {
     let open = vm::ImageOpen { device: 1, inode: 7, version: 1, bytes: FILE_BYTES };
-    let image = vm::ImageOpen::results(&vm.ask(slot::VFS, open.message()))?;
+    let (image, _) = vm::ImageOpen::results(&vm.ask(slot::VFS, open.message()))?;
     let content = grant(vm, vec![5; FILE_BYTES as usize]);
     let fill = vm::ImageFill { image, offset: 0, grant: content, bytes: FILE_BYTES };
     let result = vm.ask(slot::VFS, fill.message()).result();

@@ -20,7 +20,7 @@ pub fn image(server: &mut Server<Simulation>, inode: u64, content: Vec<u8>) -> u
 
 fn open(server: &mut Server<Simulation>, inode: u64, version: u64, bytes: u64) -> u64 {
     let reply = server.ask(slot::VFS, vm::ImageOpen { device: 1, inode, version, bytes }.message());
-    vm::ImageOpen::results(&reply).expect("enough memory")
+    vm::ImageOpen::results(&reply).expect("enough memory").0
 }
 
 fn missing(server: &mut Server<Simulation>, image: u64, offset: u64, bytes: u64) -> (u64, u64) {
@@ -62,6 +62,35 @@ fn a_mapped_file_shows_its_content_and_zeros_behind_its_end() {
     }
     assert_eq!(server.load(p, at + 2 * P + 100), Ok(0));
     assert_eq!(server.load(p, at + 3 * P), Err(Errno::EIO));
+    invariants::check(&server);
+}
+
+#[test]
+fn a_mapped_file_keeps_the_path_that_it_was_opened_by_first() {
+    let (mut server, p) = with_program(512);
+    let image = image(&mut server, 7, content(P));
+    begin_map(&mut server, p, [0, P, READ, PRIVATE, 3, 0]);
+    let at = end_map(&mut server, image, 0).expect("mapped");
+    let rights = vm::SetRights { process: Endpoint::new(slot::PM, 1), dma_bytes: 0, inspects_memory: true };
+    server.ask(slot::RS, rights.message()).result().expect("allowed");
+    let room = grant(&mut server, vec![0; 8]);
+    let ask = |address| vm::MappedName { process: p, address, grant: room, bytes: 8 }.message();
+    assert_eq!(server.ask(slot::PM, ask(at)).result(), Err(Errno::ENOENT), "nobody has told it");
+    for (path, expected) in [(&b"/lib/libc.so"[..], Ok(0)), (b"/other", Err(Errno::EEXIST))] {
+        let name = grant(&mut server, path.to_vec());
+        let tell = vm::FileName { object: image, grant: name, bytes: path.len() as u64 };
+        assert_eq!(server.ask(slot::VFS, tell.message()).result(), expected);
+        let long = vm::FileName { bytes: vm::MAX_NAME_BYTES + 1, ..tell };
+        assert_eq!(server.ask(slot::VFS, long.message()).result(), Err(Errno::ENAMETOOLONG));
+        let none = vm::FileName { object: 0, ..tell };
+        assert_eq!(server.ask(slot::VFS, none.message()).result(), Err(Errno::EINVAL));
+    }
+    let open = vm::ImageOpen { device: 1, inode: 7, version: 1, bytes: P }.message();
+    assert_eq!(vm::ImageOpen::results(&server.ask(slot::VFS, open)), Ok((image, true)));
+    assert_eq!(server.ask(slot::PM, ask(at + 9)).result(), Ok(8), "as much as there is room for");
+    assert_eq!(server.memory.kernel.grants[&room.0], b"/lib/lib");
+    assert_eq!(server.ask(slot::PM, ask(at - 1)).result(), Err(Errno::ENOENT));
+    assert_eq!(server.ask(slot::VFS, ask(at)).result(), Err(Errno::EPERM));
     invariants::check(&server);
 }
 

@@ -15,7 +15,7 @@ fn ask(server: &mut Server<Simulation>, request: Message) -> Result<Message, Err
 
 fn open(server: &mut Server<Simulation>, bytes: u64) -> u64 {
     let reply = ask(server, vm::SharedOpen { device: 1, inode: FILE, bytes }.message()).expect("enough memory");
-    vm::SharedOpen::results(&reply).expect("an object")
+    vm::SharedOpen::results(&reply).expect("an object").0
 }
 
 /// The whole file, as vfs fills it.
