@@ -55,6 +55,8 @@ protocol! {
     /// procfs: a user (low half) and group (high half) `ids` writes the text in the grant to uid_map, gid_map or setgroups (`what`: `TEXT_*`) of a
     /// process. `write`: says which write it is, so that one that is made again after a death succeeds again. `EPERM`, `EINVAL`.
     SetIdMap = 20 { pid: u64, what: u64, grant: GrantId, bytes: u64, ids: u64, write: u64 }
+    /// procfs: the owner of a thread writes the text in the grant to its comm: it is its name, cut at 15 bytes. `ESRCH`.
+    SetName = 21 { tid: u64, grant: GrantId, bytes: u64 }
 }
 
 /// System V segments of shared memory. Values of a record: bytes, creating process, process that attached or detached last, attaches,

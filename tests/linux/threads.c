@@ -284,6 +284,38 @@ BEHAVIOUR("each thread has a name of its own") {
     prctl(PR_GET_NAME, own);
     note("%s, %s", own, its);
 }
+// What a file of /proc says, without its last newline.
+static void note_text(const char *path) {
+    char text[100];
+    int fd = must(open(path, O_RDONLY));
+    long bytes = read(fd, text, sizeof text - 1);
+    text[bytes > 0 ? bytes - 1 : 0] = '\0';
+    close(fd);
+    note("%s", text);
+}
+static void *name_in_proc(void *unused) {
+    (void)unused;
+    char path[60];
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", gettid());
+    note_text(path);
+    int fd = must(open(path, O_WRONLY));
+    show(write(fd, "named by its file\n", 18));
+    close(fd);
+    note_text(path);
+    note_text("/proc/self/comm");
+    pid_t child = fork();
+    if (child == 0) {
+        note_text("/proc/self/comm");
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    return NULL;
+}
+BEHAVIOUR("a thread begins with its maker's name, a process with that of the thread that forked; comm can be written") {
+    prctl(PR_SET_NAME, "first");
+    join(start(name_in_proc, NULL));
+    note_text("/proc/self/comm");
+}
 BEHAVIOUR("set_tid_address returns the thread's id") { note("%d", syscall(SYS_set_tid_address, &word) == gettid()); }
 static int sleep_a_little(void *unused) {
     (void)unused;

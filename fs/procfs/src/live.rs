@@ -256,6 +256,13 @@ impl Source for Live {
         reply.result().map(drop)
     }
 
+    fn set_name(&mut self, tid: u32, name: &[u8]) -> Result<(), Errno> {
+        let (tid, bytes) = (self.meant(tid)?, name.len() as u64);
+        let request = |grant| pm::SetName { tid, grant, bytes }.message();
+        let reply = grant::lend(name, Endpoint::PM, |grant| ipc::call_repeating(Endpoint::PM, &request(grant)))??;
+        reply.result().map(drop)
+    }
+
     fn setting(&mut self, what: u64) -> u64 {
         let reply = ipc::call_repeating(Endpoint::PM, &pm::Setting { what }.message());
         reply.and_then(|reply| pm::Setting::results(&reply)).unwrap_or_default()

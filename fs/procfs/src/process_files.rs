@@ -31,6 +31,8 @@ pub enum Kind {
     PrivateText(WriteText),
     /// The memory of the process, for its owner.
     Memory,
+    /// The name of a thread, which its owner may change.
+    Name,
     /// A map of ids of its container, or whether setgroups(2) is allowed there.
     IdMap(ProcessText),
 }
@@ -60,7 +62,7 @@ pub const ENTRIES: &[(&str, Of, Kind)] = &[
     ("cgroup", Of::Both, Kind::Text(|_, _, out| text::line(out, "0::/"))),
     ("children", Of::Thread, Kind::Text(text::children)),
     ("cmdline", Of::Both, Kind::Text(|source, process, out| text::memory(source, process, ProcessText::Arguments, out))),
-    ("comm", Of::Both, Kind::Text(text::comm)),
+    ("comm", Of::Both, Kind::Name),
     ("cwd", Of::Both, Kind::Link(OpenFile::WorkingDirectory)),
     ("environ", Of::Both, Kind::PrivateText(|source, process, out| text::memory(source, process, ProcessText::Environment, out))),
     ("exe", Of::Both, Kind::Executable),
@@ -78,6 +80,7 @@ pub const ENTRIES: &[(&str, Of, Kind)] = &[
     ("oom_score", Of::Both, Kind::Text(text::oom_score)),
     ("oom_score_adj", Of::Both, Kind::Text(|_, _, out| text::line(out, "0"))),
     ("root", Of::Both, Kind::Link(OpenFile::Root)),
+    ("schedstat", Of::Both, Kind::Text(text::run_times)),
     ("sessionid", Of::Both, Kind::Text(text::no_login)),
     ("setgroups", Of::Both, Kind::IdMap(ProcessText::Setgroups)),
     ("smaps", Of::Both, Kind::PrivateText(|source, process, out| text::maps(source, process, out, text::map_sizes))),
@@ -86,6 +89,7 @@ pub const ENTRIES: &[(&str, Of, Kind)] = &[
     ("status", Of::Both, Kind::Text(text::status)),
     ("task", Of::Process, Kind::Threads),
     ("uid_map", Of::Both, Kind::IdMap(ProcessText::UserMap)),
+    ("wchan", Of::Both, Kind::Text(text::no_wait_channel)),
 ];
 
 /// Namespaces: name, kind, the inode number of Linux's first one, and the part of a container that it is, if it is one.

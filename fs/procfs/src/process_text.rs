@@ -112,6 +112,16 @@ pub fn comm(_: &mut dyn Source, process: &ProcessRecord, text: &mut Text) -> fmt
     writeln!(text, "{}", name(process))
 }
 
+/// schedstat: processor time in nanoseconds, time spent waiting for it, which nobody measures, and how often it was given up.
+pub fn run_times(_: &mut dyn Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
+    writeln!(text, "{} 0 {}", process.user_ns, process.waits)
+}
+
+/// wchan, as Linux shows it to those who may not know the kernel's functions.
+pub fn no_wait_channel(_: &mut dyn Source, _: &ProcessRecord, text: &mut Text) -> fmt::Result {
+    text.write_char('0')
+}
+
 /// /proc/PID/task/TID/children: the first thread of a process is the one that has its children.
 pub fn children(source: &mut dyn Source, thread: &ProcessRecord, text: &mut Text) -> fmt::Result {
     if thread.pid != thread.process {

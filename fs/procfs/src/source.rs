@@ -161,6 +161,8 @@ pub trait Source {
     fn set_machine_name(&mut self, which: u64, name: &[u8]) -> Result<(), Errno>;
     /// Sets a map of ids of the container of a process, or whether setgroups(2) is allowed there. `EPERM`, `EINVAL`, `ESRCH`.
     fn set_id_map(&mut self, pid: u32, which: ProcessText, text: &[u8], writer: Caller) -> Result<(), Errno>;
+    /// Names a thread. `ESRCH`.
+    fn set_name(&mut self, tid: u32, name: &[u8]) -> Result<(), Errno>;
     /// Returns a setting of pm (`pm::SETTING_*`).
     fn setting(&mut self, what: u64) -> u64;
     /// Changes a setting of pm. `EINVAL`.

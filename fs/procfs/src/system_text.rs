@@ -53,11 +53,28 @@ pub fn memory(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
         ("Buffers", 0),
         ("Cached", memory.cached),
         ("SwapCached", 0),
+        // Pages of files are evicted by age, without a list of those in use.
+        ("Active", 0),
+        ("Inactive", memory.cached),
+        ("Unevictable", 0),
+        ("Mlocked", 0),
         ("SwapTotal", 0),
         ("SwapFree", 0),
+        ("Writeback", 0),
         ("Shmem", 0),
         ("Slab", 0),
         ("SReclaimable", 0),
+        ("SUnreclaim", 0),
+        ("NFS_Unstable", 0),
+        ("Bounce", 0),
+        ("WritebackTmp", 0),
+        ("CommitLimit", memory.total),
+        ("Committed_AS", memory.total - memory.free - memory.cached),
+        // Services have address spaces of their own in place of one of the kernel's.
+        ("VmallocTotal", 0),
+        ("VmallocUsed", 0),
+        ("VmallocChunk", 0),
+        ("AnonHugePages", 0),
     ] {
         kilobytes(text, name, bytes)?;
     }
@@ -95,7 +112,7 @@ pub fn threads(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
         while let Some(from) = tid {
             let thread = source.thread_from(process.pid, from).map_err(|error| text.failed(error))?;
             if let Some(thread) = thread.filter(|thread| thread.endpoint != process.endpoint) {
-                writeln!(text, "{} {} {}", thread.endpoint.0, thread.pid, name(&process))?;
+                writeln!(text, "{} {} {}", thread.endpoint.0, thread.pid, name(&thread))?;
             }
             tid = thread.map(|thread| thread.pid + 1);
         }

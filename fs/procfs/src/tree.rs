@@ -23,6 +23,8 @@ use sys::fallible;
 
 /// Limit of what is written to a file, in bytes.
 const WRITE_BYTES: usize = 128;
+/// Bytes that are looked at of what is written to `comm`.
+const NAME_BYTES: usize = 16;
 /// Memory of a process that is copied at a time.
 const MEMORY_BYTES: usize = 16 * 1024;
 
@@ -181,6 +183,7 @@ impl<S: Source> Tree<S> {
                     Kind::Text(write) | Kind::PrivateText(write) => {
                         Text::of(|text| write(&mut self.source, &record, text))
                     }
+                    Kind::Name => Text::of(|text| process_text::comm(&mut self.source, &record, text)),
                     Kind::IdMap(which) => {
                         let told = self.source.process_text(whose.pid, which).map_err(not_found)?;
                         Text::of(|text| process_text::id_map(which, &told, text))
@@ -526,7 +529,7 @@ impl<S: Source> Tree<S> {
                 Kind::Text(_) => S_IFREG | 0o444,
                 Kind::PrivateText(_) => S_IFREG | 0o400,
                 Kind::Memory => S_IFREG | 0o600,
-                Kind::IdMap(_) => S_IFREG | 0o644,
+                Kind::IdMap(_) | Kind::Name => S_IFREG | 0o644,
             },
         }
     }
@@ -617,6 +620,13 @@ impl<S: Source> FileSystem for Tree<S> {
         if let Some(process) = self.memory_of(node)? {
             return self.write_memory(process, offset, len, source);
         }
+        if let Some(tid) = named_by(node) {
+            let mut bytes = [0; NAME_BYTES];
+            let text = &mut bytes[..len.min(NAME_BYTES)];
+            source.take(text)?;
+            self.source.set_name(tid, text.strip_suffix(b"\n").unwrap_or(text))?;
+            return Ok(len);
+        }
         if let Some((pid, which)) = id_map_of(node) {
             let mut bytes = [0; WRITE_BYTES];
             let text = bytes.get_mut(..len).ok_or(Errno::EINVAL)?;
@@ -634,7 +644,7 @@ impl<S: Source> FileSystem for Tree<S> {
 
     /// What can be written may be opened with `O_TRUNC`.
     fn truncate(&mut self, node: NodeId, _: u64) -> Result<(), Errno> {
-        if self.memory_of(node)?.is_some() || id_map_of(node).is_some() {
+        if self.memory_of(node)?.is_some() || id_map_of(node).is_some() || named_by(node).is_some() {
             return Ok(());
         }
         self.setting(node).map(drop)
@@ -709,6 +719,16 @@ impl<S: Source> FileSystem for Tree<S> {
 
     fn statistics(&self) -> Statistics {
         Statistics { kind: self.magic, block_size: 4096, ..Statistics::default() }
+    }
+}
+
+/// The thread whose name a node is.
+fn named_by(node: NodeId) -> Option<u32> {
+    match Place::of(node).ok()? {
+        Place::File(whose, index) if matches!(ENTRIES[index].2, Kind::Name) => {
+            Some(if whose.tid == 0 { whose.pid } else { whose.tid })
+        }
+        _ => None,
     }
 }
 

@@ -225,6 +225,9 @@ impl Source for Figures {
         assert_eq!((pid, which), (7, ProcessText::UserMap));
         if text == b"0 1000 1\n" && writer.uid == 1000 { Ok(()) } else { Err(Errno::EPERM) }
     }
+    fn set_name(&mut self, tid: u32, name: &[u8]) -> Result<(), Errno> {
+        if tid == 7 && name == b"sh" { Ok(()) } else { Err(Errno::ESRCH) }
+    }
     fn setting(&mut self, what: u64) -> u64 {
         [2, self.pid_max][what as usize]
     }
@@ -561,7 +564,7 @@ fn what_is_written_has_an_effect_or_is_refused() {
     for bad in [&b"300"[..], b"x", b"-1", b"", &[b'9'; 200]] {
         assert_eq!(write(&mut proc, "sys/kernel/pid_max", bad), Err(Errno::EINVAL), "{bad:?}");
     }
-    for path in ["sys/kernel/ostype", "sys/fs/file-max", "version", "7/comm"] {
+    for path in ["sys/kernel/ostype", "sys/fs/file-max", "version", "7/cmdline"] {
         assert_eq!(write(&mut proc, path, b"1"), Err(Errno::EACCES), "{path}");
     }
     assert_eq!(write(&mut proc, "sys/kernel", b"1"), Err(Errno::EISDIR));
@@ -598,6 +601,17 @@ fn memory_of_a_process_is_read_as_far_as_it_is_mapped() {
     assert_eq!(bytes.0, [0xf8; 8]);
     assert_eq!(proc.attributes(node).unwrap().mode & 0o777, 0o600);
     assert_eq!(write(&mut proc, "7/mem", b"text"), Err(Errno::EIO));
+}
+
+#[test]
+fn the_owner_of_a_thread_names_it() {
+    let mut proc = proc_over(Figures::new());
+    let comm = walk("7/comm").unwrap();
+    assert_eq!(proc.attributes(comm).unwrap().mode & 0o777, 0o644);
+    assert_eq!(proc.truncate(comm, 0), Ok(()));
+    assert_eq!((write(&mut proc, "7/comm", b"sh\n"), write(&mut proc, "7/comm", b"sh")), (Ok(3), Ok(2)));
+    assert_eq!(write(&mut proc, "7/comm", b"other"), Err(Errno::ESRCH));
+    assert_eq!(write(&mut proc, "7/comm", &[b'x'; 40]), Err(Errno::ESRCH), "cut");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::state::control::ADDR_NO_RANDOMIZE;
 use crate::state::credentials::{Credentials, Gain};
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits;
+use crate::state::name::ShortName;
 use crate::state::signal::{Signal, action, frame::AltStack};
 use crate::state::thread::Doing;
 use crate::state::wait::Ending;
@@ -283,7 +284,7 @@ impl<S: System> Pm<S> {
         let is_new_of_pm = self.programs.is_new_of_pm(p);
         let process = &mut self.programs.table[p];
         action::reset_for_exec(&mut process.actions);
-        process.set_name_from_path(path);
+        process.name = ShortName::of_path(path);
         process.executable = Some(executable);
         process.arguments = stack.arguments.clone();
         process.environment = stack.environment.clone();
@@ -293,6 +294,7 @@ impl<S: System> Pm<S> {
         thread.doing = Doing::Running;
         thread.stack = AltStack::NONE;
         thread.clear_tid = 0;
+        thread.own_name = None;
         self.delete_posix_timers(p);
         self.end_vfork(p);
 

@@ -42,6 +42,7 @@ impl<S: System> Pm<S> {
             },
             Request::SetSetting(ask) => self.set_setting(ask.what, ask.value),
             Request::SetIdMap(ask) => self.programs.set_id_map(message.source, &ask),
+            Request::SetName(ask) => self.programs.set_name(message.source, &ask),
             Request::Loads(_) => {
                 let [one, five, fifteen] = self.programs.load.averages();
                 return Loads::reply(message, 0, one, five, fifteen);
@@ -81,6 +82,7 @@ impl<S: System> Pm<S> {
             | Request::ProcessText(_)
             | Request::IpcObjects(_)
             | Request::SetIdMap(_)
+            | Request::SetName(_)
             | Request::Memory(_) => &["procfs"],
             Request::MachineName(_) | Request::SetMachineName(_) | Request::Setting(_) | Request::SetSetting(_) => {
                 &["procfs"]

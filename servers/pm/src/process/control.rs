@@ -3,10 +3,10 @@
 use crate::programs::Programs;
 use crate::state::control::TIMER_SLACK_NS;
 use crate::state::index::ThreadIndex;
-use crate::state::process::NAME_BYTES;
+use crate::state::name::{NAME_BYTES, ShortName};
 use crate::state::signal::Signal;
 use crate::system::System;
-use abi::{Errno, layout};
+use abi::{Endpoint, Errno, layout, pm};
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -57,12 +57,11 @@ impl<S: System> Programs<S> {
         let control = &mut self.table[p].control;
         match a[0] & 0xffff_ffff {
             option::SET_NAME => {
-                let name = self.read_name(t, value)?;
-                let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
-                self.table[p].set_name(&name[..end]);
+                let name = ShortName::new(&self.read_name(t, value)?);
+                self.table.set_name(t, name);
             }
             option::GET_NAME => {
-                let name = self.table[p].name;
+                let name = self.table.name_of(t).bytes();
                 self.write_bytes(t, value, &name)?;
             }
             option::SET_PDEATHSIG if value == 0 => control.parent_death = None,
@@ -108,6 +107,16 @@ impl<S: System> Programs<S> {
     }
 
     /// The first 15 bytes of a name. The text may end right before memory that is not there.
+    /// `pm::SetName`.
+    pub fn set_name(&mut self, from: Endpoint, ask: &pm::SetName) -> Result<u64> {
+        let t = u32::try_from(ask.tid).ok().and_then(|tid| self.table.thread_by_tid(tid)).ok_or(Errno::ESRCH)?;
+        let mut text = [0; NAME_BYTES];
+        let text = &mut text[..ask.bytes.min(NAME_BYTES as u64) as usize];
+        self.system.read_grant(from, ask.grant, text)?;
+        self.table.set_name(t, ShortName::new(text));
+        Ok(ask.bytes)
+    }
+
     fn read_name(&mut self, t: ThreadIndex, address: u64) -> Result<[u8; NAME_BYTES - 1]> {
         let to_page_end = (layout::PAGE_BYTES - address % layout::PAGE_BYTES) as usize;
         let mut bytes = [0; NAME_BYTES - 1];

@@ -91,7 +91,7 @@ impl<S: System> Programs<S> {
             limit: process.limits.soft(limits::CORE),
             arguments: [process.arguments.start, process.arguments.end],
             auxiliary: [process.auxiliary.start, process.auxiliary.end],
-            name: process.name,
+            name: process.name.bytes(),
             info: info.to_bytes(),
         })
     }

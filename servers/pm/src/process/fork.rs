@@ -151,10 +151,12 @@ impl<S: System> Programs<S> {
         if request.has(flag::THREAD) {
             let tid = self.table.allocate_tid(child, parent)?;
             self.table.add_thread(child, endpoint, parent, tid);
+            self.table[child].own_name = Some(self.table.name_of(t));
         } else {
             let process = self.new_process(parent, request)?;
             let pid = self.table[process].pid();
             self.table.add_thread(child, endpoint, process, pid);
+            self.table[process].name = self.table.name_of(t);
         }
         let keeps_stack = !request.has(flag::VM) || request.has(flag::VFORK);
         let (blocked, stack) = (self.table[t].blocked, self.table[t].stack);

@@ -63,7 +63,7 @@ impl<S: System> Programs<S> {
             signals_ignored: action::signals_where(&process.actions, Action::is_ignored).0,
             signals_caught: action::signals_where(&process.actions, Action::is_handled).0,
             parts: process.credentials.parts.to_word(),
-            name: process.name,
+            name: process.name.bytes(),
             ..ProcessRecord::default()
         };
         let main = process.main();
@@ -95,6 +95,7 @@ impl<S: System> Programs<S> {
             signals_blocked: blocked,
             policy,
             priority,
+            name: self.table.name_of(t).bytes(),
             tracer: tracer.map_or(0, |trace| self.table[trace.tracer].pid()),
             effective: self.table.effective_priority(t, used.queue),
             ..*process

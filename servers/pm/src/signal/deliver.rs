@@ -122,7 +122,7 @@ impl<S: System> Programs<S> {
         let process = &self.table[self.table.process_of(t)];
         self.system.log(format_args!(
             "{}[{}] killed by {}: vector {} at ip {:#x}, address {:#x}",
-            process.name(),
+            process.name.text(),
             process.pid(),
             if signal == Signal::KILL { "lack of memory" } else { number::name(signal) },
             exception.vector,

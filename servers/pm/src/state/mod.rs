@@ -18,6 +18,7 @@ pub mod limits;
 pub mod load;
 pub mod machine;
 pub mod messages;
+pub mod name;
 pub mod pid;
 pub mod posix_timers;
 pub mod process;

@@ -6,6 +6,7 @@ use super::credentials::Credentials;
 use super::index::{ProcessIndex, ThreadIndex};
 use super::intervals::Intervals;
 use super::limits::{self, Limits};
+use super::name::ShortName;
 use super::signal::{Action, Pending, Signal, action::Actions};
 use super::usage::Usage;
 use super::wait::{Child, Ending};
@@ -13,9 +14,6 @@ use crate::system::{Identity, MemoryLimits};
 use abi::{Capability, CapabilitySet, Endpoint};
 use alloc::rc::Rc;
 use core::ops::Range;
-
-/// Longest name with its NUL (PR_SET_NAME, /proc/PID/comm).
-pub const NAME_BYTES: usize = 16;
 
 /// The state of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +101,7 @@ pub struct Process {
     /// Niceness, -20 to 19.
     pub nice: i32,
     /// First bytes of the program's file name.
-    pub name: [u8; NAME_BYTES],
+    pub name: ShortName,
     /// Absolute path of the program.
     pub executable: Option<Rc<[u8]>>,
     /// Where its arguments lie in its memory.
@@ -170,7 +168,7 @@ impl Process {
             control: Control::DEFAULT,
             limits: Limits::default(),
             nice: 0,
-            name: [0; NAME_BYTES],
+            name: ShortName::default(),
             executable: None,
             arguments: 0..0,
             environment: 0..0,
@@ -329,24 +327,5 @@ impl Process {
             stop_to_report: self.stopped.filter(|_| self.stop_unreported),
             continue_to_report: self.continue_unreported,
         }
-    }
-
-    /// Names the process after a path: its last component, truncated to 15 bytes.
-    pub fn set_name_from_path(&mut self, path: &[u8]) {
-        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-        self.set_name(name);
-    }
-
-    /// Names the process, truncated to 15 bytes.
-    pub fn set_name(&mut self, name: &[u8]) {
-        let length = name.len().min(NAME_BYTES - 1);
-        self.name = [0; NAME_BYTES];
-        self.name[..length].copy_from_slice(&name[..length]);
-    }
-
-    /// The name as text.
-    pub fn name(&self) -> &str {
-        let length = self.name.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
-        core::str::from_utf8(&self.name[..length]).unwrap_or("?")
     }
 }

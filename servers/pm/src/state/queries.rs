@@ -3,6 +3,7 @@
 
 use super::containers::Kind;
 use super::index::{ProcessIndex, ThreadIndex};
+use super::name::ShortName;
 use super::scheduling::{PRIORITIES, queue_of};
 use super::signal::{Disposition, Signal};
 use super::table::Table;
@@ -67,6 +68,20 @@ impl Table {
     #[inline]
     fn parent_pid(&self, p: ProcessIndex) -> u32 {
         self[p].parent.map_or(0, |parent| self[parent].pid)
+    }
+
+    /// The name of a thread.
+    pub fn name_of(&self, t: ThreadIndex) -> ShortName {
+        self[t].own_name.unwrap_or(self[self[t].process()].name)
+    }
+
+    /// Names a thread, and with the first one its process.
+    pub fn set_name(&mut self, t: ThreadIndex, name: ShortName) {
+        let p = self[t].process();
+        match &mut self[t].own_name {
+            Some(own) => *own = name,
+            None => self[p].name = name,
+        }
     }
 
     /// A process number as a process sees it; 0: it is of one outside its container.

@@ -3,6 +3,7 @@
 use super::arguments::Execution;
 use super::index::{ProcessIndex, ThreadIndex};
 use super::messages::Wanted;
+use super::name::ShortName;
 use super::scheduling::Scheduling;
 use super::semaphores::Operation;
 use super::signal::frame::{AltStack, Trap};
@@ -220,6 +221,8 @@ pub struct Thread {
     pub trace: Option<Trace>,
     /// What is left of a sleep that a stop has ended: `restart_syscall` goes on with it.
     pub restart: Option<Sleep>,
+    /// Its name, if it is not the first of its process, which has that of the process.
+    pub own_name: Option<ShortName>,
 }
 
 impl Thread {
@@ -275,6 +278,7 @@ impl Thread {
             answers: Answers::default(),
             trace: None,
             restart: None,
+            own_name: None,
         }
     }
 

@@ -366,7 +366,7 @@ fn a_child_that_shares_memory_lets_its_parent_go_when_it_execs() {
         assert_eq!(m.call(child, nr::EXECVE, &[BUFFER, BUFFER + 64, BUFFER + 72]), None);
         m.exec_event(child, b"/bin/true");
         let process = m.world.pm.programs.table.process_of(m.world.pm.programs.table.find(child).expect("it lives"));
-        assert_eq!(m.world.pm.programs.table[process].name(), "true");
+        assert_eq!(m.world.pm.programs.table[process].name.text(), "true");
         assert!(m.thread(child).runs && !m.thread(child).waits);
         let pid = m.world.pm.programs.table[process].pid() as u64;
         assert_eq!(m.world.answer(init), Some(Ok(pid)), "the parent goes on");
