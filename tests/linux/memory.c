@@ -310,6 +310,46 @@ BEHAVIOUR("/proc/self/maps names the file of each mapping, and nothing where the
     note_mapped(executable);
     note_mapped(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 }
+// Stores through a shared mapping, unmaps it, and shows what two ways of reading find then.
+static void note_stored(int fd) {
+    char byte = 0;
+    must(ftruncate(fd, 3 * PAGE));
+    char *at = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    memset(at, 'x', 3 * PAGE);
+    must(munmap(at, 3 * PAGE));
+    show(pread(fd, &byte, 1, 2 * PAGE));
+    at = mmap(NULL, 3 * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+    note("%c %c %c", byte, at[0], at[3 * PAGE - 1]);
+    must(munmap(at, 3 * PAGE));
+}
+BEHAVIOUR("what was stored through a mapping is in the file: a memfd, a file without a name, one that is unlinked while it is mapped") {
+    note_stored(must(memfd_create("m", 0)));
+    int fd = must(open("f", O_CREAT | O_RDWR, 0600));
+    unlink("f");
+    note_stored(fd);
+    fd = must(open("g", O_CREAT | O_RDWR, 0600));
+    must(ftruncate(fd, PAGE));
+    char *at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), byte = 0;
+    at[9] = 'y';
+    unlink("g");
+    must(munmap(at, PAGE));
+    show(pread(fd, &byte, 1, 9));
+    note("%c", byte);
+}
+BEHAVIOUR("a memfd keeps what was stored while it was mapped in a process that has ended") {
+    int fd = must(memfd_create("m", 0));
+    must(ftruncate(fd, PAGE));
+    pid_t child = fork();
+    if (child == 0) {
+        char *at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        at[0] = 'z';
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    char byte = 0;
+    show(pread(fd, &byte, 1, 0));
+    note("%c", byte);
+}
 BEHAVIOUR("msync with bad flags, addresses and gaps") {
     char *at = pages(2);
     show(msync(at, PAGE, MS_SYNC | MS_ASYNC));

@@ -200,8 +200,8 @@ impl Mappings {
 
     async fn close_map(&self, map: &Rc<SharedMap>) {
         let object = map.object;
-        // Nobody will read an unlinked file again.
-        let mut lose = map.node.is_unlinked();
+        // Nobody will read a file again that has no name and is not open.
+        let mut lose = map.node.is_unlinked() && !map.node.leases().is_open();
         if !lose && let Err(error) = self.write_back_pages(map, 0, u64::MAX).await {
             sys::log!("writes to node {:#x} by mmap are lost: {error}", map.node.number());
             lose = true;
