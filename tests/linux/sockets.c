@@ -433,6 +433,43 @@ BEHAVIOUR("a message may have as many bytes as the sender's buffer, but for 32")
         close(b);
     }
 }
+// Children that wait to send so many bytes with a descriptor each, into a socket that is full; then all is read.
+static void note_waiting_senders(int type, size_t bytes) {
+    static char text[100000], into[100000];
+    enum { SENDERS = 4 };
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+    struct iovec part = {text, bytes};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    pair(type);
+    memcpy(CMSG_DATA(&control.head), &a, sizeof a);
+    while (send(a, text, bytes, MSG_DONTWAIT) > 0)
+        ;
+    for (int i = 0; i < SENDERS; i++) {
+        pid_t child = must(fork());
+        if (child == 0)
+            _exit(sendmsg(a, &message, 0) == (ssize_t)bytes ? 0 : 1);
+        wait_until_asleep(child);
+    }
+    int failed = 0, status;
+    for (int left = SENDERS; left > 0;) {
+        recv(b, into, sizeof into, MSG_DONTWAIT);
+        if (waitpid(-1, &status, WNOHANG) > 0) {
+            failed += status != 0;
+            left--;
+        }
+    }
+    show(failed);
+    close(a);
+    close(b);
+}
+BEHAVIOUR("several processes wait to send descriptors into a full socket, and all of them come to it") {
+    note_waiting_senders(SOCK_STREAM, 30000);
+    note_waiting_senders(SOCK_SEQPACKET, 30000);
+    note_waiting_senders(SOCK_DGRAM, 30000);
+}
 BEHAVIOUR("a message that is too long for a datagram or a seqpacket") {
     static char bytes[1 << 20];
     pair(SOCK_DGRAM);

@@ -104,7 +104,10 @@ impl Pipe {
         };
         self.save(world, &mut state);
         drop(state);
-        self.watchers.fire_for(DATA);
+        // Only after a change: see `packets`.
+        if from.moved() > before {
+            self.watchers.fire_for(DATA);
+        }
         match result {
             Ok(()) if from.left() > 0 && from.moved() == before => Err(Errno::EAGAIN),
             Err(error) if from.moved() == before => Err(error),

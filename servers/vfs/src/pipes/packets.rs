@@ -191,13 +191,14 @@ impl Pipe {
         self.save(world, &mut state);
         let outcome = match sent {
             Ok(true) => Outcome::Done(Ok(from.left())),
-            Ok(false) if nonblocking => Outcome::Done(Err(Errno::EAGAIN)),
+            // Nothing has changed. Whoever waits for a change to try again must not be woken, else two of them wake each other for ever.
+            Ok(false) if nonblocking => return Outcome::Done(Err(Errno::EAGAIN)),
             Ok(false) => {
                 let (name, cargo) = (take(&mut envelope.name), take(&mut envelope.cargo));
                 let envelope = Envelope { name, cargo, ..*envelope };
                 wait_in(&mut state.packets.senders, Letter { buffer: take(from), envelope })
             }
-            Err(error) => Outcome::Done(Err(error)),
+            Err(error) => return Outcome::Done(Err(error)),
         };
         drop(state);
         self.watchers.fire_for(DATA);

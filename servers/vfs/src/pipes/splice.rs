@@ -73,7 +73,9 @@ impl Pipe {
         state.serve_from_ring(world);
         self.save(world, &mut state);
         drop(state);
-        self.watchers.fire_for(DATA);
+        if moved > 0 {
+            self.watchers.fire_for(DATA);
+        }
         match (moved, result) {
             (0, Err(error)) => Err(error),
             (0, Ok(_)) => Err(Errno::ENOMEM),
