@@ -2541,6 +2541,14 @@ struct skink_pm_set_id_map {
     uint64_t write;
 };
 
+/* procfs: the owner of a thread writes the text in the grant to its comm: it is its name, cut at 15 bytes. ESRCH. */
+#define SKINK_PM_SET_NAME 0x20015u
+struct skink_pm_set_name {
+    uint64_t tid;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
 /* Privileges of a service. The system file states them, rs passes them to the kernel with PrivCtl, and the kernel enforces them on every
  * path (docs/book/ideas.md, 6). */
 
@@ -4004,6 +4012,9 @@ struct skink_vfs_container_files_reply {
  * brk, mmap, munmap, mprotect, mremap, madvise, msync, mincore, mlock and relatives. vm never blocks on another process, so every process
  * may wait for it. */
 
+/* FileName: longest path. */
+#define SKINK_VM_MAX_NAME_BYTES 0x400ull
+
 /* ImageForget: every file of the device. */
 #define SKINK_VM_ALL_INODES 0xffffffffffffffffull
 
@@ -4121,7 +4132,7 @@ struct skink_vm_exec_reply {
 };
 
 /* vfs: returns the image (cached pages) of this file, an empty one if there was none. version changes with the content: an image of an
- * older version is discarded. Unmapped images are evicted when memory is short. */
+ * older version is discarded. Unmapped images are evicted when memory is short. has_name: FileName need not be told. */
 #define SKINK_VM_IMAGE_OPEN 0x10005u
 struct skink_vm_image_open {
     uint64_t device;
@@ -4131,6 +4142,7 @@ struct skink_vm_image_open {
 };
 struct skink_vm_image_open_reply {
     uint64_t image;
+    uint64_t has_name;
 };
 
 /* vfs: returns the first missing range of the image within offset .. offset + bytes. Word 0 of the reply: its length in bytes (0: nothing
@@ -4276,6 +4288,7 @@ struct skink_vm_shared_open {
 };
 struct skink_vm_shared_open_reply {
     uint64_t object;
+    uint64_t has_name;
 };
 
 /* vfs: copies the first run of dirty pages within offset .. end, at most bytes bytes, into the grant, and write-protects them to see later
@@ -4567,6 +4580,25 @@ struct skink_vm_cache_take {
 #define SKINK_VM_CLOCK_CHANGE 0x10030u
 struct skink_vm_clock_change {
     uint64_t done;
+};
+
+/* vfs: the path that the file of an image or shared file was opened by, as MappedName tells it. EEXIST: it has one, which it keeps;
+ * ENAMETOOLONG: more than MAX_NAME_BYTES. */
+#define SKINK_VM_FILE_NAME 0x10031u
+struct skink_vm_file_name {
+    uint64_t object;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* Services with inspects_memory: copies the path of the file that is mapped at address into the grant. Word 0 of the reply: its length.
+ * ENOENT: none is, or its path is not known. */
+#define SKINK_VM_MAPPED_NAME 0x10032u
+struct skink_vm_mapped_name {
+    uint64_t process;
+    uint64_t address;
+    uint64_t grant;
+    uint64_t bytes;
 };
 
 #endif

@@ -16,7 +16,7 @@ use crate::{
     processes::Processes,
 };
 use abi::{Endpoint, Errno, Message, vm};
-use sys::ipc;
+use sys::{fallible::copied, ipc};
 
 /// What vm takes for memory without a file.
 const NO_IMAGE: u64 = 0;
@@ -120,7 +120,8 @@ async fn map_file(base: &Base, file: &OpenFile, offset: u64, bytes: u64, flags: 
             return Err(Errno::EPERM);
         }
         let may_write = file.writes() && !is_sealed;
-        let object = mappings.begin_mapping((file, node), offset, bytes, may_write).await?;
+        let path = copied(&file.path())?;
+        let object = mappings.begin_mapping((node, &path), offset, bytes, may_write).await?;
         return Ok((Content::Image(object), may_write));
     }
     // What is written back now is a new version of the file.

@@ -14,7 +14,6 @@ use crate::{
     cache::PageCache,
     events::{Event, Watchers},
     files::{Files, known::Change, mount::Mount, pages, vnode::NodeRef},
-    objects::OpenFile,
     peers::Peers,
 };
 use abi::{Endpoint, Errno, Message, fs, vm};
@@ -89,11 +88,11 @@ impl Mappings {
         self.shared_map(node.shared_object()?)
     }
 
-    /// The pages of an open file for a shared mapping, all of the range that the file has. The mapping is in progress until
+    /// The pages of a file, opened by this path, for a shared mapping, all of the range that the file has. The mapping is in progress until
     /// [`Mappings::end_mapping`]. `ENOSPC`: it is to be written, and there is no space for its holes.
     pub async fn begin_mapping(
         &self,
-        (file, node): (&OpenFile, &NodeRef),
+        (node, path): (&NodeRef, &[u8]),
         offset: u64,
         bytes: u64,
         may_write: bool,
@@ -105,7 +104,7 @@ impl Mappings {
         self.files.settle([Some(node)]).await?;
         let map = match self.map_of(node) {
             Some(map) => map,
-            None => self.share(node, &file.path())?,
+            None => self.share(node, path)?,
         };
         map.mapping.set(map.mapping.get() + 1);
         map.written.set(map.written.get() || may_write);
