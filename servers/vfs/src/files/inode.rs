@@ -265,6 +265,9 @@ impl Inode {
     /// Sets the size that the file system has replied, or that a write in progress will lead to.
     pub fn set_size(&self, bytes: u64) {
         self.size.set(bytes);
+        if bytes > 0 {
+            self.dirty.set_blank(false);
+        }
     }
 
     /// Sets the permission bits.

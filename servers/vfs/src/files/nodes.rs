@@ -210,6 +210,7 @@ impl Files {
     ) -> Result<NodeRef, Errno> {
         let mount = directory.mount();
         let node = mount.adopt(Description::from(fs::Create::results(reply)?));
+        node.dirty().set_blank(node.size() == 0);
         mount.mark_dirty();
         if node.is_directory() {
             directory.add_link();

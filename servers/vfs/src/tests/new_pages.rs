@@ -63,6 +63,19 @@ fn other_writes_to_new_files_go_to_the_file_system() {
 }
 
 #[test]
+fn a_file_that_was_emptied_is_not_new() {
+    let mut world = world();
+    world.make("/old", b"the old content", 0o644, (0, 0));
+    world.call(world.root, nr::SYNC, &[]).unwrap();
+    let file = world.open(world.root, "/old", O_TRUNC | O_RDWR, 0o644).unwrap();
+    let address = world.data(world.root, b"new");
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    let result = world.begin_call(world.root, nr::WRITE, &[file, address, 3]);
+    assert_eq!(result, None, "a power cut would leave neither content");
+}
+
+#[test]
 fn it_is_told_of_like_any_other() {
     for content in [&b"little"[..], &[7; PAGE as usize]] {
         let mut world = world();
