@@ -67,7 +67,7 @@ pub struct Dirty {
     size_then: Cell<u64>,
     /// What became of dirty pages that could not be written back, until a sync tells.
     failure: Cell<Option<Errno>>,
-    /// The file was created empty and has been so since: no content of it can be on a disk.
+    /// The file has had no content since it was created.
     is_blank: Cell<bool>,
     /// Its name is being removed, and its only page with it: see [`Files::begin_leaving`].
     is_leaving: Cell<bool>,
@@ -82,7 +82,6 @@ pub(super) struct Leaving(DirtyRecord);
 
 impl Dirty {
     /// Notes that the file has just been created, or has content.
-    #[inline]
     pub(super) fn set_blank(&self, is_blank: bool) {
         self.is_blank.set(is_blank);
     }
@@ -225,8 +224,7 @@ impl Files {
     }
 
     /// Takes what a program writes to an empty file into its first page, which is dirty then, for a user who is charged for it. False: nothing has
-    /// been done, and the file system has to be asked, perhaps because it may not have room for the page later. Or because the file was emptied: a
-    /// power cut is to leave its old content or the new one, not neither.
+    /// been done, and the file system has to be asked: it may not have room for the page later, or has a content that would be gone before this one is there.
     pub fn write_new(&self, node: &NodeRef, position: u64, from: Endpoint, piece: Piece, user: u32) -> bool {
         let is_new = node.dirty().is_blank.get() || node.mount().is_in_memory();
         if position != 0 || node.size() != 0 || piece.bytes > PAGE_BYTES || !is_new || !is_fit(node) {
