@@ -33,7 +33,8 @@ build() {
     # More processes than a user may have here.
     (cd "$guest/suite/bin" && ls | grep -v '^shm_open__23-1$') >"$guest/suite/list"
     cp -L /lib64/ld-linux-x86-64.so.2 "$guest/lib64/"
-    cp -L /lib/x86_64-linux-gnu/libc.so.6 /lib/x86_64-linux-gnu/libm.so.6 "$guest/lib/x86_64-linux-gnu/"
+    # pthread_exit loads libgcc_s.
+    (cd /lib/x86_64-linux-gnu && cp -L libc.so.6 libm.so.6 libgcc_s.so.1 "$guest/lib/x86_64-linux-gnu/")
     # The guest's own commands have no xargs -P and no timeout that kills.
     cp -L /usr/bin/xargs /usr/bin/timeout /usr/bin/setpriv "$guest/suite/"
     ldd "$guest/suite/setpriv" | grep -oE '/lib/[^ ]+' | xargs -I{} cp -L {} "$guest/lib/x86_64-linux-gnu/"
