@@ -266,7 +266,7 @@ type WriteRegion = fn(&mut Text, &MapRecord, &[u8]) -> fmt::Result;
 /// /proc/PID/maps and smaps: each region of a process, by `write`.
 pub fn maps(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text, write: WriteRegion) -> fmt::Result {
     let mut records = [MapRecord::default(); BATCH];
-    // Regions of one file mostly follow each other.
+    // Regions of one file mostly follow each other, with memory without a file between the last of its and the next file's.
     let (mut file, mut name) = ((0, 0), Vec::new());
     let mut first = 0;
     while first < MAX_REGIONS {
@@ -275,12 +275,13 @@ pub fn maps(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text, w
             break;
         }
         for region in &records[..count] {
-            if file != (region.device, region.inode) {
+            let has_file = region.device != 0;
+            if has_file && file != (region.device, region.inode) {
                 file = (region.device, region.inode);
                 let found = or_empty(source.mapped_name(process.endpoint, region.start));
                 name = found.map_err(|error| text.failed(error))?;
             }
-            write(text, region, &name)?;
+            write(text, region, if has_file { &name } else { b"" })?;
         }
         first += count as u64;
     }

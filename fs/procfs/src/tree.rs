@@ -37,6 +37,11 @@ struct Whose {
 }
 
 impl Whose {
+    /// The number of the thread, or of the first one of the process.
+    fn id(self) -> u32 {
+        if self.tid == 0 { self.pid } else { self.tid }
+    }
+
     fn folder(self) -> Of {
         if self.tid == 0 { Of::Process } else { Of::Thread }
     }
@@ -620,22 +625,21 @@ impl<S: Source> FileSystem for Tree<S> {
         if let Some(process) = self.memory_of(node)? {
             return self.write_memory(process, offset, len, source);
         }
-        if let Some(tid) = named_by(node) {
-            let mut bytes = [0; NAME_BYTES];
+        let mut bytes = [0; WRITE_BYTES];
+        let entry = entry_of(node);
+        if let Some((whose, Kind::Name)) = entry {
             let text = &mut bytes[..len.min(NAME_BYTES)];
             source.take(text)?;
-            self.source.set_name(tid, text.strip_suffix(b"\n").unwrap_or(text))?;
+            self.source.set_name(whose.id(), text.strip_suffix(b"\n").unwrap_or(text))?;
             return Ok(len);
         }
-        if let Some((pid, which)) = id_map_of(node) {
-            let mut bytes = [0; WRITE_BYTES];
+        if let Some((whose, Kind::IdMap(which))) = entry {
             let text = bytes.get_mut(..len).ok_or(Errno::EINVAL)?;
             source.take(text)?;
-            self.source.set_id_map(pid, which, text, writer)?;
+            self.source.set_id_map(whose.pid, which, text, writer)?;
             return Ok(len);
         }
         let setting = self.setting(node)?;
-        let mut bytes = [0; WRITE_BYTES];
         let text = bytes.get_mut(..len).ok_or(Errno::EINVAL)?;
         source.take(text)?;
         self.set(setting, text)?;
@@ -644,7 +648,7 @@ impl<S: Source> FileSystem for Tree<S> {
 
     /// What can be written may be opened with `O_TRUNC`.
     fn truncate(&mut self, node: NodeId, _: u64) -> Result<(), Errno> {
-        if self.memory_of(node)?.is_some() || id_map_of(node).is_some() || named_by(node).is_some() {
+        if self.memory_of(node)?.is_some() || matches!(entry_of(node), Some((_, Kind::Name | Kind::IdMap(_)))) {
             return Ok(());
         }
         self.setting(node).map(drop)
@@ -722,23 +726,10 @@ impl<S: Source> FileSystem for Tree<S> {
     }
 }
 
-/// The thread whose name a node is.
-fn named_by(node: NodeId) -> Option<u32> {
+/// Which entry of a process or thread a node is, and whose.
+fn entry_of(node: NodeId) -> Option<(Whose, Kind)> {
     match Place::of(node).ok()? {
-        Place::File(whose, index) if matches!(ENTRIES[index].2, Kind::Name) => {
-            Some(if whose.tid == 0 { whose.pid } else { whose.tid })
-        }
-        _ => None,
-    }
-}
-
-/// The process whose map of ids a node is, and which.
-fn id_map_of(node: NodeId) -> Option<(u32, ProcessText)> {
-    match Place::of(node).ok()? {
-        Place::File(whose, index) => match ENTRIES[index].2 {
-            Kind::IdMap(which) => Some((whose.pid, which)),
-            _ => None,
-        },
+        Place::File(whose, index) => Some((whose, ENTRIES[index].2)),
         _ => None,
     }
 }
