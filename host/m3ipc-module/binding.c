@@ -143,18 +143,24 @@ static struct member *make_member(struct slot *slot, int node_number, unsigned i
     return member;
 }
 
-/* Enters a member in the table, unless its process or thread is there already. */
-static int enter(struct member *member)
+/* Puts a member into its vacant slot and enters it in the table, unless its process or thread is there already. The slot comes first: who finds itself
+ * in the table makes calls. */
+static int enter(struct member *member, int endpoint)
 {
+    struct slot *slot = member->slot;
     int error = 0;
 
-    if (!member->key)
-        return 0;
     spin_lock(&members_lock);
-    if (member_of(member->key))
+    if (member->key && member_of(member->key)) {
         error = EMOLBINDTYPE;
-    else
-        hash_add_rcu(members, &member->hash, (unsigned long)member->key);
+    } else {
+        spin_lock(&slot->lock);
+        slot->endpoint = endpoint == NONE ? next_endpoint(slot) : endpoint;
+        smp_store_release(&slot->member, member);
+        spin_unlock(&slot->lock);
+        if (member->key)
+            hash_add_rcu(members, &member->hash, (unsigned long)member->key);
+    }
     spin_unlock(&members_lock);
     return error;
 }
@@ -215,15 +221,9 @@ static int occupy(struct member *member, int endpoint)
     else if (member->leader != slot && (!member->leader->member || member->leader->member->key != current->signal))
         error = EMOLGRPLEADER;
     else
-        error = enter(member);
-    if (!error) {
-        spin_lock(&slot->lock);
-        slot->endpoint = endpoint == NONE ? next_endpoint(slot) : endpoint;
-        smp_store_release(&slot->member, member);
-        spin_unlock(&slot->lock);
-        if (member->leader != slot)
-            WRITE_ONCE(member->leader->member->threads, member->leader->member->threads + 1);
-    }
+        error = enter(member, endpoint);
+    if (!error && member->leader != slot)
+        WRITE_ONCE(member->leader->member->threads, member->leader->member->threads + 1);
     spin_unlock(&container->changes);
     if (error)
         put_member(member);

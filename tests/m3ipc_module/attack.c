@@ -280,6 +280,31 @@ static void crowd(int count)
     }
 }
 
+/* Whoever is told that it is bound has its name, and can make calls. */
+
+static void beginner(void)
+{
+    int endpoint;
+    do
+        endpoint = mnx_wait4bind_T(0);
+    while (endpoint == EMOLAGAIN);
+    EXPECT(mnx_receive_T(ANY, &m, 0), EMOLAGAIN);
+    EXPECT(mnx_wait4bind(), endpoint);
+    finish();
+}
+
+static void beginners(int count)
+{
+    for (int i = 0; i < count && !bad; i++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            beginner();
+        usleep(any(1000));
+        EXPECT(_ENDPOINT_P(mnx_lclbind(0, pid, 200)), 200);
+        join(pid);
+    }
+}
+
 /* Fork bombs of binders, while two others talk. */
 
 static void talker(void)
@@ -803,7 +828,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*attack)(int count);
         int is_bound;
-    } attacks[] = {{"deaths", deaths, 1},   {"copies", copies, 1}, {"crowd", crowd, 0}, {"bombs", bombs, 1},   {"others", others, 0},
+    } attacks[] = {{"deaths", deaths, 1},   {"copies", copies, 1}, {"crowd", crowd, 0}, {"beginners", beginners, 1}, {"bombs", bombs, 1},   {"others", others, 0},
                    {"namespaces", namespaces, 0}, {"stops", stops, 0},   {"memory", memory, 0}, {"hurry", hurry, 1}, {"ways", ways, 1},   {"fuzz", fuzz, 0}};
     begin();
     alarm(0);

@@ -32,6 +32,7 @@ echo 4294967294 >$users
 bear deaths 24 400
 bear copies 24 324
 bear crowd 30 300
+bear beginners 400 4000
 bear bombs 8 100
 bear others 1 1
 bear namespaces 1 1

@@ -20,7 +20,7 @@ const KERNEL: &str = "kernel";
 /// Before the names of what prints "good".
 const ATTACK: &str = "attack_";
 /// How many of these there are.
-const ATTACKS: usize = 14;
+const ATTACKS: usize = 15;
 /// Programs for this test, beside those of tests/m3ipc: the folder and the name.
 const PROGRAMS: [(&str, &str); 4] = [
     ("tests/m3ipc_module", "attack"),
