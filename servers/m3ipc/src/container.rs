@@ -89,6 +89,8 @@ impl Member {
 /// Who is in each slot.
 pub struct Members {
     slots: Vec<Option<Member>>,
+    /// The thread that was bound last in each slot, whether it still is or not.
+    last: Vec<Option<Endpoint>>,
     /// The slots that may have one: most do not, and searches are many.
     taken: SlotSet,
 }
@@ -114,11 +116,19 @@ impl Members {
         self.iter().find(|(_, member)| member.thread == thread).map(|(number, _)| number)
     }
 
+    /// The slot that a thread was bound in that is bound no more, as long as no other is bound there.
+    pub fn last_of_thread(&self, thread: Endpoint) -> Option<Number> {
+        self.last.iter().position(|last| *last == Some(thread)).map(Number::at)
+    }
+
     /// Puts a member into a slot, or takes it out.
     pub fn set(&mut self, number: Number, member: Option<Member>) {
         // A successor finds every member, wherever this one dies.
         self.taken.insert(number);
         let is_free = member.is_none();
+        if let Some(member) = &member {
+            self.last[number.index()] = Some(member.thread);
+        }
         self.slots[number.index()] = member;
         if is_free {
             self.taken.remove(number);
@@ -145,7 +155,9 @@ impl Container {
     /// `NoMemory`.
     pub fn new(number: u8, info: ContainerInfo) -> Result<Container, Error> {
         let slots = sys::fallible::filled(None, SLOTS).map_err(|_| Error::NoMemory)?;
-        Ok(Container { number, info, machine: Rendezvous::new(), members: Members { slots, taken: SlotSet::NONE } })
+        let last = sys::fallible::filled(None, SLOTS).map_err(|_| Error::NoMemory)?;
+        let members = Members { slots, last, taken: SlotSet::NONE };
+        Ok(Container { number, info, machine: Rendezvous::new(), members })
     }
 
     /// How many slots a user who is not root may have: half of them, so that nobody fills the container.

@@ -58,8 +58,10 @@ impl<S: System> M3ipc<S> {
 
     fn name_of_thread(&mut self, place: Place, thread: Endpoint) -> Handled {
         let container = self.container_of(place)?;
-        let number = container.members.of_thread(thread).ok_or(Error::NotBound)?;
-        let name = container.machine.endpoint(number).ok_or(Error::NotBound)?;
+        let members = &container.members;
+        // A sender may end as soon as its message is received.
+        let number = members.of_thread(thread).or_else(|| members.last_of_thread(thread)).ok_or(Error::NotBound)?;
+        let name = container.machine.last_name(number);
         if let Some(peer) = container.members.get_mut(number) {
             peer.known_to.insert(place.number);
         }

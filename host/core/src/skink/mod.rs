@@ -541,7 +541,7 @@ impl Kept {
     #[inline(never)]
     fn ask_name(&self, thread: Thread) -> i32 {
         let name = raw::call_plainly(own::NAME, [thread.0.into(), 0, 0, 0]);
-        // A sender that has ended since has none.
+        // A sender that has ended since, and whose slot another process has.
         if name < own::FOUND.cast_signed() {
             return Endpoint::NONE.raw();
         }

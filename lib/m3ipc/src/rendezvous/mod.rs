@@ -355,7 +355,7 @@ impl<M: Copy, const N: usize> Rendezvous<M, N> {
     }
 
     /// Returns the name of a slot's occupant, or of the last one.
-    pub(crate) fn last_name(&self, number: Number) -> Endpoint {
+    pub fn last_name(&self, number: Number) -> Endpoint {
         Endpoint::new(number, Self::index(number).map_or(0, |index| self.slots[index].generation))
     }
 

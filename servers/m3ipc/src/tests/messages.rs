@@ -185,6 +185,16 @@ fn members_with_full_rights_have_the_row_of_their_container() {
 }
 
 #[test]
+fn a_sender_that_has_ended_has_its_name_until_another_has_its_slot() {
+    let (mut world, [(one, one_name), (two, _)]) = two_direct();
+    world.end(one);
+    assert_eq!(world.own_call(two, own::NAME, &[one.0.into()]), Some((own::FOUND | one_name as u64) as i64));
+    let other = world.program(0);
+    world.bind(other, 3);
+    assert_eq!(world.own_call(two, own::NAME, &[one.0.into()]), World::fails(Error::NotBound));
+}
+
+#[test]
 fn what_waits_in_the_server_is_fetched_by_a_member_that_is_notified() {
     let (mut world, [(one, one_name), (two, two_name)]) = two_direct();
     world.server.system.program(two).state = Native::Receiving(Endpoint::ANY);
