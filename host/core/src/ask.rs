@@ -7,8 +7,8 @@ use crate::desk::{Doing, Word};
 use crate::exchange::Target;
 use crate::member::{Ends, Member, Peers};
 use crate::memory::InUse;
-use crate::pair::{Asks, Come, Offered};
-use crate::wait::{Limit, Outcome, look_again, now_ns, sleep_until};
+use crate::pair::{Asks, Offered};
+use crate::wait::{Limit, Outcome, look_again, look_for_a_moment, now_ns, sleep_until};
 use m3ipc::endpoint::Endpoint;
 use m3ipc::error::Error;
 use m3ipc::message::Message;
@@ -40,17 +40,17 @@ impl Member {
         self.count_sent();
         let desk = self.desk();
         desk.set_status(Word::new(Doing::SendingForAnswer(to.number), request.number().into()));
-        let is_certain = self.is_certain(link, to.number, request);
-        if limit != Limit::Forever || !is_certain || link.is_doubtful() {
-            return self.ask_busy(peers, to, request, is_certain, limit, message);
+        let peer = self.desks.desk(to.number);
+        // One that does not sleep finds the request. Whether it has announced that it waits is not asked: it would have to fetch that line again for its next
+        // announcement.
+        if limit != Limit::Forever || !peer.word().is_quiet() || link.is_doubtful() {
+            return self.ask_busy(peers, to, request, limit, message);
         }
         let source = self.board.last_endpoint(to.number).raw();
-        let is_over = || self.is_gone(to) || !self.is_bound();
+        let promise = link.promised_answer();
         // By value: what is referred to would be kept in memory.
-        let (seen, promise) = (&*link, link.promised_answer());
-        let look = move || promise.look(|| seen.answer(request).is_some());
-        let Some(Come::Promised(found)) = look_again(desk, self.desks.desk(to.number), look, is_over) else {
-            return self.ask_longer(peers, to, request, limit, message);
+        let Some(found) = look_for_a_moment(desk, peer, move || promise.kept()) else {
+            return self.ask_busy(peers, to, request, limit, message);
         };
         promise.read(message);
         link.settle(request);
@@ -62,7 +62,7 @@ impl Member {
         Ok(())
     }
 
-    /// Goes on with `sendrec` to a process that has not said in the box that it waits, or with a limit, or after a request that was given up.
+    /// Goes on with `sendrec` if no answer has come at once.
     #[cold]
     #[inline(never)]
     fn ask_busy(
@@ -70,12 +70,11 @@ impl Member {
         mut peers: InUse<Peers>,
         to: Target,
         request: Offered,
-        is_certain: bool,
         limit: Limit,
         message: &mut Message,
     ) -> Result<(), Error> {
         let link = peers.last_link_mut(to.number).ok_or(Error::PeerDied)?;
-        let limit = match (is_certain, limit) {
+        let limit = match (self.is_certain(link, to.number, request), limit) {
             (false, Limit::NoWait) if link.withdraw(request) => {
                 self.finish(&mut peers);
                 peers.last = to.number;
@@ -90,21 +89,6 @@ impl Member {
         };
         let is_over = || self.is_gone(to) || !self.is_bound();
         look_again(self.desk(), self.desks.desk(to.number), || link.answer(request), is_over);
-        self.ask_longer(peers, to, request, limit, message)
-    }
-
-    /// Goes on with `sendrec` after it has looked for its answer.
-    #[cold]
-    #[inline(never)]
-    fn ask_longer(
-        &self,
-        mut peers: InUse<Peers>,
-        to: Target,
-        request: Offered,
-        limit: Limit,
-        message: &mut Message,
-    ) -> Result<(), Error> {
-        let link = peers.last_link_mut(to.number).ok_or(Error::PeerDied)?;
         let result = self.wait_for_answer(link, to, request, limit, message);
         link.set_began(request, 0);
         self.finish(&mut peers);

@@ -14,7 +14,7 @@ use crate::desk::{Doing, From, Takes, Word};
 use crate::member::{Ends, Member, Peers};
 use crate::memory::InUse;
 use crate::pair::{Asks, Offered};
-use crate::wait::{Limit, Outcome, coarse_now_ns, look_again, now_ns, ring, sleep_until};
+use crate::wait::{Limit, Outcome, coarse_now_ns, look_again, look_for_a_moment, now_ns, ring, sleep_until};
 use m3ipc::endpoint::{Endpoint, Number};
 use m3ipc::error::Error;
 use m3ipc::message::Message;
@@ -26,8 +26,6 @@ use std::time::Duration;
 const ATTACH_NS: u64 = 100_000_000;
 /// Pause between two looks at a process that is about to do something.
 const PAUSE: Duration = Duration::from_micros(20);
-/// Looks at a receiver on another processor before its sender says that it waits: a few hundred nanoseconds.
-const MOMENT_LOOKS: u32 = 20;
 /// Looks at a process that awaits an answer and is just about to sleep, before its reply fails: a second.
 const REPLY_LOOKS: u32 = 50_000;
 
@@ -202,12 +200,8 @@ impl Member {
     /// call to this one.
     #[inline]
     fn is_soon_certain(&self, link: &Ends, to: Number, offered: Offered) -> bool {
-        let is_beside = self.desk().cpu.load(Relaxed) != self.desks.desk(to).cpu.load(Relaxed);
-        is_beside
-            && (0..MOMENT_LOOKS).any(|_| {
-                std::hint::spin_loop();
-                link.is_awaited(offered) || link.is_taken(offered)
-            })
+        let look = || (link.is_awaited(offered) || link.is_taken(offered)).then_some(());
+        look_for_a_moment(self.desk(), self.desks.desk(to), look).is_some()
     }
 
     /// Waits until a message was taken that nobody waited for.

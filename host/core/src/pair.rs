@@ -204,6 +204,8 @@ fn put_first(found: impl Fn(Which) -> Option<Found>) -> Option<Found> {
 pub struct Promise<'a> {
     place: Which,
     lies: &'a Place,
+    /// Where it would be if it were a notification.
+    notes: &'a Notes,
     /// Its stamp, as far as it is known: these bits.
     awaited: u32,
     known: u32,
@@ -223,14 +225,11 @@ impl Promise<'_> {
         self.lies.read(message);
     }
 
-    /// Looks for the message, and whether something `has_come`.
+    /// Looks for the message, and for a notification in its place.
     #[inline(always)]
-    pub fn look(&self, has_come: impl Fn() -> bool) -> Option<Come> {
-        match self.kept() {
-            Some(found) => Some(Come::Promised(found)),
-            // It may have come just now.
-            None => has_come().then(|| self.kept().map_or(Come::Other, Come::Promised)),
-        }
+    pub fn look(&self) -> Option<Come> {
+        let is_noted = || self.notes.0.iter().any(|note| note.number.load(Acquire) == self.awaited >> STAMP_BITS);
+        self.kept().map(Come::Promised).or_else(|| is_noted().then_some(Come::Noted))
     }
 }
 
@@ -239,8 +238,8 @@ impl Promise<'_> {
 pub enum Come {
     /// The message that was promised.
     Promised(Found),
-    /// Something else.
-    Other,
+    /// A notification.
+    Noted,
 }
 
 /// One process's end of a box, and what it knows for certain.
@@ -552,9 +551,9 @@ impl<B: Deref<Target = Box>> Link<B> {
 
     #[inline(always)]
     fn next_of_other(&self, kind: u32, known: u32) -> Promise<'_> {
-        let place = self.others_place;
-        let lies = &self.other().messages[place.index()];
-        Promise { place, lies, awaited: following(self.seen) << STAMP_BITS | kind, known }
+        let (place, other) = (self.others_place, self.other());
+        let (lies, notes) = (&other.messages[place.index()], &other.notes);
+        Promise { place, lies, notes, awaited: following(self.seen) << STAMP_BITS | kind, known }
     }
 
     /// Takes the answer to one's request. `is_awaited`: it was never said that it is not. Returns whether it is taken.

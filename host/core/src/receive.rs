@@ -64,13 +64,14 @@ impl Member {
             return None;
         }
         let promise = link.promise();
-        let is_over = || self.is_posted(one) || self.is_source_gone(wanted) || !self.is_bound();
-        match look_again(self.desk(), self.desks.desk(one), move || promise.look(lies_there), is_over) {
+        // Something else than what is expected is found later.
+        let is_over = || lies_there() || self.is_posted(one) || self.is_source_gone(wanted) || !self.is_bound();
+        match look_again(self.desk(), self.desks.desk(one), move || promise.look(), is_over) {
             Some(Come::Promised(found)) => {
                 promise.read(message);
                 Some(found)
             }
-            Some(Come::Other) | None => None,
+            Some(Come::Noted) | None => None,
         }
     }
 

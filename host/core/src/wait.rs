@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 const SPIN_NS: u64 = 15_000;
 /// How often the processor is yielded to a peer on the same one before sleeping.
 const YIELDS: u32 = 2;
-/// Looks between two looks at the clock.
+/// Looks between two looks at the clock: a few hundred nanoseconds.
 const LOOKS: u32 = 16;
 /// The longest sleep. A ring that was lost, because another member has scribbled on the desk, costs at most this.
 const LONGEST_SLEEP_NS: u64 = 1_000_000_000;
@@ -90,11 +90,36 @@ pub fn look_again<T>(own: &Desk, peer: &Desk, look: impl Fn() -> Option<T>, is_o
     if found.is_some() || is_over() {
         return found;
     }
+    if is_beside(own, peer) { look_for_long(look, is_over) } else { look_by_turns(look, is_over) }
+}
+
+/// Looks for what the owner of `peer` is expected to bring about within a moment, if it is on another processor.
+#[inline(always)]
+pub fn look_for_a_moment<T>(own: &Desk, peer: &Desk, look: impl Fn() -> Option<T>) -> Option<T> {
+    let found = look();
+    if found.is_some() || !is_beside(own, peer) { found } else { look_some_times(&look) }
+}
+
+/// Says which processor this one is on, and whether the owner of `peer` was on another when it waited last.
+#[inline(always)]
+fn is_beside(own: &Desk, peer: &Desk) -> bool {
     let cpu = memory::current_cpu();
     if own.cpu.load(Relaxed) != cpu {
         own.cpu.store(cpu, Relaxed);
     }
-    if peer.cpu.load(Relaxed) != cpu { look_for_long(look, is_over) } else { look_by_turns(look, is_over) }
+    peer.cpu.load(Relaxed) != cpu
+}
+
+#[inline(always)]
+fn look_some_times<T>(look: &impl Fn() -> Option<T>) -> Option<T> {
+    for _ in 0..LOOKS {
+        std::hint::spin_loop();
+        let found = look();
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
 }
 
 /// Sleeps at one's own desk until it `is_done`.
@@ -135,11 +160,9 @@ fn look_for_long<T>(look: impl Fn() -> Option<T>, is_over: impl Fn() -> bool) ->
     // What comes at once comes before the clock has been asked.
     let mut end = None;
     loop {
-        for _ in 0..LOOKS {
-            std::hint::spin_loop();
-            if let Some(found) = look() {
-                return Some(found);
-            }
+        let found = look_some_times(&look);
+        if found.is_some() {
+            return found;
         }
         let now = now_ns();
         if is_over() || now >= *end.get_or_insert(now + SPIN_NS) {

@@ -8,7 +8,7 @@
 //! Without valgrind it checks the messages only. With the argument `race` it has a race on purpose, which must be reported.
 
 use m3ipc::message::Message;
-use pair::{Asks, Box, Come, Link};
+use pair::{Asks, Box, Link};
 use std::thread;
 
 #[path = "../src/pair.rs"]
@@ -144,7 +144,7 @@ fn request(link: &mut Ends, kind: i32) -> Message {
     let mut answer = Message::default();
     loop {
         if !link.is_doubtful()
-            && let Some(Come::Promised(found)) = link.promised_answer().look(|| false)
+            && let Some(found) = link.promised_answer().kept()
         {
             link.settle(request);
             link.take_promised(found, &mut answer);

@@ -56,7 +56,7 @@ fn wait_longer(link: &mut Ends) -> Option<Message> {
         if let Some(message) = take(link, found) {
             return Some(message);
         }
-    } else if let Some(Come::Promised(found)) = link.promise().look(|| link.first().is_some()) {
+    } else if let Some(Come::Promised(found)) = link.promise().look() {
         return Some(take_promised(link, found));
     }
     link.retract();
@@ -253,14 +253,12 @@ fn the_answer_that_is_promised_is_the_one_to_this_request() {
         let request = client.offer(&message(3), Asks::Answer);
         assert!(!client.is_doubtful(), "the last answer was taken");
         let promise = client.promised_answer();
-        let come = promise.look(|| client.answer(request).is_some());
         let mut answer = None;
-        match come {
-            Some(Come::Promised(found)) => {
+        match promise.kept() {
+            Some(found) => {
                 client.settle(request);
                 answer = Some(take_promised(&mut client, found));
             }
-            Some(Come::Other) => panic!("nobody has sent anything else"),
             None => {
                 client.retract_request(request);
                 if let Some(found) = client.answer(request) {
@@ -290,6 +288,18 @@ fn a_request_whose_time_is_over_is_left_to_who_waits_for_it() {
         send_once(&mut client, 2);
         let received = other.join().expect("the server does not panic");
         assert!([None, Some(message(1)), Some(message(2))].contains(&received), "{received:?} is a mixture");
+    });
+}
+
+#[test]
+fn a_request_is_promised_though_its_sender_looks_only_when_it_gives_up() {
+    model(|mut client, mut server| {
+        let other = thread::spawn(move || wait_longer(&mut server));
+        let request = client.offer(&message(1), Asks::Answer);
+        client.retract_request(request);
+        let is_left = !client.withdraw(request);
+        let received = other.join().expect("the server does not panic");
+        assert_eq!(received, is_left.then(|| message(1)));
     });
 }
 
