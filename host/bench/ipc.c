@@ -1,5 +1,5 @@
-/* The paper's micro-benchmarks of local messages, beside what the kernel offers, and beside two processes that do nothing but pass on one word
- * with the library's waiting.
+/* The paper's micro-benchmarks of local messages, beside what the kernel offers, and beside two processes that do nothing but pass on one word,
+ * or 64 bytes, with the library's waiting.
  *
  *   IPC1  client send and receive, server receive and send
  *   IPC2  client sendrec, server receive and send
@@ -36,10 +36,10 @@
 
 enum { BYTES = 64, MAX_PAIRS = 4, WARM_UP = 100, NO_PROCESSOR = -1 };
 
-enum kind { BARE, ASLEEP, IPC1, IPC2, IPC3, IPC_ANY, PIPE, FIFO, UNIX, SEQPACKET, TCP, UDP, SYSV, POSIX, EVENTFD, KINDS };
-static const char *const names[] = {"futex, same waiting", "futex, sleeping", "M3-IPC IPC1", "M3-IPC IPC2", "M3-IPC IPC3",
-                                    "M3-IPC IPC2, ANY",    "pipe",            "FIFO",        "Unix stream", "Unix seqpacket",
-                                    "TCP loopback",        "UDP loopback",    "SysV queue",  "POSIX queue", "eventfd"};
+enum kind { BARE, LINE, ASLEEP, IPC1, IPC2, IPC3, IPC_ANY, PIPE, FIFO, UNIX, SEQPACKET, TCP, UDP, SYSV, POSIX, EVENTFD, KINDS };
+static const char *const names[] = {"futex, same waiting", "64 bytes, same waiting", "futex, sleeping", "M3-IPC IPC1", "M3-IPC IPC2", "M3-IPC IPC3",
+                                    "M3-IPC IPC2, ANY",    "pipe",                   "FIFO",            "Unix stream", "Unix seqpacket",
+                                    "TCP loopback",        "UDP loopback",           "SysV queue",      "POSIX queue", "eventfd"};
 
 /* Where the two of each pair run. */
 static const struct placement {
@@ -54,8 +54,16 @@ static const struct placement {
 
 static int rounds = 20000;
 
+/* A cache line: the number of the round that its words are of. */
+struct line {
+    _Alignas(64) atomic_int round;
+    atomic_long words[7];
+};
+
 static struct pair {
     _Alignas(128) atomic_int turn;
+    /* What each side has written, by turns into two. */
+    _Alignas(128) struct line lines[2][2];
     _Alignas(128) atomic_int sleeps[2];
     atomic_int cpu[2];
     double seconds;
@@ -63,6 +71,8 @@ static struct pair {
     int fds[2][2];
 } *pairs;
 static atomic_int *ready;
+static int round;
+static long words[BYTES / sizeof(long)] = {1};
 
 static void fail(const char *what)
 {
@@ -86,66 +96,95 @@ static void pin(int processor)
         fail("sched_setaffinity");
 }
 
-static void sleep_until_turn(struct pair *p, int own)
+static int is_turn(enum kind kind, struct pair *p, int own)
 {
-    while (atomic_load(&p->turn) != own) {
+    return kind == LINE ? atomic_load(&p->lines[!own][round % 2].round) == round : atomic_load(&p->turn) == own;
+}
+
+static void sleep_until_turn(enum kind kind, struct pair *p, int own)
+{
+    while (!is_turn(kind, p, own)) {
         atomic_store(&p->sleeps[own], 1);
-        if (atomic_load(&p->turn) != own)
+        if (!is_turn(kind, p, own))
             syscall(SYS_futex, &p->sleeps[own], FUTEX_WAIT, 1, NULL, NULL, 0);
         atomic_store(&p->sleeps[own], 0);
     }
 }
 
 /* Waits until it is `own`'s turn, as the library waits. */
-static void await(struct pair *p, int own)
+static void await(enum kind kind, struct pair *p, int own)
 {
+    if (is_turn(kind, p, own))
+        return;
     int cpu = sched_getcpu();
     if (atomic_load_explicit(&p->cpu[own], memory_order_relaxed) != cpu)
         atomic_store_explicit(&p->cpu[own], cpu, memory_order_relaxed);
-    if (atomic_load(&p->turn) == own)
-        return;
     if (atomic_load_explicit(&p->cpu[!own], memory_order_relaxed) != cpu) {
-        for (double end = now() + 15e-6; now() < end;)
+        double end = 0, time;
+        do {
             for (int i = 0; i < 16; i++) {
                 __builtin_ia32_pause();
-                if (atomic_load(&p->turn) == own)
+                if (is_turn(kind, p, own))
                     return;
             }
+            time = now();
+            end = end ? end : time + 15e-6;
+        } while (time < end);
     } else
         for (int i = 0; i < 2; i++) {
             sched_yield();
-            if (atomic_load(&p->turn) == own)
+            if (is_turn(kind, p, own))
                 return;
         }
-    sleep_until_turn(p, own);
+    sleep_until_turn(kind, p, own);
 }
 
-static void pass_on(struct pair *p, int other)
+static void pass_on(enum kind kind, struct pair *p, int other)
 {
-    atomic_store(&p->turn, other);
+    if (kind == LINE) {
+        struct line *line = &p->lines[!other][round % 2];
+        for (int i = 0; i < 7; i++)
+            atomic_store_explicit(&line->words[i], words[i], memory_order_relaxed);
+        atomic_store_explicit(&line->round, round, memory_order_release);
+        atomic_thread_fence(memory_order_seq_cst);
+    } else
+        atomic_store(&p->turn, other);
     if (atomic_load(&p->sleeps[other])) {
         atomic_store(&p->sleeps[other], 0);
         syscall(SYS_futex, &p->sleeps[other], FUTEX_WAKE, 1, NULL, NULL, 0);
     }
 }
 
-static int put(enum kind kind, int fd, char *block)
+/* Passes the turn on and waits for its return, or the other way round. */
+static void take_turns(enum kind kind, struct pair *p, int is_client)
 {
-    if (kind == SYSV)
-        return msgsnd(fd, block, BYTES - sizeof(long), 0);
-    if (kind == POSIX)
-        return mq_send(fd, block, BYTES, 0);
-    return write(fd, block, kind == EVENTFD ? 8 : BYTES) < 0;
+    round++;
+    if (is_client)
+        pass_on(kind, p, 0);
+    kind == ASLEEP ? sleep_until_turn(kind, p, is_client) : await(kind, p, is_client);
+    for (int i = 0; kind == LINE && i < 7; i++)
+        words[i] = atomic_load_explicit(&p->lines[!is_client][round % 2].words[i], memory_order_relaxed);
+    if (!is_client)
+        pass_on(kind, p, 1);
 }
 
-static int get(enum kind kind, int fd, char *block)
+static int put(enum kind kind, int fd)
 {
     if (kind == SYSV)
-        return msgrcv(fd, block, BYTES - sizeof(long), 0, 0) < 0;
+        return msgsnd(fd, words, BYTES - sizeof(long), 0);
     if (kind == POSIX)
-        return mq_receive(fd, block, BYTES, NULL) < 0;
+        return mq_send(fd, (char *)words, BYTES, 0);
+    return write(fd, words, kind == EVENTFD ? 8 : BYTES) < 0;
+}
+
+static int get(enum kind kind, int fd)
+{
+    if (kind == SYSV)
+        return msgrcv(fd, words, BYTES - sizeof(long), 0, 0) < 0;
+    if (kind == POSIX)
+        return mq_receive(fd, (char *)words, BYTES, NULL) < 0;
     for (int left = kind == EVENTFD ? 8 : BYTES; left > 0;) {
-        int got = read(fd, block, left);
+        int got = read(fd, words, left);
         if (got <= 0)
             return 1;
         left -= got;
@@ -155,16 +194,12 @@ static int get(enum kind kind, int fd, char *block)
 
 static int round_trip(enum kind kind, struct pair *p, int is_client, int peer, message *m)
 {
-    _Alignas(8) static char block[BYTES] = {1};
     int *fds = p->fds[is_client];
     switch (kind) {
     case BARE:
+    case LINE:
     case ASLEEP:
-        if (is_client)
-            pass_on(p, 0);
-        kind == BARE ? await(p, is_client) : sleep_until_turn(p, is_client);
-        if (!is_client)
-            pass_on(p, 1);
+        take_turns(kind, p, is_client);
         return 0;
     case IPC1:
         return is_client ? mnx_send(peer, m) || mnx_receive(peer, m) : mnx_receive(peer, m) || mnx_send(peer, m);
@@ -175,8 +210,7 @@ static int round_trip(enum kind kind, struct pair *p, int is_client, int peer, m
     case IPC3:
         return is_client ? mnx_notify(peer) || mnx_receive(peer, m) : mnx_receive(peer, m) || mnx_notify(peer);
     default:
-        return is_client ? put(kind, fds[1], block) || get(kind, fds[0], block)
-                         : get(kind, fds[0], block) || put(kind, fds[1], block);
+        return is_client ? put(kind, fds[1]) || get(kind, fds[0]) : get(kind, fds[0]) || put(kind, fds[1]);
     }
 }
 
@@ -292,7 +326,7 @@ static int is_m3(enum kind kind)
 /* What needs the kernel for each message is slower by far. */
 static int rounds_of(enum kind kind)
 {
-    return kind == BARE || is_m3(kind) ? rounds : rounds / 10;
+    return kind <= LINE || is_m3(kind) ? rounds : rounds / 10;
 }
 
 static void party(enum kind kind, const struct placement *where, int pair, int is_client)
