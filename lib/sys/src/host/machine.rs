@@ -47,24 +47,24 @@ pub struct Machine {
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Signalled when the processor has passed to another service, or to none.
-    switched: Condvar,
+    /// Signalled when the processor has passed to no service, or one has failed: for the test.
+    idle: Condvar,
 }
 
 impl Machine {
     /// Starts a service in `slot`; it takes its first step in the next [`Machine::run`]. A second service in the same slot is the
     /// successor of the first: it has the next generation and finds the preserved memory.
     pub fn start(&mut self, slot: usize, main: impl FnOnce(Endpoint) + Send + 'static) -> Endpoint {
-        let endpoint = self.shared.lock().add_service(slot);
-        let shared = self.shared.clone();
-        self.threads.push(std::thread::spawn(move || serve(shared, endpoint, main)));
+        let turn = Arc::new(Condvar::new());
+        let endpoint = self.shared.lock().add_service(slot, turn.clone());
+        let trap = Trap { shared: self.shared.clone(), endpoint, turn };
+        self.threads.push(std::thread::spawn(move || serve(trap, main)));
         endpoint
     }
 
     /// Kills a service wherever it waits. Clients that wait for its reply get `EDEADSRCDST`; calls of programs stay without a reply.
     pub fn kill(&mut self, service: Endpoint) {
         self.shared.lock().remove_service(service);
-        self.shared.switched.notify_all();
     }
 
     /// Makes a program with zeroed memory at these addresses.
@@ -115,10 +115,10 @@ impl Machine {
     pub fn run(&self) {
         let mut state = self.shared.lock();
         state.dispatch();
-        self.shared.switched.notify_all();
+        self.shared.signal_turn(&state);
         state = self
             .shared
-            .switched
+            .idle
             .wait_while(state, |state| state.is_busy() && state.failure.is_none())
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(failure) = state.failure.take() {
@@ -173,7 +173,6 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         self.shared.lock().end();
-        self.shared.switched.notify_all();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -181,11 +180,12 @@ impl Drop for Machine {
 }
 
 /// The thread of a service.
-fn serve(shared: Arc<Shared>, endpoint: Endpoint, main: impl FnOnce(Endpoint)) {
-    super::install(Trap { shared: shared.clone(), endpoint });
+fn serve(trap: Trap, main: impl FnOnce(Endpoint)) {
+    let (shared, endpoint) = (trap.shared.clone(), trap.endpoint);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         // Nothing has been waited for yet.
-        let _ = shared.wait_for_turn(endpoint);
+        let _ = trap.wait_for_turn();
+        super::install(trap);
         main(endpoint);
     }));
     let mut state = shared.lock();
@@ -195,7 +195,8 @@ fn serve(shared: Arc<Shared>, endpoint: Endpoint, main: impl FnOnce(Endpoint)) {
         Ok(()) => state.failure = Some(std::format!("the service {endpoint:?} has returned")),
     }
     state.leave();
-    shared.switched.notify_all();
+    shared.signal_turn(&state);
+    shared.idle.notify_all();
 }
 
 fn failure(endpoint: Endpoint, payload: &(dyn Any + Send)) -> String {
@@ -209,19 +210,9 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Yields the processor and waits until the service has it again. Returns the result of the wait.
-    fn wait_for_turn(&self, endpoint: Endpoint) -> Result<Message> {
-        let state = self.lock();
-        self.switched.notify_all();
-        let mut state = self
-            .switched
-            .wait_while(state, |state| state.is_alive(endpoint) && !state.has_turn(endpoint))
-            .unwrap_or_else(PoisonError::into_inner);
-        if !state.is_alive(endpoint) {
-            drop(state);
-            resume_unwind(Box::new(Killed));
-        }
-        state.take_outcome(endpoint)
+    /// Wakes who has the processor now: a service, or the test. Nobody else wakes.
+    fn signal_turn(&self, state: &State) {
+        state.turn().unwrap_or(&self.idle).notify_all();
     }
 }
 
@@ -229,9 +220,26 @@ impl Shared {
 struct Trap {
     shared: Arc<Shared>,
     endpoint: Endpoint,
+    /// Signalled when the processor has passed to it, and when it has been killed.
+    turn: Arc<Condvar>,
 }
 
 impl Trap {
+    /// Yields the processor and waits until the service has it again. Returns the result of the wait.
+    fn wait_for_turn(&self) -> Result<Message> {
+        let state = self.shared.lock();
+        self.shared.signal_turn(&state);
+        let mut state = self
+            .turn
+            .wait_while(state, |state| state.is_alive(self.endpoint) && !state.has_turn(self.endpoint))
+            .unwrap_or_else(PoisonError::into_inner);
+        if !state.is_alive(self.endpoint) {
+            drop(state);
+            resume_unwind(Box::new(Killed));
+        }
+        state.take_outcome(self.endpoint)
+    }
+
     fn send(&self, to: Endpoint, message: &Message) -> Sent {
         self.shared.lock().send(self.endpoint, to, message)
     }
@@ -243,7 +251,7 @@ impl Trap {
             enter(&mut state);
             state.leave();
         }
-        self.shared.wait_for_turn(self.endpoint)
+        self.wait_for_turn()
     }
 
     fn send_blocking(&self, to: Endpoint, message: &Message, then: Then) -> Result<Message> {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::string::String;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Condvar};
 use std::vec::Vec;
 
 /// Result of a delivery.
@@ -42,6 +43,8 @@ enum Wait {
 
 pub(super) struct Service {
     endpoint: Endpoint,
+    /// Where its thread waits.
+    turn: Arc<Condvar>,
     wait: Wait,
     /// Result of its wait.
     outcome: Result<Message>,
@@ -85,9 +88,10 @@ fn matches(filter: Endpoint, who: Endpoint) -> bool {
 }
 
 impl Service {
-    fn new(endpoint: Endpoint) -> Service {
+    fn new(endpoint: Endpoint, turn: Arc<Condvar>) -> Service {
         Service {
             endpoint,
+            turn,
             wait: Wait::Nothing,
             outcome: Ok(Message::default()),
             line: VecDeque::new(),
@@ -114,17 +118,19 @@ impl Service {
 }
 
 impl State {
-    pub(super) fn add_service(&mut self, slot: usize) -> Endpoint {
+    pub(super) fn add_service(&mut self, slot: usize, turn: Arc<Condvar>) -> Endpoint {
         let generation = self.generations.entry(slot).or_default();
         *generation += 1;
         let endpoint = Endpoint::new(slot, *generation);
-        assert!(self.services.insert(slot, Service::new(endpoint)).is_none(), "slot {slot} is taken");
+        assert!(self.services.insert(slot, Service::new(endpoint, turn)).is_none(), "slot {slot} is taken");
         self.ready.push_back(slot);
         endpoint
     }
 
     pub(super) fn remove_service(&mut self, dead: Endpoint) {
-        self.services.remove(&dead.slot());
+        if let Some(service) = self.services.remove(&dead.slot()) {
+            service.turn.notify_all();
+        }
         self.ready.retain(|slot| *slot != dead.slot());
         self.services.values_mut().for_each(|service| service.line.retain(|message| message.source != dead));
         let waiters = self.services.values().filter(|service| service.depends_on(dead));
@@ -134,6 +140,7 @@ impl State {
 
     /// Ends all services.
     pub(super) fn end(&mut self) {
+        self.services.values().for_each(|service| service.turn.notify_all());
         self.services.clear();
         self.ready.clear();
         self.running = None;
@@ -155,6 +162,11 @@ impl State {
 
     pub(super) fn has_turn(&self, endpoint: Endpoint) -> bool {
         self.running == Some(endpoint.slot())
+    }
+
+    /// Where the thread of the service waits that has the processor.
+    pub(super) fn turn(&self) -> Option<&Condvar> {
+        self.services.get(&self.running?).map(|service| &*service.turn)
     }
 
     /// Returns whether a service is running or ready.
