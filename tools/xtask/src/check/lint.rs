@@ -3,6 +3,9 @@
 //! Clippy compiles as the build does (profile, target, features), so a feature that is switched on by one package is
 //! not missed in another. Which lints are allowed, and why, is in the workspace's Cargo.toml. Cargo keeps the warnings of
 //! unchanged packages: a second run takes seconds.
+//!
+//! What is for this machine is only checked, unless its tests are to run, too: then their build is clippy's at the same time
+//! ([`compile_by_clippy`]).
 
 use crate::programs::{KERNEL_PACKAGE, Packages, guest_arguments};
 use crate::progress::Step;
@@ -35,21 +38,37 @@ struct Span {
     is_primary: bool,
 }
 
-/// Returns every warning and error of the workspace, each once.
+/// Cargo's arguments that choose what compiles for this machine.
+pub const HOST: [&str; 3] = ["--workspace", "--exclude", KERNEL_PACKAGE];
+
+/// Returns every warning and error about programs and tests of this machine.
 ///
 /// # Errors
 /// When cargo cannot be started.
-pub fn problems(workspace: &Workspace, packages: &Packages) -> Result<Vec<String>> {
+pub fn of_host(workspace: &Workspace) -> Result<Vec<String>> {
+    let _step = Step::begin("clippy");
+    let arguments: Vec<String> = HOST.iter().chain(&["--tests"]).map(ToString::to_string).collect();
+    Ok(report(&clippy(workspace, "dev", &arguments)?))
+}
+
+/// Returns every warning and error about programs of the guest.
+///
+/// # Errors
+/// When cargo cannot be started.
+pub fn of_guest(workspace: &Workspace, packages: &Packages) -> Result<Vec<String>> {
     let _step = Step::begin("clippy");
     let kernel = vec![KERNEL_PACKAGE.to_string()];
     let programs = guest_programs(workspace, packages);
-    let host = ["--workspace", "--tests", "--exclude", KERNEL_PACKAGE].map(String::from);
-    let mut problems = BTreeSet::new();
-    problems.extend(report(&clippy(workspace, "dev", &host)?));
     // As in a build, apart: together, the kernel would get the features that services want of shared libraries.
-    problems.extend(report(&clippy(workspace, "release", &guest_arguments(workspace, &kernel))?));
+    let mut problems = report(&clippy(workspace, "release", &guest_arguments(workspace, &kernel))?);
     problems.extend(report(&clippy(workspace, "release", &guest_arguments(workspace, &programs))?));
-    Ok(problems.into_iter().collect())
+    Ok(problems)
+}
+
+/// Has `cargo` compile the packages of the workspace with clippy, which is the compiler with more lints. [`report`] reads what cargo prints.
+/// It is said in an argument: a test that runs cargo would inherit the environment.
+pub fn compile_by_clippy(cargo: &mut Command) -> &mut Command {
+    cargo.args(["--config", "build.rustc-workspace-wrapper=\"clippy-driver\""])
 }
 
 /// The names of all programs that run in the guest, without the kernel.
@@ -67,17 +86,17 @@ fn clippy(workspace: &Workspace, profile: &str, arguments: &[String]) -> Result<
     cargo.stdin(Stdio::null()).output().context("cannot start cargo clippy")
 }
 
-/// The problems in what cargo has printed; if it failed without one, what it said.
-fn report(output: &Output) -> Vec<String> {
-    let mut problems = diagnostics(&String::from_utf8_lossy(&output.stdout));
+/// The problems in what cargo has printed as JSON, each once; if it failed without one, what it said.
+pub fn report(output: &Output) -> Vec<String> {
+    let problems = diagnostics(&String::from_utf8_lossy(&output.stdout));
     if !output.status.success() && problems.is_empty() {
-        problems.push(format!("cargo clippy: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        return vec![format!("cargo: {}", String::from_utf8_lossy(&output.stderr).trim())];
     }
-    problems
+    problems.into_iter().collect()
 }
 
 /// The diagnostics that name a line of a file. The others only count these.
-fn diagnostics(json_lines: &str) -> Vec<String> {
+fn diagnostics(json_lines: &str) -> BTreeSet<String> {
     let lines = json_lines.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
     lines.filter_map(|line| describe(&line.message?)).collect()
 }
@@ -118,6 +137,6 @@ mod tests {
 
     #[test]
     fn a_clippy_that_fails_without_a_diagnostic_is_a_problem() {
-        assert_eq!(report(&output(101, "")), ["cargo clippy: error: no such target"]);
+        assert_eq!(report(&output(101, "")), ["cargo: error: no such target"]);
     }
 }

@@ -9,7 +9,7 @@ mod documents;
 mod header;
 mod layers;
 mod layout;
-mod lint;
+pub mod lint;
 mod merges;
 mod quotes;
 mod reference;
@@ -21,6 +21,7 @@ mod unsafe_code;
 use crate::programs::Packages;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When a file cannot be read or a tool not be run.
 pub fn check(workspace: &Workspace) -> Result<u8> {
-    let problems = problems(workspace)?;
+    let problems = problems(workspace, || lint::of_host(workspace))?;
     for problem in &problems {
         println!("{problem}");
     }
@@ -38,11 +39,11 @@ pub fn check(workspace: &Workspace) -> Result<u8> {
     Ok(u8::from(!problems.is_empty()))
 }
 
-/// Everything that breaks a rule, one line each.
+/// Everything that breaks a rule, one line each. `lints_of_host` is [`lint::of_host`], or tells the same of an own build.
 ///
 /// # Errors
 /// When a file cannot be read or a tool not be run.
-pub fn problems(workspace: &Workspace) -> Result<Vec<String>> {
+pub fn problems(workspace: &Workspace, lints_of_host: impl FnOnce() -> Result<Vec<String>>) -> Result<Vec<String>> {
     let packages = Packages::read(workspace)?;
     let files = sources(&workspace.root)?;
     let mut problems = dependencies::problems(&workspace.root, &packages);
@@ -51,7 +52,9 @@ pub fn problems(workspace: &Workspace) -> Result<Vec<String>> {
     problems.extend(allocation::problems(&packages, &files));
     problems.extend(size::problems(&files));
     problems.extend(layout::problems(workspace)?);
-    problems.extend(lint::problems(workspace, &packages)?);
+    let mut lints = BTreeSet::from_iter(lint::of_guest(workspace, &packages)?);
+    lints.extend(lints_of_host()?);
+    problems.extend(lints);
     problems.extend(merges::problems(&workspace.root)?);
     problems.extend(reference::problems(&workspace.root)?);
     problems.extend(header::problems(&workspace.root)?);

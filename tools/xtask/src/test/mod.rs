@@ -30,12 +30,16 @@ use crate::monolith;
 use crate::power;
 use crate::system;
 use crate::workspace::Workspace;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use units::Compiled;
 
+/// The names of the tests that cargo has, and of the rules.
+const UNITS: &str = "units";
+const CHECK: &str = "check";
 /// The name of the test that runs only when asked for: it takes long, and CI's machine is one already.
 const FRESH: &str = "fresh";
 /// Set for the full forms, on this machine and in the guest. What does not mention it has one form only.
@@ -92,7 +96,9 @@ struct Setting<'a> {
     m3ipc_ran: Mutex<Option<m3ipc::Ran>>,
     /// What the programs of tests/linux have printed in the guest.
     behaviours: Mutex<Option<linux::Ran>>,
-    /// Held while something of this is built.
+    /// The tests of cargo's kind, or why they could not be compiled.
+    units: OnceLock<Result<Compiled>>,
+    /// Held while something else of this is built.
     building: Mutex<()>,
     /// Where what is left of failed tests is kept.
     failures: PathBuf,
@@ -103,8 +109,8 @@ impl<'a> Setting<'a> {
         let bundles = system::names(workspace).into_iter().map(|name| (name, OnceLock::new())).collect();
         let failures = workspace.build.join("failed");
         let (c_programs, m3ipc, m3ipc_ran) = (OnceLock::new(), OnceLock::new(), Mutex::new(None));
-        let (behaviours, building) = (Mutex::new(None), Mutex::new(()));
-        Self { workspace, depth, asked, bundles, c_programs, m3ipc, m3ipc_ran, behaviours, building, failures }
+        let (behaviours, units, building) = (Mutex::new(None), OnceLock::new(), Mutex::new(()));
+        Self { workspace, depth, asked, bundles, c_programs, m3ipc, m3ipc_ran, behaviours, units, building, failures }
     }
 
     fn is_wanted(&self, test: &str) -> bool {
@@ -115,6 +121,12 @@ impl<'a> Setting<'a> {
         let names = || format!("expected one of the systems {:?}, not '{system}'", self.bundles.keys());
         let bundle = self.bundles.get(system).with_context(names)?;
         self.built(bundle, || Bundle::build(self.workspace, system))
+    }
+
+    /// The tests of cargo's kind, compiled by whoever first needs them; the others wait.
+    fn units(&self) -> Result<&Compiled> {
+        let compiled = self.units.get_or_init(|| Compiled::of(&self.workspace.root));
+        compiled.as_ref().map_err(|error| anyhow!("{error:#}"))
     }
 
     fn c_programs(&self) -> Result<&[CProgram]> {
@@ -166,7 +178,8 @@ pub fn test(workspace: &Workspace, depth: Depth, name: Option<&str>) -> Result<u
 /// Everything, each in its short form if it has one. The longest come first, so that all jobs end at about the same time.
 fn short<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     let workspace = setting.workspace;
-    let mut tests = vec![Test::new("units", || units::run(workspace)), Test::new("check", || run_check(workspace))];
+    let mut tests =
+        vec![Test::new(UNITS, || units::run(workspace, setting.units()?)), Test::new(CHECK, || run_check(setting))];
     tests.push(Test::new(FAULTS, || run_faults(workspace)));
     tests.push(Test::new(power::NAME, || run_power_cuts(workspace, Depth::Short)));
     let mut scripts = scripts::tests(setting)?;
@@ -192,8 +205,13 @@ fn deep<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     Ok(tests)
 }
 
-fn run_check(workspace: &Workspace) -> Result<Verdict> {
-    let problems = check::problems(workspace)?;
+fn run_check(setting: &Setting) -> Result<Verdict> {
+    // Where the tests of this machine run, too, it is compiled once for both.
+    let lints = || match setting.is_wanted(UNITS) {
+        true => Ok(setting.units()?.lints.clone()),
+        false => check::lint::of_host(setting.workspace),
+    };
+    let problems = check::problems(setting.workspace, lints)?;
     Ok(if problems.is_empty() { Verdict::passed() } else { Verdict::failed(problems.join("\n")) })
 }
 
