@@ -22,6 +22,7 @@ pub struct Workspace {
     pub sysroot: Option<PathBuf>,
     lock: Mutex<Option<Lock>>,
     building: Mutex<()>,
+    fetching: Mutex<()>,
 }
 
 impl Workspace {
@@ -40,7 +41,15 @@ impl Workspace {
         remove_left_overs(&build);
         let lock = env::var_os("SKINK_LOCK").map(|path| Lock { path: PathBuf::from(path) });
         let sysroot = env::var_os("SKINK_SYSROOT").map(PathBuf::from);
-        Ok(Self { root, build, target, sysroot, lock: Mutex::new(lock), building: Mutex::new(()) })
+        Ok(Self {
+            root,
+            build,
+            target,
+            sysroot,
+            lock: Mutex::new(lock),
+            building: Mutex::new(()),
+            fetching: Mutex::new(()),
+        })
     }
 
     /// Gives the build folder back to others. Called when all that is left to do happens in a
@@ -52,6 +61,11 @@ impl Workspace {
     /// Waits until no other thread builds; none does while the result is held.
     pub fn build_alone(&self) -> MutexGuard<'_, ()> {
         self.building.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no other thread fetches or unpacks Debian's packages; none does while the result is held.
+    pub fn fetch_alone(&self) -> MutexGuard<'_, ()> {
+        self.fetching.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A new folder for one run of a machine, removed when the run is over.

@@ -33,7 +33,10 @@ const PROGRAMS: [(&str, &str); 4] = [
 pub fn test<'a>(setting: &'a Setting) -> Test<'a> {
     Test::new(NAME, move || {
         let folder = setting.workspace.run_folder()?;
-        let module = Module::for_debian(setting.workspace, folder.path())?;
+        let module = {
+            let _alone = setting.workspace.fetch_alone();
+            Module::for_debian(setting.workspace, folder.path())?
+        };
         judge(setting, &module, &Form { head: "", append: "", limit_s: LIMIT_S })
     })
 }

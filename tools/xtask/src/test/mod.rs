@@ -133,8 +133,11 @@ impl<'a> Setting<'a> {
         self.built(&self.c_programs, || c_programs::compile_all(self.workspace)).map(Vec::as_slice)
     }
 
-    /// Returns the content of `place`; the first call builds it.
+    /// Returns the content of `place`; the first call builds it. Who finds it built does not wait for what others build.
     fn built<'b, T>(&self, place: &'b OnceLock<T>, build: impl FnOnce() -> Result<T>) -> Result<&'b T> {
+        if let Some(built) = place.get() {
+            return Ok(built);
+        }
         let _one_at_a_time = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         match place.get() {
             Some(built) => Ok(built),
@@ -175,22 +178,45 @@ pub fn test(workspace: &Workspace, depth: Depth, name: Option<&str>) -> Result<u
     report(pool::run(&tests))
 }
 
-/// Everything, each in its short form if it has one. The longest come first, so that all jobs end at about the same time.
+/// Everything, each in its short form if it has one. The longest come first, so that all jobs end at about the same time; those that wait for
+/// the first of their kind, which runs for all, come last, so that they do not keep jobs from the others.
 fn short<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     let workspace = setting.workspace;
     let mut tests =
         vec![Test::new(UNITS, || units::run(workspace, setting.units()?)), Test::new(CHECK, || run_check(setting))];
     tests.push(Test::new(FAULTS, || run_faults(workspace)));
     tests.push(Test::new(power::NAME, || run_power_cuts(workspace, Depth::Short)));
-    let mut scripts = scripts::tests(setting)?;
-    // Those of this machine compile, and one of them a whole system.
-    scripts.sort_by_key(|test| !test.name.starts_with("host/"));
-    tests.extend(scripts);
-    tests.extend(linux::tests(setting)?);
-    tests.extend(m3ipc::tests(setting)?);
     tests.push(m3ipc_module::test(setting));
+    let mut waiting = Vec::new();
+    for kind in [m3ipc::tests(setting)?, linux::tests(setting)?] {
+        let mut kind = kind.into_iter();
+        tests.extend(kind.next());
+        waiting.extend(kind);
+    }
     tests.extend(iso::tests(setting));
+    // Those of this machine compile, and one of them a whole system.
+    let (here, in_guest): (Vec<_>, Vec<_>) = scripts::tests(setting)?.into_iter().partition(|test| is_in(test, "host"));
+    let (programs, others) = in_guest.into_iter().partition(|test| is_in(test, scripts::PROGRAMS));
+    tests.extend(here);
+    tests.extend(spread(programs, others));
+    tests.extend(waiting);
     Ok(tests)
+}
+
+fn is_in(test: &Test, folder: &str) -> bool {
+    test.name.split('/').next() == Some(folder)
+}
+
+/// Puts two of the `others` after each of Debian's programs: these wait for the network, and for each other while one unpacks packages.
+fn spread<T>(programs: Vec<T>, others: Vec<T>) -> Vec<T> {
+    let mut others = others.into_iter();
+    let mut spread = Vec::new();
+    for program in programs {
+        spread.push(program);
+        spread.extend(others.by_ref().take(2));
+    }
+    spread.extend(others);
+    spread
 }
 
 /// Lists the tests that have a full form, in that form.
@@ -238,4 +264,15 @@ fn run_all_faults(workspace: &Workspace) -> Result<Verdict> {
 fn report(count: Count) -> Result<u8> {
     println!("{} passed, {} failed", count.passed, count.failed);
     Ok(u8::from(count.failed > 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_spread_and_none_is_lost() {
+        assert_eq!(spread(vec!["p", "q"], vec!["a", "b", "c", "d", "e"]), ["p", "a", "b", "q", "c", "d", "e"]);
+        assert_eq!(spread(vec!["p", "q", "r"], vec!["a"]), ["p", "a", "q", "r"]);
+    }
 }

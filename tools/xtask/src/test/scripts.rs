@@ -219,7 +219,7 @@ fn continue_on_linux(
     let [disk] = guest.disks() else { bail!("`linux` is for systems with one disk") };
     check_disk(disk)?;
     let debian = {
-        let _alone = setting.workspace.build_alone();
+        let _alone = setting.workspace.fetch_alone();
         Linux::get(setting.workspace)?
     };
     let bundle = setting.bundle(&case.terms.system)?;
@@ -236,7 +236,7 @@ fn continue_on_linux(
 /// # Errors
 /// When there is no such package or no network.
 pub fn packages(setting: &Setting, case: &Case) -> Result<Option<Set>> {
-    let _alone = setting.workspace.build_alone();
+    let _alone = setting.workspace.fetch_alone();
     Set::get(&setting.workspace.build, &case.terms.packages)
 }
 
