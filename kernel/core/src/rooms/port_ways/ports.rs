@@ -175,19 +175,13 @@ pub fn port_vector<M: Machine>(node: &mut Node, m: &mut M, address: u64, count: 
     let records = &mut buffer[..count as usize];
     copy::read_own(node, m, address, records.as_mut_bytes())?;
     copy::write_own(node, m, address, records.as_bytes())?;
-    let mut result = Ok(0);
-    for record in records.iter_mut() {
-        match port_record(node, m, record) {
-            Ok(()) => result = result.map(|done| done + 1),
-            Err(Stop::Error(_)) if result != Ok(0) => break,
-            Err(stop) => {
-                result = Err(stop);
-                break;
-            }
-        }
-    }
+    let mut done = 0;
+    let stop = records.iter_mut().find_map(|record| port_record(node, m, record).map(|()| done += 1).err());
     copy::write_own(node, m, address, records.as_bytes())?;
-    result
+    match stop {
+        Some(stop) if done == 0 || !matches!(stop, Stop::Error(_)) => Err(stop),
+        _ => Ok(done),
+    }
 }
 
 fn port_record<M: Machine>(node: &mut Node, m: &mut M, request: &mut PortRequest) -> Result<(), Stop> {
