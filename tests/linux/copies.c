@@ -1,6 +1,7 @@
 /* Small results and arguments that go to and from the same pages again and again, while the pages change: what a call may reach is decided
  * by the memory as it is now. Each page is used by a call, then changed, then used again. */
 #include "behaviour.h"
+#include <sys/eventfd.h>
 
 #define PAGE 4096
 
@@ -151,4 +152,157 @@ BEHAVIOUR("a program after another in the same process") {
         get(page);
         note("%c ", page[0]);
     }
+}
+
+/* Arguments of eight bytes, which a call may have with it: a count for a counter, and a set of signals. */
+
+static int counter(void) { return must(eventfd(0, EFD_NONBLOCK)); }
+
+/* Adds the word at `at` to a counter, and shows what is in it then. */
+static void add(int fd, const void *at) {
+    uint64_t count = 0;
+    show(syscall(SYS_write, fd, at, 8));
+    show(read(fd, &count, 8));
+    note("%lu ", (unsigned long)count);
+}
+
+/* Blocks the set at `at`, and shows whether SIGUSR1 is blocked then. */
+static void set_mask(const void *at) {
+    uint64_t now = 0;
+    show(syscall(SYS_rt_sigprocmask, SIG_SETMASK, at, NULL, 8));
+    must(syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, 8));
+    note("%lx ", (unsigned long)now);
+}
+
+BEHAVIOUR("a word in two pages, and in one whose neighbour is gone") {
+    char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int fd = counter();
+    uint64_t word = 1UL << 40 | 0x200;
+    for (int before = 1; before <= 8; before++) {
+        memcpy(pages + PAGE - before, &word, 8);
+        add(fd, pages + PAGE - before);
+        set_mask(pages + PAGE - before);
+    }
+    must(mprotect(pages + PAGE, PAGE, PROT_NONE));
+    add(fd, pages + PAGE - 8);
+    set_mask(pages + PAGE - 8);
+    add(fd, pages + PAGE - 7);
+    set_mask(pages + PAGE - 7);
+    must(munmap(pages + PAGE, PAGE));
+    add(fd, pages + PAGE - 1);
+    set_mask(pages + PAGE - 1);
+    add(fd, pages + PAGE);
+    set_mask(pages + PAGE);
+}
+BEHAVIOUR("a word in a page that was never touched, of memory and of a file") {
+    int fd = counter(), file = must(open("file", O_RDWR | O_CREAT, 0600));
+    uint64_t word = 0x200;
+    must(pwrite(file, &word, 8, PAGE + 16));
+    char *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    add(fd, page);
+    set_mask(page + 24);
+    char *mapped = mmap(NULL, 3 * PAGE, PROT_READ, MAP_PRIVATE, file, 0);
+    add(fd, mapped + PAGE + 16);
+    mapped = mmap(NULL, 3 * PAGE, PROT_READ, MAP_SHARED, file, 0);
+    set_mask(mapped + PAGE + 16);
+    add(fd, mapped + 2 * PAGE);
+    set_mask(mapped + 2 * PAGE);
+}
+BEHAVIOUR("a word in a page that changes between calls") {
+    uint64_t *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int fd = counter();
+    page[0] = 0x200;
+    add(fd, page);
+    set_mask(page);
+    must(mprotect(page, PAGE, PROT_NONE));
+    add(fd, page);
+    set_mask(page);
+    must(mprotect(page, PAGE, PROT_READ));
+    add(fd, page);
+    set_mask(page);
+    pid_t child = must(fork());
+    if (child == 0) {
+        must(mprotect(page, PAGE, PROT_READ | PROT_WRITE));
+        page[0] = 0x800;
+        add(fd, page);
+        set_mask(page);
+        _exit(0);
+    }
+    must(waitpid(child, NULL, 0));
+    add(fd, page);
+    set_mask(page);
+    must(mmap(page, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page ? 0 : -1);
+    add(fd, page);
+    set_mask(page);
+}
+BEHAVIOUR("a word at addresses that no program has, with another in the register after the arguments") {
+    const uint64_t addresses[] = {0,          1,          0x7ffffffffff9, 0x7fffffffffff, 1UL << 47,
+                                  -1UL << 47, UINT64_MAX - 7, UINT64_MAX};
+    int fd = counter();
+    uint64_t count;
+    for (size_t at = 0; at < sizeof addresses / sizeof *addresses; at++) {
+        show(syscall(SYS_write, fd, addresses[at], 8, 7, 8, 9));
+        if (at > 0)
+            show(syscall(SYS_rt_sigprocmask, SIG_SETMASK, addresses[at], NULL, 8, 8, 0x200));
+    }
+    show(read(fd, &count, 8));
+    set_mask(NULL);
+}
+BEHAVIOUR("what is wrong with a call that has a word: descriptor, way, size, value") {
+    int fd = counter(), file = must(open("file", O_RDONLY | O_CREAT, 0600));
+    uint64_t word = 0x200, all = UINT64_MAX;
+    show(write(-1, &word, 8));
+    show(write(file, &word, 8));
+    show(write(fd, &all, 8));
+    show(write(fd, &word, 7));
+    show(read(fd, &all, 8));
+    note("%lx ", (unsigned long)all);
+    show(syscall(SYS_rt_sigprocmask, 3, &word, NULL, 8));
+    show(syscall(SYS_rt_sigprocmask, SIG_BLOCK, &word, NULL, 4));
+    show(syscall(SYS_rt_sigprocmask, SIG_BLOCK, &word, NULL, 16));
+    show(syscall(SYS_rt_sigprocmask, SIG_BLOCK, &word, 8, 8));
+    set_mask(NULL);
+}
+BEHAVIOUR("a word written to what takes any bytes") {
+    int file = must(open("file", O_RDWR | O_CREAT, 0600)), null = must(open("/dev/null", O_WRONLY));
+    char got[17] = "";
+    must(pipe(ends));
+    show(write(file, "12345678", 8));
+    show(write(file, "abcdefgh", 8));
+    show(pread(file, got, 16, 0));
+    note("%s ", got);
+    show(write(ends[1], "87654321", 8));
+    show(read(ends[0], got, 16));
+    note("%.8s ", got);
+    show(write(null, "87654321", 8));
+    show(syscall(SYS_write, file, 8, 8));
+    show(syscall(SYS_write, ends[1], 8, 8));
+}
+BEHAVIOUR("a write to a full counter has the word that was there when it was made") {
+    int fd = must(eventfd(0, 0));
+    uint64_t word = UINT64_MAX - 1, count = 0;
+    show(write(fd, &word, 8));
+    pid_t child = must(fork());
+    if (child == 0) {
+        word = 5;
+        show(write(fd, &word, 8));
+        _exit(0);
+    }
+    wait_until_asleep(child);
+    must(read(fd, &count, 8));
+    must(waitpid(child, NULL, 0));
+    must(read(fd, &count, 8));
+    note("%lu ", (unsigned long)count);
+}
+BEHAVIOUR("the registers of a call that has a word with it") {
+    uint64_t word = 3;
+    long result = SYS_write, fd = counter();
+    register uint64_t r8 __asm__("r8") = 0x1111, r9 __asm__("r9") = 0x2222, r10 __asm__("r10") = 0x3333;
+    __asm__ volatile("syscall"
+                     : "+a"(result), "+r"(r8), "+r"(r9), "+r"(r10)
+                     : "D"(fd), "S"(&word), "d"(8L)
+                     : "rcx", "r11", "memory");
+    unsigned long after[] = {r8, r9, r10};
+    show(result);
+    note("%lx %lx %lx ", after[0], after[1], after[2]);
 }
