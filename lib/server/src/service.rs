@@ -50,10 +50,10 @@ pub fn run_from(service: &mut impl Service, inbox: &Inbox) -> ! {
     crate::ready();
     let mut incoming = inbox.receive();
     loop {
-        incoming = match answer(service, &incoming) {
-            SyncStep::Later => inbox.receive(),
-            SyncStep::Done(reply) => hand_over(&incoming, &reply, inbox),
-        };
+        match answer(service, &incoming) {
+            SyncStep::Later => incoming = inbox.receive(),
+            SyncStep::Done(reply) => hand_over(&mut incoming, &reply, inbox),
+        }
     }
 }
 
@@ -94,13 +94,15 @@ pub(crate) fn answer_heartbeat(from: Endpoint) {
     }
 }
 
-/// Sends the reply and receives the next message. A client that has died meanwhile gets none; a reply that is denied is logged by the kernel.
-fn hand_over(request: &Message, reply: &Message, inbox: &Inbox) -> Message {
-    let to = request.source;
-    let asynchronous = crate::is_asynchronous(request);
+/// Sends the reply to a request and receives the next message into its place. A client that has died meanwhile gets none; a reply that is denied
+/// is logged by the kernel.
+fn hand_over(message: &mut Message, reply: &Message, inbox: &Inbox) {
+    let to = message.source;
+    let asynchronous = crate::is_asynchronous(message);
     if !inbox.is_empty() {
         let _ = if asynchronous { ipc::send(to, reply) } else { ipc::send_nonblocking(to, reply) };
-        return inbox.receive();
+        *message = inbox.receive();
+        return;
     }
     let received = if asynchronous {
         ipc::send_receive(to, reply, Endpoint::ANY)
@@ -108,8 +110,8 @@ fn hand_over(request: &Message, reply: &Message, inbox: &Inbox) -> Message {
         ipc::reply_receive(to, reply, Endpoint::ANY)
     };
     match received {
-        Ok(message) => inbox.note(message),
-        Err(_) => inbox.receive(),
+        Ok(next) => *message = inbox.note(next),
+        Err(_) => *message = inbox.receive(),
     }
 }
 
@@ -188,11 +190,14 @@ mod tests {
         let calls = Rc::new(RefCell::new(Vec::new()));
         sys::host::install(Recorder(calls.clone()));
         let mut request = Message { source: Endpoint::new(20, 1), ..Message::new(1) };
-        hand_over(&request, &request.reply(Ok(0)), &Inbox::default());
+        let reply = request.reply(Ok(0));
+        hand_over(&mut request.clone(), &reply, &Inbox::default());
         request.words[6] = 9;
-        hand_over(&request, &request.reply(Ok(0)), &Inbox::default());
+        let reply = request.reply(Ok(0));
+        hand_over(&mut request.clone(), &reply, &Inbox::default());
         request.source = Endpoint::new(200, 1);
-        hand_over(&request, &request.reply(Ok(0)), &Inbox::default());
+        let reply = request.reply(Ok(0));
+        hand_over(&mut request.clone(), &reply, &Inbox::default());
         let numbers: Vec<u64> = calls.borrow().iter().map(|call| call.0).collect();
         assert_eq!(numbers, [abi::call::REPLYREC, abi::call::SENDWAIT, abi::call::REPLYREC]);
     }

@@ -20,7 +20,10 @@ impl<S: System> Pm<S> {
         if matches!(message.label, nr::RT_SIGPROCMASK | nr::RT_SIGACTION)
             && let Some(step) = self.quick_call(message)
         {
-            return step;
+            return match step {
+                Step::Done(result) => SyncStep::Done(message.reply(result)),
+                Step::Later => SyncStep::Later,
+            };
         }
         match self.quick_answer(message) {
             Some(value) => SyncStep::Done(message.reply(Ok(value))),
@@ -32,7 +35,7 @@ impl<S: System> Pm<S> {
     /// them can be half done, or mean something else in a container. A predecessor may have died over one that comes again, so that takes the
     /// usual way, which counts deaths; and so does one that changes timers.
     #[inline]
-    fn quick_call(&mut self, message: &Message) -> Option<SyncStep<Message>> {
+    fn quick_call(&mut self, message: &Message) -> Option<Step> {
         let t = self.programs.table.find(message.source)?;
         let sets_mask = message.label == nr::RT_SIGPROCMASK;
         let process = &self.programs.table[self.programs.table.process_of(t)];
@@ -48,9 +51,9 @@ impl<S: System> Pm<S> {
         self.programs.note_result(t, result);
         if self.programs.table.has_work(t) {
             self.finish_with_signals(message, t, result);
-            return Some(SyncStep::Later);
+            return Some(Step::Later);
         }
-        Some(SyncStep::Done(message.reply(result)))
+        Some(Step::Done(result))
     }
 
     /// Ends a call after which signals may be delivered.
