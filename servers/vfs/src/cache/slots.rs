@@ -217,6 +217,7 @@ fn hash(key: Key, lists: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::random;
     use std::collections::BTreeMap;
 
     const P: u64 = PAGE_BYTES;
@@ -292,13 +293,7 @@ mod tests {
 
     #[test]
     fn it_says_what_a_map_would_say() {
-        let mut state = 1_u64;
-        let mut below = move |end: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % end
-        };
+        let mut below = random(1);
         let mut slots = Slots::new(64).unwrap();
         let mut expected: BTreeMap<(u64, u32), usize> = BTreeMap::new();
         for _ in 0..100_000 {

@@ -381,13 +381,7 @@ fn a_file_system_with_dirty_pages_dies_and_they_are_written_to_its_successor() {
 /// Random operations against a model, with deaths of vfs.
 #[test]
 fn it_is_what_a_model_says() {
-    let mut state = 7_u64;
-    let mut below = move |end: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % end
-    };
+    let mut below = random(7);
     let mut world = world();
     let mut model = expected(0..BYTES);
     let mut log = String::new();

@@ -69,3 +69,14 @@ mod xattrs;
 
 pub use numbers::*;
 pub use world::{DATA, MEMORY, PROCFS, Result, World};
+
+/// Returns what draws a number below another one: the same ones for the same seed, which is not 0.
+pub fn random(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = seed;
+    move |end| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % end
+    }
+}

@@ -332,13 +332,7 @@ fn more_files_than_there_are_pages_for_are_written_all_the_same() {
 /// Random operations on a few names against a model, with deaths of vfs.
 #[test]
 fn it_is_what_a_model_says() {
-    let mut state = 11_u64;
-    let mut below = move |end: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % end
-    };
+    let mut below = random(11);
     let mut world = world();
     let mut model: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for step in 0..1_500_u64 {
