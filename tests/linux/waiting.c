@@ -5,6 +5,9 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/msg.h>
+#include <sys/prctl.h>
+#include <sys/sem.h>
 #include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -291,4 +294,64 @@ BEHAVIOUR("reads of a pseudo-terminal without input, writes to one that nobody r
     crowd(read_terminal);
     fill(to);
     crowd(write_page);
+}
+
+static struct {
+    long type;
+    char text[8192];
+} letter = {1, {0}};
+static void receive_letter(void) { must(msgrcv(from, &letter, sizeof letter.text, 0, 0)); }
+static void receive_other_letter(void) { must(msgrcv(from, &letter, sizeof letter.text, 2, 0)); }
+static void send_letter(void) { must(msgsnd(to, &letter, sizeof letter.text, 0)); }
+BEHAVIOUR("System V's messages: to a full queue, from an empty one, of a type that is not there") {
+    to = from = must(msgget(IPC_PRIVATE, 0600));
+    crowd(receive_letter);
+    while (msgsnd(to, &letter, sizeof letter.text, IPC_NOWAIT) == 0)
+        ;
+    crowd(send_letter);
+    crowd(receive_other_letter);
+    must(msgctl(to, IPC_RMID, NULL));
+}
+
+static void change_semaphores(int first, int second) {
+    struct sembuf changes[] = {{0, first, 0}, {1, second, 0}};
+    must(semop(to, changes, 2));
+}
+static void take_both(void) { change_semaphores(-1, -1); }
+static void await_zero(void) { change_semaphores(0, 1); }
+static void take_in_time_both(void) {
+    struct sembuf changes[] = {{0, -1, SEM_UNDO}, {1, -1, SEM_UNDO}};
+    struct timespec time = {1000, 0};
+    must(semtimedop(to, changes, 2, &time));
+}
+BEHAVIOUR("System V's semaphores: one of two is zero, or not") {
+    to = must(semget(IPC_PRIVATE, 2, 0600));
+    must(semctl(to, 0, SETVAL, 1));
+    crowd(take_both);
+    crowd(take_in_time_both);
+    crowd(await_zero);
+    show(semctl(to, 0, GETVAL));
+    show(semctl(to, 1, GETVAL));
+    must(semctl(to, 0, IPC_RMID));
+}
+
+static void await_child(void) {
+    if (must(fork()) == 0) {
+        must(prctl(PR_SET_PDEATHSIG, SIGKILL));
+        for (;;)
+            pause();
+    }
+    must(wait(NULL));
+}
+static void await_signal(void) {
+    sigset_t set;
+    sigfillset(&set);
+    struct timespec time = {1000, 0};
+    must(sigtimedwait(&set, NULL, &time));
+}
+static void await_time(void) { sleep(1000); }
+BEHAVIOUR("waits for children, for signals and for time") {
+    crowd(await_child);
+    crowd(await_signal);
+    crowd(await_time);
 }
