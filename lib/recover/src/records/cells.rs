@@ -68,6 +68,17 @@ impl Cells {
         recover.put(at, checked(at, value));
     }
 
+    /// Puts a value into the place `index` as a change of its own, whole with the one word, when no other change has been begun. There is
+    /// nothing to commit then, and nothing to undo.
+    ///
+    /// # Panics
+    /// As [`Cells::set`]; when a change has been begun.
+    #[inline]
+    pub fn set_alone(&self, recover: &Recover, index: usize, value: u64) {
+        assert!(!recover.is_changing(), "a change has been begun");
+        self.put_unreferenced(recover, index, value);
+    }
+
     /// Clears the place `index`, as part of the present change.
     ///
     /// # Panics

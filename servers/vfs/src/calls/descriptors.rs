@@ -13,7 +13,7 @@ use crate::{
     files::Files,
     memory as user,
     objects::{
-        CHANGEABLE, File, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NOATIME, O_NONBLOCK, O_WRONLY, OpenFile, Operation,
+        CHANGEABLE, File, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NOATIME, O_NONBLOCK, O_WRONLY, OpenFile, Operation, SEEK_CUR,
         SEEK_DATA, SEEK_HOLE, Seek, block::Block, pipe::PipeEnd, regular::Regular,
     },
     open::open_slave,
@@ -165,7 +165,13 @@ fn seek(files: &'static Files, process: &Process, descriptor: i32, offset: i64, 
         return task(seek_data(files, file, offset as u64, whence == SEEK_HOLE));
     }
     // Kinds without a position stay at 0, and preserve something else in its place.
-    if position != file.position() {
+    if position == file.position() {
+        return done(Ok(position));
+    }
+    // Made again, it moves the file to the same place; but not after others who may move it meanwhile.
+    if whence != SEEK_CUR && process.is_only_user_of(&file) {
+        file.set_position_again(position);
+    } else {
         file.set_position(position);
     }
     done(Ok(position))

@@ -325,6 +325,17 @@ impl Store {
         self.set_value(place, position.min((1 << VALUE_BITS) - 1));
     }
 
+    /// As [`Store::set_position`], for a call that does nothing else and may be made again. If it is alone in its turn, one word is written,
+    /// and there is neither a result to note nor a change to commit.
+    #[inline]
+    pub fn set_position_again(&self, place: u32, position: u64) {
+        if self.recover.is_changing() || self.moved.get() {
+            self.set_position(place, position);
+        } else {
+            self.values.set_alone(&self.recover, place as usize, position.min((1 << VALUE_BITS) - 1));
+        }
+    }
+
     /// Sets the value of an open file: its position, or what its object keeps instead (`objects::Object::value`), below 2^48.
     #[inline]
     pub fn set_value(&self, place: u32, value: u64) {

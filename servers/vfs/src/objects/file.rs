@@ -223,6 +223,12 @@ impl OpenFile {
         self.record.store().set_position(self.place(), position);
     }
 
+    /// As [`File::set_position`], for a call that may be made again, and of which nothing is noted.
+    pub fn set_position_again(&self, position: u64) {
+        self.position.set(position);
+        self.record.store().set_position_again(self.place(), position);
+    }
+
     /// A transfer begins that will leave the position at `expected`. Others may go on from there meanwhile; but until
     /// [`File::end_transfer`], the position that is preserved is the one that the transfer, done again, begins at.
     pub fn begin_transfer(&self, expected: u64) {

@@ -284,6 +284,8 @@ fn done(result: u64) -> Result<Flow, Errno> {
     Ok(Flow::Done(Ok(result)))
 }
 
+/// lseek: from the position on.
+pub const SEEK_CUR: u32 = 1;
 /// lseek: to data.
 pub const SEEK_DATA: u32 = 3;
 /// lseek: to a hole.
@@ -304,7 +306,6 @@ impl Seek {
     /// The new position in an object of this size. `EINVAL`, `ENXIO`.
     pub fn within(&self, size: u64) -> Result<u64, Errno> {
         const SEEK_SET: u32 = 0;
-        const SEEK_CUR: u32 = 1;
         const SEEK_END: u32 = 2;
         let base = match self.whence {
             SEEK_SET => 0,

@@ -109,6 +109,11 @@ impl Process {
         self.files.borrow().descriptors().get(descriptor).cloned()
     }
 
+    /// Whether an open file, of which the caller holds one reference, has no other user than a descriptor of this thread alone.
+    pub fn is_only_user_of(&self, file: &Rc<OpenFile>) -> bool {
+        Rc::strong_count(file) == 2 && Rc::strong_count(&self.files.borrow()) == 1
+    }
+
     /// Gives an open file a descriptor. `EMFILE`, `ENFILE`.
     pub fn insert(&self, file: Rc<OpenFile>, close_on_exec: bool) -> Result<u64, Errno> {
         let number = self.files.borrow().insert(file, 0, self.caller.descriptor_limit(), close_on_exec)?;

@@ -116,6 +116,23 @@ fn data_that_has_moved_is_not_moved_again() {
 }
 
 #[test]
+fn a_file_is_moved_to_a_place_again_unless_others_may_have_moved_it_on() {
+    let mut world = tree();
+    let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
+    assert_eq!(twice(&mut world, nr::LSEEK, &[file, 2, SEEK_SET]), [Ok(2); 2]);
+    assert_eq!(world.position(world.root, file), 2);
+    assert_eq!(twice(&mut world, nr::LSEEK, &[file, 0, SEEK_END]), [Ok(4); 2]);
+    assert_eq!(world.position(world.root, file), 4);
+
+    let other = world.fork(world.root, 0);
+    assert_eq!(world.begin_call(world.root, nr::LSEEK, &[file, 0, SEEK_SET]), Some(Ok(0)));
+    world.restart_vfs();
+    assert_eq!(world.read(other, file, 3), Ok(b"tex".to_vec()));
+    assert_eq!(world.repeat_earlier(2, world.root, nr::LSEEK, &[file, 0, SEEK_SET]), Some(Ok(0)));
+    assert_eq!(world.position(world.root, file), 3, "the call was made before the read");
+}
+
+#[test]
 fn a_wait_that_a_signal_has_ended_does_not_begin_again() {
     let mut world = tree();
     let (reads, _) = world.pipe(world.root, 0);

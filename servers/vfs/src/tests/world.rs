@@ -382,7 +382,12 @@ impl World {
 
     /// The last call of a program comes once more, as after a death of vfs.
     pub fn repeat_call(&self, program: Endpoint, number: u32, arguments: &[u64]) -> Option<Result<u64>> {
-        self.send_call(program, number, arguments, (self.calls.get() - 1) | REPEATED)
+        self.repeat_earlier(1, program, number, arguments)
+    }
+
+    /// The same for a call after which there were others: the last but `back` - 1.
+    pub fn repeat_earlier(&self, back: u64, program: Endpoint, number: u32, arguments: &[u64]) -> Option<Result<u64>> {
+        self.send_call(program, number, arguments, (self.calls.get() - back) | REPEATED)
     }
 
     fn send_call(&self, program: Endpoint, number: u32, arguments: &[u64], call: u64) -> Option<Result<u64>> {
