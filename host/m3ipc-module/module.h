@@ -7,6 +7,7 @@
  * Locks, in the order in which they are taken; all but the first are spinlocks:
  *   node.mutex          starting and ending the node and containers, their descriptors, rights
  *   container.changes   who is bound where: binding and unbinding
+ *   members_lock        the table of members, in binding.c
  *   slot.lock           all that its member does; two of them in ascending order of slots, a third never
  *   container.circles   adding to who waits for whom, so that of two waits that close a circle one sees the other
  * What moves between two members moves under the locks of both, so pairs do not hold each other up
