@@ -89,7 +89,7 @@ impl Member {
 /// Who is in each slot.
 pub struct Members {
     slots: Vec<Option<Member>>,
-    /// The thread that was bound last in each slot, whether it still is or not.
+    /// The thread that was bound last in each slot, whether it still is or not, if it was direct: each is so once.
     last: Vec<Option<Endpoint>>,
     /// The slots that may have one: most do not, and searches are many.
     taken: SlotSet,
@@ -116,7 +116,7 @@ impl Members {
         self.iter().find(|(_, member)| member.thread == thread).map(|(number, _)| number)
     }
 
-    /// The slot that a thread was bound in that is bound no more, as long as no other is bound there.
+    /// The slot that a thread was direct in that is bound there no more, as long as no other is.
     pub fn last_of_thread(&self, thread: Endpoint) -> Option<Number> {
         self.last.iter().position(|last| *last == Some(thread)).map(Number::at)
     }
@@ -127,7 +127,7 @@ impl Members {
         self.taken.insert(number);
         let is_free = member.is_none();
         if let Some(member) = &member {
-            self.last[number.index()] = Some(member.thread);
+            self.last[number.index()] = member.is_direct.then_some(member.thread);
         }
         self.slots[number.index()] = member;
         if is_free {

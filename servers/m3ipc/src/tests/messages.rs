@@ -195,6 +195,15 @@ fn a_sender_that_has_ended_has_its_name_until_another_has_its_slot() {
 }
 
 #[test]
+fn a_sender_that_has_ended_has_the_name_that_it_was_direct_by() {
+    let (mut world, [(one, _), (two, two_name)]) = two_direct();
+    assert_eq!(world.call(two, Call::Unbind, &[0, two_name]), Some(0));
+    world.bind(two, 2);
+    world.end(two);
+    assert_eq!(world.own_call(one, own::NAME, &[two.0.into()]), Some((own::FOUND | two_name as u64) as i64));
+}
+
+#[test]
 fn what_waits_in_the_server_is_fetched_by_a_member_that_is_notified() {
     let (mut world, [(one, one_name), (two, two_name)]) = two_direct();
     world.server.system.program(two).state = Native::Receiving(Endpoint::ANY);
