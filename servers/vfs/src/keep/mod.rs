@@ -319,10 +319,10 @@ impl Store {
         Ok(Kept::new(self, place as u32, file))
     }
 
-    /// Sets the position of an open file. Positions beyond 2^48, which no file system has, are preserved as 2^48 - 1.
+    /// Sets the position of an open file.
     #[inline]
     pub fn set_position(&self, place: u32, position: u64) {
-        self.set_value(place, position.min((1 << VALUE_BITS) - 1));
+        self.set_value(place, preserved(position));
     }
 
     /// As [`Store::set_position`], for a call that does nothing else and may be made again. If it is alone in its turn, one word is written,
@@ -332,7 +332,7 @@ impl Store {
         if self.recover.is_changing() || self.moved.get() {
             self.set_position(place, position);
         } else {
-            self.values.set_alone(&self.recover, place as usize, position.min((1 << VALUE_BITS) - 1));
+            self.values.set_alone(&self.recover, place as usize, preserved(position));
         }
     }
 
@@ -478,4 +478,9 @@ fn get<R: Record>(table: &Table<R>, recover: &Recover, place: u16) -> Option<R> 
 
 fn get_wide<R: Record>(table: &Table<R>, recover: &Recover, place: u32) -> Option<R> {
     if (place as usize) < table.len() { table.get(recover, place as usize).record() } else { None }
+}
+
+/// How a position is preserved: those beyond 2^48, which no file system has, as 2^48 - 1.
+fn preserved(position: u64) -> u64 {
+    position.min((1 << VALUE_BITS) - 1)
 }

@@ -284,8 +284,12 @@ fn done(result: u64) -> Result<Flow, Errno> {
     Ok(Flow::Done(Ok(result)))
 }
 
+/// lseek: from the beginning.
+const SEEK_SET: u32 = 0;
 /// lseek: from the position on.
 pub const SEEK_CUR: u32 = 1;
+/// lseek: from the end.
+const SEEK_END: u32 = 2;
 /// lseek: to data.
 pub const SEEK_DATA: u32 = 3;
 /// lseek: to a hole.
@@ -305,8 +309,6 @@ pub struct Seek {
 impl Seek {
     /// The new position in an object of this size. `EINVAL`, `ENXIO`.
     pub fn within(&self, size: u64) -> Result<u64, Errno> {
-        const SEEK_SET: u32 = 0;
-        const SEEK_END: u32 = 2;
         let base = match self.whence {
             SEEK_SET => 0,
             SEEK_CUR => self.position,
