@@ -5,7 +5,6 @@ use crate::played::Played;
 use abi::input::kind;
 use core::sync::atomic::AtomicU64;
 use driver::input::SOURCE_BYTES;
-use std::boxed::Box;
 use std::rc::Rc;
 use std::vec::Vec;
 use sys::keep::Keep;
@@ -13,8 +12,7 @@ use sys::keep::Keep;
 type Memory = &'static [AtomicU64];
 
 fn memory() -> Memory {
-    let words = (0..DEVICES * SOURCE_BYTES / 8).map(|_| AtomicU64::new(0));
-    Box::leak(words.collect::<Vec<_>>().into_boxed_slice())
+    sys::host::zeroed(DEVICES * SOURCE_BYTES)
 }
 
 fn start(played: &Played, memory: Memory) -> Result<Devices<Played>, Errno> {

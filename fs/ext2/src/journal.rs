@@ -281,7 +281,6 @@ mod tests {
     use super::*;
     use fs::order::Order;
     use fs::preserve::{Layout, Preserved};
-    use std::sync::atomic::AtomicU64;
     use std::vec;
     use sys::StartKind;
     use sys::keep::Keep;
@@ -338,8 +337,8 @@ mod tests {
     #[test]
     fn what_is_committed_is_recovered_even_if_it_looks_like_the_journal() {
         let layout = Layout { volumes: 1, cache_bytes: 64 * 1024 };
-        let words = Vec::leak((0..layout.bytes() / 8).map(|_| AtomicU64::new(0)).collect());
-        let preserved = Preserved::open(Keep::simulated(words, u64::MAX), layout, StartKind::Fresh);
+        let memory = sys::host::zeroed(layout.bytes());
+        let preserved = Preserved::open(Keep::simulated(memory, u64::MAX), layout, StartKind::Fresh);
         let memory = preserved.volume(0).unwrap().cache;
         let mut cache = BlockCache::create(Disk(vec![0; 2 << 20]), BLOCK, memory);
         cache.use_journal().unwrap();

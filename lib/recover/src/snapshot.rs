@@ -326,8 +326,7 @@ mod tests {
     const PART_BYTES: usize = 64;
 
     fn memory() -> &'static [AtomicU64] {
-        let words = Snapshots::bytes(PARTS, PART_BYTES) / 8;
-        (0..words).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak()
+        sys::host::zeroed(Snapshots::bytes(PARTS, PART_BYTES))
     }
 
     fn open(memory: &'static [AtomicU64], writes: u64) -> Snapshots {
@@ -390,7 +389,7 @@ mod tests {
     #[test]
     fn notes_change_together_with_parts() {
         let size = Size { notes: 4, ..Size::equal(PARTS, PART_BYTES) };
-        let memory: &[AtomicU64] = (0..size.bytes() / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
+        let memory = sys::host::zeroed(size.bytes());
         let open = |writes| Snapshots::open_sized(Keep::simulated(memory, writes), 1, size).0;
         let save = |snapshots: &mut Snapshots, value: u64| {
             snapshots.save_with([1].into_iter(), |_, writer| writer.number(value), [(3, [value; 3])].into_iter());
@@ -408,7 +407,7 @@ mod tests {
     #[test]
     fn a_small_part_is_saved_by_itself_or_with_others() {
         let size = Size { small_parts: 2, small_part_bytes: 16, ..Size::equal(PARTS, PART_BYTES) };
-        let memory: &[AtomicU64] = (0..size.bytes() / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
+        let memory = sys::host::zeroed(size.bytes());
         let open = || Snapshots::open_sized(Keep::simulated(memory, u64::MAX), 1, size).0;
         open().save([0, PARTS].into_iter(), |part, writer| writer.number(part as u64 + 1));
         open().save([PARTS + 1].into_iter(), |_, writer| writer.number(8));
@@ -424,7 +423,7 @@ mod tests {
     #[should_panic(expected = "16 bytes are more than the 8 of part 3")]
     fn a_small_part_has_its_own_limit() {
         let size = Size { small_parts: 1, small_part_bytes: 8, ..Size::equal(PARTS, PART_BYTES) };
-        let memory: &[AtomicU64] = (0..size.bytes() / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
+        let memory = sys::host::zeroed(size.bytes());
         let mut snapshots = Snapshots::open_sized(Keep::simulated(memory, u64::MAX), 1, size).0;
         snapshots.save([PARTS].into_iter(), |_, writer| (0..2).for_each(|number| writer.number(number)));
     }

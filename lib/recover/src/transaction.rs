@@ -209,16 +209,13 @@ pub fn put_back(part: &mut Part, place: usize, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
-    use core::sync::atomic::AtomicU64;
     use sys::keep::{Keep, Parts};
 
     /// Bytes of the log.
     const LOG: usize = 4096;
 
     fn open() -> (Undo, Part) {
-        let words: Vec<_> = (0..(HEAD_BYTES + 2 * LOG) / 8).map(|_| AtomicU64::new(0)).collect();
-        let parts = Parts::new(Keep::simulated(words.leak(), u64::MAX));
+        let parts = Parts::new(Keep::simulated(sys::host::zeroed(HEAD_BYTES + 2 * LOG), u64::MAX));
         let mut head = parts.lend(0..HEAD_BYTES).unwrap();
         Undo::clear(&mut head);
         let [log, content] = [HEAD_BYTES, HEAD_BYTES + LOG].map(|at| parts.lend(at..at + LOG).unwrap());

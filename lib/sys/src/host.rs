@@ -30,6 +30,13 @@ pub trait Kernel {
     }
 }
 
+/// Memory that is zero and never freed, for [`crate::keep::Keep::simulated`]. What nobody writes to takes none of the host's.
+pub fn zeroed(bytes: usize) -> &'static [AtomicU64] {
+    let words: &'static mut [u64] = std::vec![0; bytes.div_ceil(8)].leak();
+    // SAFETY: an atomic word has the size and alignment of a plain one on x86-64, and the slice is borrowed for good.
+    unsafe { &*(words as *mut [u64] as *const [AtomicU64]) }
+}
+
 std::thread_local! {
     static KERNEL: RefCell<Option<Box<dyn Kernel>>> = const { RefCell::new(None) };
 }

@@ -52,7 +52,7 @@ impl Keep {
     }
 
     /// Makes preserved memory for tests. It simulates a crash by a panic at the write after the first `writes`. The content stays in
-    /// `memory`, for the successor's `Keep`. `memory` must outlive every use and not be accessed otherwise; leak a box for it.
+    /// `memory`, for the successor's `Keep`. `memory` must outlive every use and not be accessed otherwise ([`crate::host::zeroed`]).
     #[cfg(not(target_os = "none"))]
     pub fn simulated(memory: &'static [core::sync::atomic::AtomicU64], writes: u64) -> Keep {
         let start = memory.as_ptr().cast_mut().cast();

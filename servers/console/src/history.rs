@@ -78,7 +78,7 @@ mod tests {
     use core::sync::atomic::AtomicU64;
 
     fn memory() -> &'static [AtomicU64] {
-        Box::leak((0..BYTES / WORD).map(|_| AtomicU64::new(0)).collect())
+        sys::host::zeroed(BYTES)
     }
 
     fn line(history: &History, back: usize) -> String {

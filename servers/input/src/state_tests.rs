@@ -60,8 +60,7 @@ struct Service {
 
 impl Service {
     fn new() -> Service {
-        let memory: &[AtomicU64] = (0..SIZE.bytes() / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
-        let mut service = Service::on(memory);
+        let mut service = Service::on(sys::host::zeroed(SIZE.bytes()));
         let mut keyboard = Description::named("keyboard", "here");
         keyboard.kinds |= 1 << kind::KEY | 1 << kind::LED | 1 << kind::REP;
         keyboard.lights = 7;

@@ -19,7 +19,6 @@ mod space;
 use files::*;
 
 use std::sync::atomic::AtomicU64;
-use std::vec::Vec;
 
 use fs::file_system::FileSystem;
 use fs::preserve::{Layout, Preserved};
@@ -38,7 +37,7 @@ fn now() -> u64 {
 
 /// Preserved memory as vm gives it, for a file system of this plan.
 fn words(plan: Plan) -> &'static [AtomicU64] {
-    Vec::leak((0..(LAYOUT.bytes() + plan.bytes()) / 8).map(|_| AtomicU64::new(0)).collect())
+    sys::host::zeroed(LAYOUT.bytes() + plan.bytes())
 }
 
 /// The parts of preserved memory, and what the process keeps in it.

@@ -166,13 +166,11 @@ fn pack(colour: Colour) -> [u8; COLOUR_BYTES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::boxed::Box;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::AtomicU64;
-    use std::vec::Vec;
 
     fn memory() -> &'static [AtomicU64] {
-        Box::leak((0..STATE_BYTES / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().into_boxed_slice())
+        sys::host::zeroed(STATE_BYTES)
     }
 
     #[test]

@@ -105,7 +105,7 @@ mod tests {
     use core::sync::atomic::AtomicU64;
 
     fn memory() -> &'static [AtomicU64] {
-        (0..KEEP_BYTES / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak()
+        sys::host::zeroed(KEEP_BYTES)
     }
 
     fn open(memory: &'static [AtomicU64]) -> Handles {

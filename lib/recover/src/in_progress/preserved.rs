@@ -98,13 +98,10 @@ impl Tries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
-    use core::sync::atomic::AtomicU64;
     use sys::keep::{Keep, Parts};
 
     fn memory() -> Parts {
-        let words: Vec<_> = (0..Tries::BYTES / 8).map(|_| AtomicU64::new(0)).collect();
-        Parts::new(Keep::simulated(words.leak(), u64::MAX))
+        Parts::new(Keep::simulated(sys::host::zeroed(Tries::BYTES), u64::MAX))
     }
 
     fn open(parts: &Parts, committed: u64) -> Tries {

@@ -190,12 +190,9 @@ impl Drop for Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::sync::atomic::AtomicU64;
-    use std::boxed::Box;
 
     fn parts() -> Parts {
-        let words: Vec<_> = (0..64).map(|_| AtomicU64::new(0)).collect();
-        Parts::new(Keep::simulated(Box::leak(words.into_boxed_slice()), u64::MAX))
+        Parts::new(Keep::simulated(crate::host::zeroed(64 * crate::keep::WORD), u64::MAX))
     }
 
     #[test]

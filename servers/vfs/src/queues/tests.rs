@@ -8,8 +8,8 @@ use crate::{
     queues::{Letter, Queue, Sent, Transfer, Waiter},
 };
 use abi::{Endpoint, Errno, Message, call::KernelCall};
-use alloc::{boxed::Box, rc::Rc, vec::Vec};
-use core::{cell::Cell, sync::atomic::AtomicU64};
+use alloc::{rc::Rc, vec::Vec};
+use core::cell::Cell;
 use std::{cell::RefCell, thread_local};
 use sys::{host::Kernel, keep::Keep};
 
@@ -44,8 +44,7 @@ impl Kernel for Scribe {
 
 fn queue(most_messages: u32) -> (Rc<Store>, Rc<Queue>) {
     sys::host::install(Scribe);
-    let memory = (0..KEEP_BYTES / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
-    let (store, _) = Store::open(Keep::simulated(Box::leak(memory.into_boxed_slice()), u64::MAX), Sizes::WHOLE);
+    let (store, _) = Store::open(Keep::simulated(sys::host::zeroed(KEEP_BYTES), u64::MAX), Sizes::WHOLE);
     let store = Rc::new(store);
     let record = QueueRecord { most_messages, message_bytes: 64, ..NO_QUEUE };
     let queue = Queue::new(&store, record, b"q").expect("room");

@@ -485,13 +485,9 @@ fn finish_turn(vfs: &Vfs) {
     vfs.base().store().end_turn([].into_iter());
 }
 
-fn clear(memory: &[AtomicU64]) {
-    memory.iter().for_each(|word| word.store(0, Ordering::Relaxed));
-}
-
 fn memory() -> &'static [AtomicU64] {
     sys::host::install(Patient);
-    Box::leak((0..KEEP_BYTES / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().into_boxed_slice())
+    sys::host::zeroed(KEEP_BYTES)
 }
 
 fn successor(memory: &'static [AtomicU64], generation: u32) -> &'static Vfs {
@@ -515,9 +511,8 @@ fn a_successor_sees_what_programs_saw_after_every_turn() {
 
 #[test]
 fn a_death_at_any_write_leaves_the_state_before_or_after_the_turn() {
-    let memory = memory();
     let states: Vec<String> = {
-        let (vfs, _) = open(memory, ENOUGH, 1);
+        let (vfs, _) = open(memory(), ENOUGH, 1);
         let after = turns().into_iter().map(|turn| {
             turn(vfs);
             finish_turn(vfs);
@@ -526,7 +521,7 @@ fn a_death_at_any_write_leaves_the_state_before_or_after_the_turn() {
         after.collect()
     };
     for writes in 1.. {
-        clear(memory);
+        let memory = memory();
         let done = core::cell::Cell::new(0usize);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let (vfs, _) = open(memory, writes, 1);

@@ -23,8 +23,8 @@ pub struct Size {
 }
 
 impl Size {
-    /// The campaign that continuous integration runs.
-    pub const SMALL: Size = Size { every_kill: false, mutations: 168, silences: 1 };
+    /// The campaign that continuous integration runs: each of the 17 services gets each kind of mutation once.
+    pub const SMALL: Size = Size { every_kill: false, mutations: 17 * Mutation::ALL.len() as u32, silences: 1 };
     /// The whole.
     pub const ALL: Size = Size { every_kill: true, mutations: 10_000, silences: 8 };
 }
@@ -32,7 +32,7 @@ impl Size {
 /// The largest k.
 const MAX_MESSAGES: u32 = 200;
 /// The k of a small campaign: dense where a service has just begun, and the largest.
-const SOME_MESSAGES: [u32; 8] = [1, 2, 4, 7, 14, 31, 82, 200];
+const SOME_MESSAGES: [u32; 5] = [1, 2, 7, 31, 200];
 /// The instruction `syscall`.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
@@ -158,7 +158,7 @@ mod tests {
             }
         }
         assert_eq!(kinds.len(), 2 * Mutation::ALL.len());
-        assert!(kinds.values().all(|count| *count == 12));
+        assert!(kinds.values().all(|count| [8, 9].contains(count)));
     }
 
     #[test]

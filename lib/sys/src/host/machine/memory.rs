@@ -8,8 +8,6 @@ use super::state::State;
 use crate::Result;
 use abi::grant::{GrantEntry, MAGIC, READ, USED, WRITE};
 use abi::{Endpoint, Errno, GrantId};
-use std::boxed::Box;
-use std::sync::atomic::AtomicU64;
 use std::vec;
 
 /// The caller's side of a copy.
@@ -50,13 +48,6 @@ pub(super) struct Use {
     pub(super) granter: Endpoint,
     pub(super) grant: GrantId,
     pub(super) offset: u64,
-}
-
-/// Zeroed memory for good.
-pub(super) fn preserved(bytes: usize) -> &'static [AtomicU64] {
-    let words: &'static mut [u64] = Box::leak(vec![0u64; bytes.div_ceil(8)].into_boxed_slice());
-    // SAFETY: an atomic word has the size and alignment of a plain one on x86-64, and the slice is borrowed for good.
-    unsafe { &*(words as *mut [u64] as *const [AtomicU64]) }
 }
 
 /// Memory of a service for the time of one copy.

@@ -351,7 +351,7 @@ impl State {
 
     /// Returns the preserved memory of a slot. It is never freed, because a dead service's values may still refer to it.
     pub(super) fn preserved(&mut self, slot: usize, bytes: usize) -> &'static [AtomicU64] {
-        self.preserved.entry(slot).or_insert_with(|| super::memory::preserved(bytes))
+        self.preserved.entry(slot).or_insert_with(|| crate::host::zeroed(bytes))
     }
 
     /// Returns a program's memory, and the offset of this range in it.
