@@ -187,17 +187,21 @@ int bind_remote(int vmid, int endpoint, int node_number, const char __user *name
 int bind_stand_in(int vmid, int pid, int endpoint, int node_number, unsigned int flags, long *bound);
 int unbind(int vmid, int endpoint);
 int endpoint_of(int pid, long *endpoint);
-int wait_for_own_binding(long limit_ms, long *endpoint);
-int wait_for_endpoint(int endpoint, bool bound, long limit_ms, long *value);
-int tell_process(int vmid, int number, proc_usr_t __user *to);
-int log_processes(int vmid);
-void describe_process(struct slot *slot, proc_usr_t *to);
 void unbind_all(struct container *container);
 struct member *own_member(void);
 void put_member(struct member *member);
 int slot_of_number(struct container *container, int number, struct slot **slot);
 int slot_of_endpoint(struct container *container, int endpoint, struct slot **slot);
 int locate(const struct slot *slot, int endpoint);
+
+/* wait.c */
+int wait_for_own_binding(long limit_ms, long *endpoint);
+int wait_for_endpoint(int endpoint, bool bound, long limit_ms, long *value);
+
+/* describe.c */
+int tell_process(int vmid, int number, proc_usr_t __user *to);
+int log_processes(int vmid);
+void describe_process(struct slot *slot, proc_usr_t *to);
 
 /* exchange.c */
 int send_message(unsigned int call, int endpoint, long limit_ms, message __user *place);
