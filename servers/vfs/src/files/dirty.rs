@@ -1,9 +1,9 @@
-//! Dirty pages: what programs have written over in files, or to new ones, and file systems have not heard of yet.
+//! Dirty pages: what programs have written over in files, or appended to them, and file systems have not heard of yet.
 //!
 //! A write within a file goes into a page here, one message instead of two, and the file system gets the page when the file is synced, five
 //! seconds later, or before anything else is asked of it about that file. Only pages that the file has space for are written so, which is
-//! found out once for a file that is written over a second time ([`Files::admit`]), or the first page of an empty file, if its file system has room
-//! for certain ([`Files::write_new`]): so writing back cannot fail for want of space.
+//! found out once for a file that is written over a second time ([`Files::admit`]), or the last page of a file that grows, if its file system has room
+//! for certain ([`Files::append`]): so writing back cannot fail for want of space.
 //! The pages are in preserved memory: a successor writes back what its predecessor has accepted.
 //!
 //! Invariants. While a request that may change a file is in progress ([`Change`]), the file has no dirty pages but those that this request
@@ -11,7 +11,11 @@
 //! that reads. What the page cache knows of a file are pages that are not dirty. A file with dirty pages is in use.
 //! Neighbours: `keep::dirty` (the memory), `objects::regular` (reads and writes), `mappings` (syncs, and settles for those who read).
 
-use super::{Files, inode::Inode, known::Change, mount::Mount, room::Question, stat::STATFS_BYTES, vnode::NodeRef};
+mod last_page;
+
+pub(super) use last_page::Leaving;
+
+use super::{Files, inode::Inode, known::Change, mount::Mount, room, vnode::NodeRef};
 use crate::{
     keep::{Store, records::DirtyRecord},
     memory::buffer::Piece,
@@ -24,11 +28,7 @@ use core::{
     pin::Pin,
 };
 use server::Lock;
-use sys::{
-    fallible::{TryVec, filled},
-    grant::{Access, GrantedBuffer},
-    time,
-};
+use sys::{fallible::TryVec, time};
 
 /// Pages of one file that may be dirty: they are found by bisection, and a new one moves those behind it.
 const FILE_PAGES: usize = 1024;
@@ -36,18 +36,16 @@ const FILE_PAGES: usize = 1024;
 const LAST_PAGE: u64 = u32::MAX as u64 * PAGE_BYTES;
 /// Pages that one write may make dirty.
 const WRITE_PAGES: u64 = 16;
-/// Bytes of a `struct statfs` word, and where it has the size of a block and how many are free for everybody.
-const WORD: usize = 8;
-const BLOCK_BYTES_AT: usize = 8;
-const FREE_BLOCKS_AT: usize = 32;
 
 /// A dirty page.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     /// Its number in the file.
     number: u32,
-    /// How many bytes of it the file has: all, or fewer of its last one.
-    bytes: u16,
+    /// Where in it begins what it holds: more than 0 only in a last page that the file system has a part of.
+    start: u16,
+    /// Where in it ends what it holds, and what the file has of it: less than all only in its last one.
+    end: u16,
     /// Its place in preserved memory.
     place: u32,
 }
@@ -69,16 +67,13 @@ pub struct Dirty {
     failure: Cell<Option<Errno>>,
     /// The file has had no content since it was created.
     is_blank: Cell<bool>,
-    /// Its name is being removed, and its only page with it: see [`Files::begin_leaving`].
+    /// Its name is being removed, and its only dirty page with it: see [`Files::begin_leaving`].
     is_leaving: Cell<bool>,
     /// Its place in the list of files with dirty pages, while it has some.
     listed_at: Cell<usize>,
     /// Held by who writes them back.
     writing_back: Lock<()>,
 }
-
-/// The only page of a file whose last name is being removed, as a successor of this vfs would know it.
-pub(super) struct Leaving(DirtyRecord);
 
 impl Dirty {
     /// Notes that the file has just been created, or has content.
@@ -106,7 +101,8 @@ impl Dirty {
     fn place_of(&self, part: &Part) -> Option<u32> {
         let pages = self.pages.borrow();
         let index = pages.binary_search_by_key(&part.number, |page| page.number.into()).ok()?;
-        (part.offset + part.bytes <= pages[index].bytes.into()).then_some(pages[index].place)
+        let page = pages[index];
+        (part.offset >= page.start.into() && part.offset + part.bytes <= page.end.into()).then_some(page.place)
     }
 
     /// The next page to be written back: the one in the place `last` is the last.
@@ -118,6 +114,13 @@ impl Dirty {
     /// The place of the page that was written last.
     fn newest(&self, store: &Store) -> Option<u32> {
         self.pages.borrow().iter().map(|page| page.place).max_by_key(|place| store.dirty_time(*place))
+    }
+
+    /// The last page of the file, which is dirty, holds more now.
+    fn lengthen_last(&self, end: u16) {
+        if let Some(page) = self.pages.borrow_mut().last_mut() {
+            page.end = end;
+        }
     }
 
     fn remove(&self, number: u32) {
@@ -223,80 +226,12 @@ impl Files {
         self.has_room(dirty, user, new as usize) && self.fill(node, parts(position, piece), from, user)
     }
 
-    /// Takes what a program writes to an empty file into its first page, which is dirty then, for a user who is charged for it. False: nothing has
-    /// been done, and the file system has to be asked: it may not have room for the page later, or has a content that would be gone before this one is there.
-    pub fn write_new(&self, node: &NodeRef, position: u64, from: Endpoint, piece: Piece, user: u32) -> bool {
-        let is_new = node.dirty().is_blank.get() || node.mount().is_in_memory();
-        if position != 0 || node.size() != 0 || piece.bytes > PAGE_BYTES || !is_new || !is_fit(node) {
-            return false;
-        }
-        let room = node.file_system().room();
-        if let Some(question) = room.ask() {
-            self.ask_for_room(node, question);
-        }
-        let is_done = room.has(PAGE_BYTES)
-            && self.has_room(node.dirty(), user, 1)
-            && self.fill(node, parts(0, piece), from, user);
-        if is_done {
-            room.keep_page(PAGE_BYTES);
-            node.set_size(piece.bytes);
-            node.known_stat().has_new_page(piece.bytes);
-        }
-        is_done
-    }
-
-    /// Has the file system of a node tell how much room it has.
-    #[cold]
-    fn ask_for_room(&self, node: &NodeRef, question: Question) {
-        let (file_system, peers, number) = (node.file_system().clone(), self.peers.clone(), node.number());
-        let lent = filled(0, STATFS_BYTES)
-            .and_then(|room| GrantedBuffer::new(room, file_system.service().endpoint(), Access::Write));
-        let Ok(lent) = lent else { return };
-        self.peers.run(async move {
-            let request = fs::StatFs { node: number, grant: lent.id() };
-            if peers.ask(file_system.service(), request.message()).await.is_ok() {
-                let told = lent.take();
-                let word = |at: usize| told[at..at + WORD].try_into().map_or(0, u64::from_le_bytes);
-                let free_bytes = word(FREE_BLOCKS_AT).saturating_mul(word(BLOCK_BYTES_AT));
-                file_system.room().learn(question, free_bytes);
-            }
-        });
-    }
-
-    /// Whether nobody needs the dirty page of a file when its name is removed: it is its only one, and it was found by that name and nothing else.
-    pub fn ends_with_its_name(&self, node: &NodeRef) -> bool {
-        const CALL_AND_NAME: usize = 2;
-        let is_last = node.links() == 1 && !node.has_pages() && !node.dirty().is_leaving.get();
-        let is_last = is_last && node.file_system().room().spares_pages(0);
-        node.known_stat().new_bytes() > 0 && is_last && node.is_held_by(CALL_AND_NAME)
-    }
-
-    /// The name of a file is about to be removed, which the caller alone has in use. Its page is not written back from now on, nor by a successor:
-    /// the file system may give its number to another file. `None`: it has none.
-    pub(super) fn begin_leaving(&self, node: &NodeRef) -> Option<Leaving> {
-        let place = node.dirty().pages.borrow().first()?.place;
-        node.dirty().is_leaving.set(true);
-        self.dirty.store.forget_dirty(place).map(Leaving)
-    }
-
-    /// The name `is_removed`, or not. The page ends, unless somebody has got the file meanwhile.
-    pub(super) fn end_leaving(&self, node: &NodeRef, Leaving(record): Leaving, is_removed: bool) {
-        let dirty = node.dirty();
-        dirty.is_leaving.set(false);
-        let Some(Page { number, place, .. }) = dirty.pages.borrow().first().copied() else { return };
-        if !is_removed || !node.is_held_by(1) {
-            return self.dirty.store.remember_dirty(place, &record);
-        }
-        dirty.remove(number);
-        self.dirty.store.release_dirty(place);
-        self.is_clean(node);
-    }
-
     /// A file has no dirty pages any more.
     fn is_clean(&self, node: &NodeRef) {
         node.inode().note_ahead();
-        if node.known_stat().new_bytes() > 0 {
-            node.file_system().room().end_page(PAGE_BYTES);
+        let new_size = node.known_stat().new_size();
+        if new_size > 0 {
+            node.file_system().room().end_page(room::page_bytes(new_size));
         }
         node.known_stat().is_written_back();
         self.dirty.remove(node.inode());
@@ -311,13 +246,14 @@ impl Files {
         let (store, now_ns) = (&self.dirty.store, time::real_ns());
         for part in parts {
             let known = node.dirty().place_of(&part);
-            let (page, bytes) = (part.number as u32, part.bytes as u16);
-            let place = known.or_else(|| store.new_dirty(&DirtyRecord { node: node.record(), page, bytes, user }));
+            let (page, start, end) = (part.number as u32, part.offset as u16, (part.offset + part.bytes) as u16);
+            let record = DirtyRecord { node: node.record(), page, start, end, user };
+            let place = known.or_else(|| store.new_dirty(&record));
             let Some(place) = place else { return false };
             let filled = store.fetch_dirty(place, part.offset as usize, part.bytes as usize, from, part.address);
             match (filled, known) {
                 (Ok(()), Some(_)) => {}
-                (Ok(()), None) => self.add(node, Page { number: page, bytes, place }),
+                (Ok(()), None) => self.add(node, Page { number: page, start, end, place }),
                 (Err(_), known) => {
                     if known.is_none() {
                         store.release_dirty(place);
@@ -327,10 +263,14 @@ impl Files {
             }
             store.set_dirty_time(place, now_ns);
         }
-        store.has_moved();
+        self.was_filled(node, now_ns);
+        true
+    }
+
+    fn was_filled(&self, node: &NodeRef, now_ns: u64) {
+        self.dirty.store.has_moved();
         node.known_stat().was_written(now_ns);
         node.mount().mark_dirty();
-        true
     }
 
     fn add(&self, node: &NodeRef, page: Page) {
@@ -392,7 +332,7 @@ impl Files {
             let file_system = nodes.into_iter().flatten().next().map(|node| node.file_system());
             let is_new = |node: &NodeRef| {
                 let is_there = file_system.is_some_and(|file_system| Rc::ptr_eq(file_system, node.file_system()));
-                is_there && node.known_stat().new_bytes() > 0
+                is_there && node.known_stat().new_size() > 0
             };
             let others = || {
                 file_system.inspect(|file_system| file_system.room().stop_keeping());
@@ -446,8 +386,8 @@ impl Files {
                 if let Err(error) = self.write_page(node, page).await? {
                     sys::log!("a page of node {:#x} cannot be written back: {error}", node.number());
                     dirty.failure.set(Some(error));
-                    if node.known_stat().new_bytes() > 0 {
-                        node.set_size(0);
+                    if node.known_stat().new_size() > 0 {
+                        node.set_size(u64::from(page.number) * PAGE_BYTES + u64::from(page.start));
                     }
                 }
                 dirty.remove(page.number);
@@ -460,9 +400,10 @@ impl Files {
 
     /// Returns what the file system says. Errors: it could not be asked.
     async fn write_page(&self, node: &NodeRef, page: Page) -> Result<Result<(), Errno>, Errno> {
-        let (position, bytes) = (u64::from(page.number) * PAGE_BYTES, page.bytes.into());
+        let (start, bytes) = (page.start.into(), usize::from(page.end - page.start));
         let service = node.service();
-        let grant = self.dirty.store.grant_dirty(page.place, page.bytes.into(), service.endpoint())?;
+        let grant = self.dirty.store.grant_dirty(page.place, start, bytes, service.endpoint())?;
+        let (position, bytes) = (u64::from(page.number) * PAGE_BYTES + start as u64, bytes as u64);
         let written_ns = node.known_stat().written_ns();
         let _change = Change::of_dirty(node);
         let request = fs::Write { node: node.number(), grant: grant.id(), position, bytes, ids: 0, written_ns };
@@ -474,7 +415,7 @@ impl Files {
         self.dirty.store.claim_dirty(place, record);
         match node {
             Some(node) if node.dirty().has_room(1) && self.dirty.has_room() => {
-                self.add(node, Page { number: record.page, bytes: record.bytes, place });
+                self.add(node, Page { number: record.page, start: record.start, end: record.end, place });
                 let known = node.known_stat();
                 known.was_written(self.dirty.store.dirty_time(place).max(known.written_ns()));
                 true

@@ -115,7 +115,7 @@ impl Inode {
         self.links.set((description.mode >> 32) as u32);
         self.uid.set(description.ids as u32);
         self.gid.set((description.ids >> 32) as u32);
-        self.size.set(description.size.max(self.known_stat.new_bytes()));
+        self.size.set(description.size.max(self.known_stat.new_size()));
     }
 
     /// What is known of its `struct stat`.

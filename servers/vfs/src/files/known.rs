@@ -35,15 +35,15 @@ pub struct KnownStat {
     heard: Cell<Heard>,
     /// When the dirty pages of the file were written last, in ns since 1970; 0: it has none.
     written_ns: Cell<u64>,
-    /// Its size, if its only page is dirty and the file system knows none; else 0.
-    new_bytes: Cell<u64>,
+    /// Its size, if the file system has not heard of it: then its last page is dirty, and no other. Else 0.
+    new_size: Cell<u64>,
 }
 
 impl Default for KnownStat {
     fn default() -> KnownStat {
         let (source, changes, version) = (Cell::new(Endpoint::NONE), Cell::new(0), Cell::new(0));
-        let (heard, written_ns, new_bytes) = (Cell::new(Heard::Nothing), Cell::new(0), Cell::new(0));
-        KnownStat { stat: RefCell::new(None), source, changes, version, heard, written_ns, new_bytes }
+        let (heard, written_ns, new_size) = (Cell::new(Heard::Nothing), Cell::new(0), Cell::new(0));
+        KnownStat { stat: RefCell::new(None), source, changes, version, heard, written_ns, new_size }
     }
 }
 
@@ -67,19 +67,19 @@ impl KnownStat {
             0 => {}
             written_ns => stat.set_written(written_ns),
         }
-        stat.lengthen(self.new_bytes.get());
+        stat.lengthen(self.new_size.get());
         stat
     }
 
-    /// A program has written so many bytes to an empty file, which are its only page, and dirty.
-    pub(super) fn has_new_page(&self, bytes: u64) {
-        self.new_bytes.set(bytes);
+    /// A program has appended to the file, whose last page is dirty: it has this size now.
+    pub(super) fn has_grown(&self, size: u64) {
+        self.new_size.set(size);
         self.forget();
     }
 
-    /// Its size, if the file system knows none.
-    pub(super) fn new_bytes(&self) -> u64 {
-        self.new_bytes.get()
+    /// Its size, if the file system has not heard of it; else 0.
+    pub(super) fn new_size(&self) -> u64 {
+        self.new_size.get()
     }
 
     /// A program has written over pages that are dirty now. What is known stays known, but for the times.
@@ -99,7 +99,7 @@ impl KnownStat {
     /// The file has no dirty pages any more.
     pub(super) fn is_written_back(&self) {
         self.written_ns.set(0);
-        self.new_bytes.set(0);
+        self.new_size.set(0);
     }
 
     /// Returns what `use_it` makes of it; `None`: the file system has to be asked.

@@ -542,7 +542,7 @@ impl Files {
 
     /// Where data, or a hole, begins in a file from a position on. `ENXIO`: behind the end, or no data follows.
     pub async fn seek_data(&self, node: &NodeRef, mut position: u64, hole: bool) -> Result<u64, Errno> {
-        if node.known_stat().new_bytes() > 0 {
+        if node.known_stat().new_size() > 0 {
             self.settle([Some(node)]).await?;
         }
         loop {

@@ -1,4 +1,4 @@
-//! How much room a file system has for certain, so that vfs may keep a page of a new file for a while.
+//! How much room a file system has for certain, so that vfs may keep the last page of a file that grows for a while.
 //!
 //! vfs is the only client of its file systems. So a file system has free what it has said, less what the requests since then may have taken:
 //! those that were not answered when it was asked, and those made later. Each request that may take room is made within a
@@ -7,9 +7,10 @@
 //! Invariant: while a page is kept, all that is counted leaves room for it. Whoever makes a request that may take what is left has the pages written
 //! before ([`Files::settle`](super::Files::settle)).
 
+use abi::layout::PAGE_BYTES;
 use core::cell::Cell;
 
-/// The most that a request takes besides content: blocks of directories, of maps, and of attributes. The first page of a file needs none.
+/// The most that a request takes besides content: blocks of directories, of maps, and of attributes.
 const REQUEST_BYTES: u64 = 32 << 10;
 /// What counts for one request at most: no file system here has more.
 const LARGE_BYTES: u64 = 1 << 40;
@@ -28,6 +29,11 @@ pub struct Room {
     /// What was counted since the file system was asked.
     since_asked: Cell<u64>,
     was_asked: Cell<bool>,
+}
+
+/// What a page is counted for that a file ends with at `end`. The first page of a file needs no maps.
+pub fn page_bytes(end: u64) -> u64 {
+    if end <= PAGE_BYTES { PAGE_BYTES } else { PAGE_BYTES + REQUEST_BYTES }
 }
 
 /// The moment in which a file system is asked.

@@ -117,15 +117,16 @@ impl Stat {
         }
     }
 
-    /// Makes it that of a file of so many bytes, which have space, unless it is one already.
+    /// Makes it that of a file of so many bytes, unless it is one already: what is added has space. Blocks of maps are not counted.
     pub fn lengthen(&mut self, bytes: u64) {
         const SECTOR_BYTES: u64 = 512;
         if self.size() >= bytes {
             return;
         }
-        let space = bytes.next_multiple_of(self.word(56).max(SECTOR_BYTES)) / SECTOR_BYTES;
+        let block = self.word(56).max(SECTOR_BYTES);
+        let space = bytes.next_multiple_of(block) - self.size().next_multiple_of(block);
         self.put(48, bytes);
-        self.put(64, self.word(64) + space);
+        self.put(64, self.word(64) + space / SECTOR_BYTES);
     }
 
     /// The same as `struct statx`, all basic fields valid.

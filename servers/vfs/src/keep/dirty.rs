@@ -24,6 +24,13 @@ impl Store {
         self.dirty.pool.room(self.turn()) >= pages && self.dirty.pool.has_share(user, pages)
     }
 
+    /// A page holds more: up to `end` now.
+    pub fn lengthen_dirty(&self, place: u32, end: u16) {
+        if let Some(record) = self.dirty.table.get(&self.recover, place as usize).record() {
+            self.dirty.table.set(&self.recover, place as usize, &DirtyRecord { end, ..record });
+        }
+    }
+
     /// Has a successor know nothing of a page, whose place is kept. Returns what [`Store::remember_dirty`] needs.
     pub fn forget_dirty(&self, place: u32) -> Option<DirtyRecord> {
         let record = self.dirty.table.get(&self.recover, place as usize).record();
@@ -84,9 +91,9 @@ impl Store {
         by_pages(address, bytes, copy)
     }
 
-    /// Lets a file system read the first bytes of a page. Errors as of `sys::grant::lend`.
-    pub fn grant_dirty(&self, place: u32, bytes: usize, to: Endpoint) -> Result<RangeGrant, Errno> {
-        self.dirty_content.grant(&self.recover, place as usize * FILE_PAGE, bytes, to, Access::Read)
+    /// Lets a file system read a part of a page. Errors as of `sys::grant::lend`.
+    pub fn grant_dirty(&self, place: u32, offset: usize, bytes: usize, to: Endpoint) -> Result<RangeGrant, Errno> {
+        self.dirty_content.grant(&self.recover, place as usize * FILE_PAGE + offset, bytes, to, Access::Read)
     }
 
     /// All pages that a predecessor has left.

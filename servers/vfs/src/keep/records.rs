@@ -510,15 +510,17 @@ impl Record for NextRecord {
     }
 }
 
-/// A page that programs have written over, and of which the file system has not heard; what it holds is in the area of such pages.
+/// A page that programs have written to, and of which the file system has not heard; what it holds is in the area of such pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct DirtyRecord {
     pub node: NodeRecord,
     /// Its number in the file.
     pub page: u32,
-    /// How many bytes of it the file has.
-    pub bytes: u16,
+    /// Where in it begins what it holds: the file system has what is before.
+    pub start: u16,
+    /// Where in it ends what it holds, and what the file has of it.
+    pub end: u16,
     pub user: u32,
 }
 
@@ -527,14 +529,14 @@ impl Record for DirtyRecord {
 
     fn store(&self, words: &mut [u64]) {
         words[0] = self.node.node;
-        words[1] = halves(self.node.mount as u32, self.bytes as u32);
+        words[1] = halves(self.node.mount as u32, u32::from(self.start) << 16 | u32::from(self.end));
         words[2] = halves(self.page, self.user);
     }
 
     fn load(words: &[u64]) -> Self {
         let node = NodeRecord { mount: words[1] as u16, node: words[0] };
-        let bytes = (words[1] >> 32) as u16;
-        DirtyRecord { node, page: words[2] as u32, bytes, user: (words[2] >> 32) as u32 }
+        let (start, end) = ((words[1] >> 48) as u16, (words[1] >> 32) as u16);
+        DirtyRecord { node, page: words[2] as u32, start, end, user: (words[2] >> 32) as u32 }
     }
 }
 

@@ -171,7 +171,7 @@ fn read_newer(on: &Operation, node: &NodeRef, start: u64, owner: Endpoint, piece
     dirty.unwrap_or_else(|| on.base.cache().read(node, start, owner, piece))
 }
 
-/// Writes over what a file has, or the first page of an empty one, if the file system need not hear of it now. Returns how many bytes.
+/// Writes over what a file has, or appends to its last page, if the file system need not hear of it now. Returns how many bytes.
 fn write_over(on: &Operation, node: &NodeRef, buffer: &UserBuffer, at: Option<u64>, flags: u32) -> Option<u64> {
     let piece = buffer.piece();
     let start = at.unwrap_or_else(|| on.file.position());
@@ -181,9 +181,12 @@ fn write_over(on: &Operation, node: &NodeRef, buffer: &UserBuffer, at: Option<u6
         is_plain && end <= on.caller.file_limit() && node.writable_bytes(start, piece.bytes) == Ok(piece.bytes);
     let (files, owner, user) = (on.base.files(), buffer.owner, on.caller.user());
     let is_kept = is_allowed
-        && (files.write_over(node, start, owner, piece, user) || files.write_new(node, start, owner, piece, user));
+        && (files.write_over(node, start, owner, piece, user) || files.append(node, start, owner, piece, user));
     if !is_kept {
         return None;
+    }
+    if piece.bytes < PAGE_BYTES && files.is_last_page_full(node) {
+        write_back(on.base, node);
     }
     on.base.cache().changed(node, start, piece.bytes);
     pages::forget_image(node);
@@ -193,6 +196,15 @@ fn write_over(on: &Operation, node: &NodeRef, buffer: &UserBuffer, at: Option<u6
     }
     on.base.files().watches().happened(node, &on.file.path(), flag::MODIFY);
     Some(piece.bytes)
+}
+
+/// Has a page written back that was filled bit by bit, while the program goes on with the next one.
+fn write_back(base: &'static Base, node: &NodeRef) {
+    let node = node.clone();
+    base.peers().run(async move {
+        // Who asks next about the file is told, or a sync.
+        let _ = base.files().settle([Some(&node)]).await;
+    });
 }
 
 async fn read(

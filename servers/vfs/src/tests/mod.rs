@@ -5,6 +5,7 @@
 
 mod again;
 mod append;
+mod appended;
 mod asynchronous;
 mod attributes;
 mod binds;

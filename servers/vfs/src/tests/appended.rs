@@ -1,0 +1,230 @@
+//! What is appended to a file stays in vfs while it lies in the last page: everybody reads it, it is never lost, and there is room for it.
+
+use super::services::PAGE;
+use super::*;
+use abi::{Errno, linux::nr};
+use std::format;
+
+const O_DSYNC: u64 = 0o10_000;
+/// What programs write bit by bit.
+const BIT: u64 = 512;
+
+/// A system whose vfs knows that its file system has room, and a file of so many bytes, which the disk has.
+fn world(bytes: u64) -> World {
+    let world = World::new();
+    world.make("/first", b"asks", 0o644, (0, 0));
+    world.make("/log", &content(bytes), 0o644, (0, 0));
+    world.call(world.root, nr::SYNC, &[]).unwrap();
+    world
+}
+
+/// So many bytes that differ.
+fn content(bytes: u64) -> Vec<u8> {
+    (0..bytes).map(|at| (at % 251) as u8).collect()
+}
+
+fn open_at_end(world: &World, flags: u64) -> u64 {
+    let file = world.open(world.root, "/log", O_RDWR | flags, 0).unwrap();
+    world.seek(world.root, file, 0, SEEK_END).unwrap();
+    file
+}
+
+/// Appends, bit by bit, what makes the file [`content`].
+fn append(world: &World, file: u64, bits: &[u64]) {
+    for &bit in bits {
+        let size = world.fstat(world.root, file).unwrap().size;
+        assert_eq!(world.write(world.root, file, &content(size + bit)[size as usize..]), Ok(bit));
+    }
+}
+
+/// `st_blocks`.
+fn sectors(world: &World, file: u64) -> u64 {
+    let address = world.words(world.root, &[0; 18]);
+    assert_eq!(world.call(world.root, nr::FSTAT, &[file, address]), Ok(0));
+    world.read_words(world.root, address, 18)[8]
+}
+
+fn is_whole(world: &World, bytes: u64) {
+    assert_eq!(world.stat(world.root, "/log").unwrap().size, bytes);
+    assert!(world.content("/log") == content(bytes));
+}
+
+/// Whether so many bytes can be appended to a file although the file system is dead.
+fn stays_here(size: u64, flags: u64, bytes: u64) -> bool {
+    let mut world = world(size);
+    let file = open_at_end(&world, flags);
+    let address = world.data(world.root, &content(bytes));
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    world.begin_call(world.root, nr::WRITE, &[file, address, bytes]) == Some(Ok(bytes))
+}
+
+#[test]
+fn what_lies_in_the_last_page_is_appended_without_the_file_system() {
+    for (size, bytes) in [(100, 1), (100, PAGE - 100), (PAGE, 1), (PAGE, PAGE - 1), (3 * PAGE + 5, 1000)] {
+        assert!(stays_here(size, 0, bytes), "{bytes} behind {size}");
+    }
+}
+
+#[test]
+fn other_appends_go_to_the_file_system() {
+    assert!(!stays_here(100, 0, PAGE - 99), "into a second page");
+    assert!(!stays_here(PAGE, 0, PAGE), "a whole page");
+    assert!(!stays_here(100, O_APPEND, 1) && !stays_here(100, O_DSYNC, 1));
+}
+
+#[test]
+fn a_page_that_is_filled_bit_by_bit_is_written_back_and_the_next_one_begins() {
+    let mut world = world(0);
+    let file = open_at_end(&world, 0);
+    append(&world, file, &[BIT; 8]);
+    let address = world.data(world.root, &content(9 * BIT)[8 * BIT as usize..]);
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    assert_eq!(world.begin_call(world.root, nr::WRITE, &[file, address, BIT]), Some(Ok(BIT)));
+    world.restart_ext2();
+    is_whole(&world, 9 * BIT);
+}
+
+#[test]
+fn what_is_appended_to_a_full_page_does_not_go_into_the_next_one_in_memory() {
+    let world = world(0);
+    let path = |number: u64| format!("/{number}");
+    let create = |number| world.open(world.root, &path(number), O_CREAT | O_RDWR, 0o644).unwrap();
+    let files: Vec<u64> = (0..4).map(create).collect();
+    files.iter().for_each(|file| assert_eq!(world.write(world.root, *file, &content(PAGE)), Ok(PAGE)));
+    files
+        .iter()
+        .for_each(|file| assert_eq!(world.write(world.root, *file, &content(PAGE + 9)[PAGE as usize..]), Ok(9)));
+    (0..4).for_each(|number| assert!(world.content(&path(number)) == content(PAGE + 9), "{number}"));
+}
+
+#[test]
+fn what_is_appended_while_the_page_is_written_back_is_not_lost() {
+    let mut world = world(100);
+    let file = open_at_end(&world, 0);
+    append(&world, file, &[10]);
+    let child = world.fork(world.root, 0);
+    let address = world.data(world.root, &content(120)[110..]);
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    assert_eq!(world.begin_call(child, nr::FSYNC, &[file]), None);
+    assert_eq!(world.begin_call(world.root, nr::WRITE, &[file, address, 10]), None);
+    world.restart_ext2();
+    assert_eq!(world.result(world.root), Some(Ok(10)));
+    is_whole(&world, 120);
+}
+
+#[test]
+fn it_is_the_only_dirty_page_of_its_file() {
+    let mut world = world(2 * PAGE);
+    let file = open_at_end(&world, 0);
+    let page = content(PAGE);
+    (0..3).for_each(|_| assert_eq!(world.pwrite(world.root, file, &page, 0), Ok(PAGE)));
+    assert_eq!(world.call(world.root, nr::FSYNC, &[file]), Ok(0));
+    assert_eq!(world.pwrite(world.root, file, &page, 0), Ok(PAGE), "the next one could be dirty");
+    append(&world, file, &[10]);
+    let address = world.data(world.root, &page);
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    assert_eq!(world.begin_call(world.root, nr::PWRITE64, &[file, address, PAGE, 0]), None);
+}
+
+#[test]
+fn it_is_told_of_and_read_like_any_other() {
+    for (size, bits) in [(0, &[100, 100, 100][..]), (100, &[1, 2, 3]), (PAGE, &[BIT; 3]), (2 * PAGE - 1, &[1, 1])] {
+        let mut world = world(size);
+        let file = open_at_end(&world, 0);
+        append(&world, file, bits);
+        let whole = size + bits.iter().sum::<u64>();
+        is_whole(&world, whole);
+        append(&world, file, &[7]);
+        let kept = (world.fstat(world.root, file).unwrap(), sectors(&world, file));
+        assert_eq!(
+            world.pread(world.root, file, 20, whole as i64 - 3).unwrap(),
+            content(whole + 7)[whole as usize - 3..]
+        );
+        assert_eq!(world.call(world.root, nr::FSYNC, &[file]), Ok(0));
+        let written = (world.fstat(world.root, file).unwrap(), sectors(&world, file));
+        assert_eq!(written, kept, "the same when it is written back");
+        append(&world, file, &[7]);
+        world.restart_vfs();
+        is_whole(&world, whole + 14);
+    }
+}
+
+#[test]
+fn what_was_accepted_on_a_disk_that_gets_full_is_there() {
+    let mut world = world(0);
+    world.make("/large", &std::vec![0; 2_000_000], 0o644, (0, 0));
+    let paths = ["/0", "/1", "/2"];
+    let files = paths.map(|path| world.open(world.root, path, O_CREAT | O_RDWR, 0o644).unwrap());
+    let mut sizes = [0; 3];
+    for round in 0.. {
+        let of = round % 3;
+        let written = world.write(world.root, files[of], &content(sizes[of] + 700)[sizes[of] as usize..]);
+        sizes[of] += written.unwrap_or(0);
+        if written != Ok(700) {
+            assert!(matches!(written, Ok(_) | Err(Errno::ENOSPC)), "{written:?}");
+            break;
+        }
+    }
+    for restarts in 0..2 {
+        for (path, size) in paths.iter().zip(sizes) {
+            assert!(world.content(path) == content(size), "{path}, {restarts}");
+        }
+        world.restart_vfs();
+    }
+}
+
+/// Random operations on a few files that grow, against a model, with deaths of vfs.
+#[test]
+fn it_is_what_a_model_says() {
+    let mut below = random(5);
+    let mut world = world(0);
+    let open =
+        |world: &World, number: usize| world.open(world.root, &format!("/{number}"), O_CREAT | O_RDWR, 0o644).unwrap();
+    let mut files: [u64; 3] = std::array::from_fn(|number| open(&world, number));
+    let mut model: [Vec<u8>; 3] = Default::default();
+    for step in 0..3_000_u64 {
+        let of = below(3) as usize;
+        let (file, content) = (files[of], &mut model[of]);
+        let size = content.len() as u64;
+        let bytes = 1 + if below(8) == 0 { below(6000) } else { below(600) };
+        let more = std::vec![step as u8; bytes as usize];
+        match below(24) {
+            0..14 => {
+                assert_eq!(world.pwrite(world.root, file, &more, size as i64), Ok(bytes), "step {step}");
+                content.extend(more);
+            }
+            14 => {
+                let position = below(size + 100);
+                assert_eq!(world.pwrite(world.root, file, &more, position as i64), Ok(bytes), "step {step}");
+                let (start, end) = (position as usize, (position + bytes) as usize);
+                content.resize(content.len().max(end), 0);
+                content[start..end].copy_from_slice(&more);
+            }
+            15 => {
+                let left = below(size + 1);
+                assert_eq!(world.call(world.root, nr::FTRUNCATE, &[file, left]), Ok(0));
+                content.truncate(left as usize);
+            }
+            16 => assert_eq!(world.call(world.root, nr::FSYNC, &[file]), Ok(0)),
+            17 if below(4) == 0 => world.restart_vfs(),
+            19 if size > 20_000 => {
+                world.close(world.root, file).unwrap();
+                assert_eq!(world.path_call(world.root, nr::UNLINK, &format!("/{of}"), &[]), Ok(0));
+                files[of] = open(&world, of);
+                content.clear();
+            }
+            20 => assert!(world.content(&format!("/{of}")) == *content, "step {step}"),
+            _ => {
+                assert_eq!(world.fstat(world.root, file).unwrap().size, size, "step {step}");
+                let position = size.saturating_sub(below(700));
+                let found = world.pread(world.root, file, 800, position as i64).unwrap();
+                assert!(found == content[position as usize..], "step {step}");
+            }
+        }
+    }
+    (0..3).for_each(|of| assert!(world.content(&format!("/{of}")) == model[of]));
+}
