@@ -202,7 +202,7 @@ static void step_serial(void)
     must(line_write(line, length + 1) == 0, "write");
     line[length] = 0;
     /* Nothing comes: then either what was sent is lost, or the answer, and nobody was told. */
-    int got = line_read(answer, sizeof answer, 2000);
+    int got = line_read(answer, sizeof answer, 10000);
     same(got >= 0 || errno != ETIMEDOUT, "no echo");
     must(got >= 0, "read");
     same(strcmp(line, answer) == 0, "echo");

@@ -3,7 +3,8 @@
 use super::judge;
 use super::plan::Size;
 use super::table::Results;
-use super::trial::{Outcome, Report, Trial};
+use super::trial::{Outcome, Part, Report, Trial};
+use crate::process::tail;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,6 +22,8 @@ pub const MONOLITH: &str = "## Beside a monolith";
 const PROGRESS: usize = 50;
 /// Bad trials that are named when a test fails.
 const NAMED: usize = 30;
+/// Lines of the console that are shown of a lost system.
+const CONSOLE_LINES: usize = 20;
 
 /// Reports as they come.
 pub struct Log {
@@ -105,13 +108,20 @@ impl Log {
         self.folder.join(format!("{}-{number}.console", self.kind))
     }
 
-    /// The first bad trials, a line for each.
+    /// The first bad trials, a line for each, and the end of the console where the system was lost.
     pub fn tell_bad(&self, trials: &[Trial]) -> String {
         let reports = self.reports();
         let bad = trials.iter().filter_map(|trial| Some((trial, reports.get(&trial.number)?)));
         let bad = bad.filter(|(_, report)| report.outcome >= Outcome::ClientError);
-        let lines = bad.map(|(trial, report)| format!("{}: {trial} ({})", report.outcome.title(), report.reason));
-        lines.take(NAMED).collect::<Vec<_>>().join("\n")
+        let line = |(trial, report): (&Trial, &Report)| {
+            let mut line = format!("{}: {trial} ({})", report.outcome.title(), report.reason);
+            if report.outcome == Outcome::Lost {
+                let console = fs::read(self.console_of(trial.number)).unwrap_or_default();
+                line = format!("{line}\n{}", tail(&String::from_utf8_lossy(&console), CONSOLE_LINES));
+            }
+            line
+        };
+        bad.take(NAMED).map(line).collect::<Vec<_>>().join("\n")
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
@@ -152,14 +162,14 @@ fn with_end(page: &str, end: &str) -> String {
 /// The whole page of a campaign.
 pub fn page(results: &Results, seed: u64, size: Size, planned: usize) -> String {
     let kills = if size.every_kill { "each k from 1 to 200" } else { "some k from 1 to 200" };
+    let mutations = results.count(Part::Mutations, |_| true).all();
     let mut text = String::new();
     let _ = writeln!(
         text,
         "# What injected faults do\n\n\
          Written by `./skink test faults --all`; [the book](book/faults.md) explains the terms. Seed {seed}, {planned} trials: {kills}, \
-         {} mutations. A tick is an instruction of the guest; recovery is counted from the moment rs notices the end of a service to the \
-         moment its successor is ready.\n",
-        size.mutations
+         {mutations} mutations. A tick is an instruction of the guest; recovery is counted from the moment rs notices the end of a service to the \
+         moment its successor is ready.\n"
     );
     text + &judge::table(results, size) + "\n" + &results.tables()
 }

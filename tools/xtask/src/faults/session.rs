@@ -27,11 +27,11 @@ const ICOUNT_SHIFT: u32 = 3;
 const ICOUNT_MODE: &str = "shift=3,sleep=on";
 /// Hang detection: a system counts as lost when QEMU has computed for so long without an answer from the guest. The guest's own limits are
 /// reached long before, unless a service computes for ever and nobody ends it.
-const CPU_LIMIT: Duration = Duration::from_secs(40);
+const CPU_LIMIT: Duration = Duration::from_secs(150);
 /// Hang detection: the same when it sends nothing at all, as after a panic.
-const IDLE_LIMIT: Duration = Duration::from_secs(40);
+const IDLE_LIMIT: Duration = Duration::from_secs(150);
 /// Hang detection: the same when the guest has not come to the end of a trial, whatever it says.
-const TRIAL_LIMIT: Duration = Duration::from_secs(180);
+const TRIAL_LIMIT: Duration = Duration::from_secs(500);
 /// Period of the checks on QEMU while the guest sends nothing.
 const LOOK: Duration = Duration::from_millis(100);
 /// Size of the file system on the disk, and of the range behind it that raw writes go to.

@@ -15,7 +15,7 @@ mod trial;
 use crate::c_programs;
 use crate::faults::coverage::Coverage;
 use crate::faults::mutate::Text;
-use crate::faults::plan::{self, Size, Target};
+use crate::faults::plan::{self, Mutations, Size, Target};
 use crate::faults::report;
 use crate::faults::trial::{Fault, Part, Trial};
 use crate::machine::Machine;
@@ -109,7 +109,7 @@ impl System {
 
     /// So many mistakes, one after the other, each in its own copy of the machine.
     fn run_all(&self, mistakes: u32) -> Result<Side> {
-        let size = Size { every_kill: false, mutations: mistakes, silences: 0 };
+        let size = Size { every_kill: false, mutations: Mutations::Exactly(mistakes), silences: 0 };
         let targets = std::slice::from_ref(&self.target);
         let mut trials = plan::trials(targets, |_, address| self.coverage.has(0, address), size, SEED)?;
         trials.retain(|trial| trial.part == Part::Mutations);
