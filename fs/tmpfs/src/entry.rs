@@ -268,7 +268,7 @@ fn word_of(bytes: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
-pub use looks::{free_list, fresh};
+pub use looks::{free_list, fresh, longest_chain};
 
 /// What only the tests look at.
 #[cfg(test)]
@@ -278,6 +278,14 @@ mod looks {
     /// Returns the first entry that was never used.
     pub fn fresh(memory: &Memory) -> u32 {
         memory.half(FRESH_ENTRY)
+    }
+
+    /// Returns how many names the fullest bucket has.
+    pub fn longest_chain(memory: &Memory) -> usize {
+        let next = |&number: &u32| Some(memory.half(memory.places().entry(number) + NEXT)).filter(|next| *next != 0);
+        let first = |hash| Some(memory.half(memory.places().bucket(hash))).filter(|first| *first != 0);
+        let length = |hash| core::iter::successors(first(hash), next).count();
+        memory.places().hashes().map(length).max().unwrap_or(0)
     }
 
     /// Returns the free entries that were used before.

@@ -110,10 +110,18 @@ impl Places {
         self.plan
     }
 
-    /// Returns the place of the first entry of a hash, 4 bytes.
+    /// Returns a hash of each bucket.
+    #[cfg(test)]
+    pub fn hashes(&self) -> impl Iterator<Item = u32> {
+        let buckets = self.plan.buckets() as u64;
+        (0..buckets).map(move |bucket| (bucket << 32).div_ceil(buckets) as u32)
+    }
+
+    /// Returns the place of the first entry of a hash, 4 bytes. The upper bits of a hash are those that every byte of the name has changed.
     #[inline]
     pub const fn bucket(&self, hash: u32) -> usize {
-        PAGE + (hash as usize & (self.plan.buckets() - 1)) * size_of::<u32>()
+        let bucket = (hash as u64 * self.plan.buckets() as u64) >> 32;
+        PAGE + bucket as usize * size_of::<u32>()
     }
 
     /// Returns the place of the link of a page, 4 bytes, with its count behind it.

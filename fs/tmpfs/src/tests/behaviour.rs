@@ -13,6 +13,7 @@ use fs::file_system::{
 
 use super::check::check;
 use super::{NOW, ROOT_USER, Slice, USER, free_pages, make, mount, read_all, volume, words, write};
+use crate::entry;
 use crate::inode::Inode;
 use crate::plan::{PAGE, Plan};
 use crate::volume::{Options, Tmpfs};
@@ -421,4 +422,24 @@ fn a_directory_is_not_moved_below_itself() {
     assert_eq!(volume.make_dir(c, b".", 0o755, ROOT_USER), Err(Errno::EEXIST));
     check(&volume);
     assert_eq!(Inode::all(&volume.memory).count(), 4);
+}
+
+#[test]
+fn names_of_every_fashion_are_spread_over_the_buckets() {
+    let fashions: [fn(usize) -> String; 5] = [
+        |number| format!("name{number}"),
+        |number| format!("{number:05}"),
+        |number| format!("{number:x}.c"),
+        |number| format!("IMG_20261128_{number:06}.jpeg"),
+        |number| format!("{number:0>40}-a-name-that-does-not-lie-in-its-entry"),
+    ];
+    for fashion in fashions {
+        let mut volume = volume(16384);
+        for name in (0..10_000).map(fashion) {
+            make(&mut volume, &name);
+        }
+        let longest = entry::longest_chain(&volume.memory);
+        // Ten thousand names in 16,384 buckets by chance: six or seven.
+        assert!(longest <= 9, "{longest} names as {} have one bucket", fashion(1));
+    }
 }

@@ -20,8 +20,11 @@ pub mod xattrs;
 
 pub use file_system::Shared;
 
-use crate::{keep::Store, peers::Peers};
-use abi::{Endpoint, fs, vm};
+use crate::{
+    keep::{Store, scaled},
+    peers::Peers,
+};
+use abi::{Endpoint, fs, limits, vm};
 use alloc::rc::Rc;
 use core::cell::RefCell;
 use dirty::DirtyFiles;
@@ -35,8 +38,8 @@ use watches::Watches;
 /// An odd number that spreads the bits of a hash (2^64 by the golden ratio).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Files of a file system in use from which on the name cache releases some: three quarters of what ext2 and tmpfs may have in use.
-const MANY_IN_USE: usize = 6144;
+/// Files of a file system in use from which on the name cache releases some: three quarters of what ext2 may have in use.
+const MANY_IN_USE: usize = scaled(limits::FILES_IN_USE / 4 * 3, 192);
 /// How many it releases at a time.
 const RELEASED: usize = 64;
 
@@ -103,9 +106,10 @@ impl Files {
         }
     }
 
-    /// Makes room for another file in use on a file system, whose own table of them is limited: the name cache releases some that it keeps in use.
+    /// Makes room for another file in use on a file system whose own table of them is limited, as that of one in memory is not: the name cache
+    /// releases some that it keeps in use.
     pub fn make_room(&self, mount: &Mount) {
-        if mount.files_in_use() < MANY_IN_USE {
+        if mount.files_in_use() < MANY_IN_USE || mount.is_in_memory() {
             return;
         }
         let of_file_system = |node: &NodeRef| core::ptr::eq(&**node.file_system(), &**mount.file_system());

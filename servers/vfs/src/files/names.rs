@@ -30,6 +30,18 @@ struct Entry<T> {
     target: Option<T>,
 }
 
+/// What is put into a set takes the place that is worth least.
+fn worth<T>(slot: &Option<Entry<T>>) -> u8 {
+    match slot {
+        None => 0,
+        Some(entry) if entry.used => USED,
+        Some(entry) => 1 + u8::from(entry.target.is_some()),
+    }
+}
+
+/// What a name in use is worth.
+const USED: u8 = 3;
+
 type Set<T> = [Option<Entry<T>>; WAYS];
 
 /// The cache; `T` is a file in use.
@@ -103,6 +115,8 @@ impl<T: Clone> Names<T> {
         }
         let mut set = set_of(directory, name, self.sets.len());
         if let Some(Some(entry)) = self.find_in(set, directory, name) {
+            // Who has removed a name rarely looks for it.
+            entry.used &= target.is_some();
             return core::mem::replace(&mut entry.target, target);
         }
         let mut entry = Entry { directory, name: [0; NAME_BYTES], length: name.len() as u8, used: false, target };
@@ -113,16 +127,18 @@ impl<T: Clone> Names<T> {
         self.put(set, entry).and_then(|old| old.target)
     }
 
-    /// Puts an entry into a set. Returns the one that has made room: one without use, or else any, and the others need be used again.
+    /// Puts an entry into a set. Returns the one that has made room: one without use, at best of a name that does not exist, or else any, and the
+    /// others need be used again.
     fn put(&mut self, set: usize, entry: Entry<T>) -> Option<Entry<T>> {
         let ways = &mut self.sets[set];
-        let unused = |slot: &Option<Entry<T>>| slot.as_ref().is_none_or(|entry| !entry.used);
-        let free = ways.iter().position(Option::is_none).or_else(|| ways.iter().position(unused));
-        let way = free.unwrap_or_else(|| {
+        let worst = (0..WAYS).min_by_key(|&way| worth(&ways[way])).unwrap_or(0);
+        let way = if worth(&ways[worst]) == USED {
             ways.iter_mut().flatten().for_each(|entry| entry.used = false);
             self.hand = self.hand.wrapping_add(1);
             self.hand % WAYS
-        });
+        } else {
+            worst
+        };
         self.sets[set][way].replace(entry)
     }
 
@@ -245,6 +261,20 @@ mod tests {
         }
         let left = known(&mut names, 0..200);
         assert!(left > 150, "{left} of 200 are left");
+    }
+
+    #[test]
+    fn names_that_were_removed_make_room_first() {
+        let mut names = Names::new(1024);
+        for number in 0..1000 {
+            let _ = names.set(1, text(number).as_bytes(), Some(number));
+        }
+        known(&mut names, 0..1000);
+        for number in 0..1000 {
+            let _ = names.set(1, text(number).as_bytes(), None);
+        }
+        let evicted = (0..500).filter_map(|number| names.set(2, text(number).as_bytes(), Some(number))).count();
+        assert!(evicted < 30, "{evicted} of 500 were evicted by one another");
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //! what it says is what the file system says.
 
 use super::mappings::{MAP_SHARED, PROT_READ, PROT_WRITE, map, store};
-use super::services::PAGE;
 use super::*;
-use abi::linux::nr;
+use super::{services::PAGE, world::TMPFS};
+use abi::{Endpoint, linux::nr};
 
 const PATHS: [&str; 7] = ["/", "/file", "/hard", "/other", "/dir", "/dir/sub", "/link"];
 const NS_PER_S: u64 = 1_000_000_000;
@@ -49,6 +49,35 @@ fn follows(what: &str, act: impl FnOnce(&World) -> Result<u64>) {
     assert_eq!(all(&world), after, "{what}: said twice");
     world.restart_vfs();
     assert_eq!(all(&world), after, "{what}: what a successor says");
+}
+
+/// How many of so many files that were made in a directory are known without their file system, which is killed.
+fn known_of(world: &mut World, directory: &str, files: usize, file_system: Endpoint) -> usize {
+    let path = |number: usize| format!("{directory}/{number}");
+    for number in 0..files {
+        world.make(&path(number), b"", 0o644, (0, 0));
+        world.path_call(world.root, nr::LSTAT, &path(number), &[DATA]).expect("it was made");
+    }
+    world.machine.kill(file_system);
+    let is_known = |number: &usize| {
+        let path = world.path(world.root, 0, &path(*number));
+        world.begin_call(world.root, nr::LSTAT, &[path, DATA]).is_some()
+    };
+    (0..files).rev().take_while(is_known).count()
+}
+
+#[test]
+fn names_of_a_file_system_in_memory_are_kept_however_many_files_that_has_in_use() {
+    const FILES: usize = 400;
+    let mut world = World::new();
+    world.start_tmpfs();
+    world.make_directory("/tmp", 0o755, (0, 0));
+    let (kind, target) = (world.path(world.root, 0, "tmpfs"), world.path(world.root, 1, "/tmp"));
+    assert_eq!(world.call(world.root, nr::MOUNT, &[kind, target, kind, 0, 0]), Ok(0));
+    assert_eq!(known_of(&mut world, "/tmp", FILES, Endpoint::new(TMPFS, 1)), FILES);
+    let ext2 = world.ext2();
+    let known = known_of(&mut world, "", FILES, ext2);
+    assert!((1..200).contains(&known), "{known} of ext2, which has a table of them");
 }
 
 #[test]

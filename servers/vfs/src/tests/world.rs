@@ -32,7 +32,7 @@ const PM: Endpoint = Endpoint::new(slot::PM, 1);
 /// The service that asks what /proc shows.
 pub const PROCFS: Endpoint = Endpoint::new(23, 1);
 const EXT2: usize = 20;
-const TMPFS: usize = 21;
+pub const TMPFS: usize = 21;
 const DISK: usize = 22;
 const PROC: usize = 24;
 const LOOP_EXT2: usize = 25;
