@@ -300,7 +300,9 @@ static void beginners(int count)
         if (pid == 0)
             beginner();
         usleep(any(1000));
-        EXPECT(_ENDPOINT_P(mnx_lclbind(0, pid, 200)), 200);
+        int got = _ENDPOINT_P(mnx_lclbind(0, pid, 200));
+        /* A beginner that has been bound, as `join` makes sure, may have ended before the call comes back. */
+        CHECK(got == 200 || got == EMOLBADPID, "lclbind -> %s", result(got));
         join(pid);
     }
 }
