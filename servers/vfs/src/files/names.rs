@@ -30,17 +30,17 @@ struct Entry<T> {
     target: Option<T>,
 }
 
-/// What is put into a set takes the place that is worth least.
+/// What a name in use is worth.
+const USED: u8 = 2;
+
+/// What is put into a full set takes the place that is worth least.
 fn worth<T>(slot: &Option<Entry<T>>) -> u8 {
     match slot {
-        None => 0,
         Some(entry) if entry.used => USED,
-        Some(entry) => 1 + u8::from(entry.target.is_some()),
+        Some(Entry { target: Some(_), .. }) => 1,
+        _ => 0,
     }
 }
-
-/// What a name in use is worth.
-const USED: u8 = 3;
 
 type Set<T> = [Option<Entry<T>>; WAYS];
 
@@ -130,16 +130,21 @@ impl<T: Clone> Names<T> {
     /// Puts an entry into a set. Returns the one that has made room: one without use, at best of a name that does not exist, or else any, and the
     /// others need be used again.
     fn put(&mut self, set: usize, entry: Entry<T>) -> Option<Entry<T>> {
+        let free = self.sets[set].iter().position(Option::is_none);
+        let way = free.unwrap_or_else(|| self.victim(set));
+        self.sets[set][way].replace(entry)
+    }
+
+    /// The place in a full set that makes room.
+    fn victim(&mut self, set: usize) -> usize {
         let ways = &mut self.sets[set];
         let worst = (0..WAYS).min_by_key(|&way| worth(&ways[way])).unwrap_or(0);
-        let way = if worth(&ways[worst]) == USED {
-            ways.iter_mut().flatten().for_each(|entry| entry.used = false);
-            self.hand = self.hand.wrapping_add(1);
-            self.hand % WAYS
-        } else {
-            worst
-        };
-        self.sets[set][way].replace(entry)
+        if worth(&ways[worst]) < USED {
+            return worst;
+        }
+        ways.iter_mut().flatten().for_each(|entry| entry.used = false);
+        self.hand = self.hand.wrapping_add(1);
+        self.hand % WAYS
     }
 
     /// Makes the table larger. Returns false at the limit, or without memory.
