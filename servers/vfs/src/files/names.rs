@@ -30,7 +30,7 @@ struct Entry<T> {
     target: Option<T>,
 }
 
-/// What a name in use is worth.
+/// What a name is worth that was looked up since the clock has passed it.
 const USED: u8 = 2;
 
 /// What is put into a full set takes the place that is worth least.

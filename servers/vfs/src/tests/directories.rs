@@ -123,10 +123,7 @@ fn nothing_is_made_in_a_directory_that_was_removed() {
 #[test]
 fn a_file_system_in_memory_is_mounted_and_unmounted() {
     let mut world = World::new();
-    world.start_tmpfs();
-    world.make_directory("/tmp", 0o755, (0, 0));
-    let (kind, target) = (world.path(world.root, 0, "tmpfs"), world.path(world.root, 1, "/tmp"));
-    assert_eq!(world.call(world.root, nr::MOUNT, &[kind, target, kind, 0, 0]), Ok(0));
+    world.mount_tmpfs("/tmp");
     world.make("/tmp/file", b"in memory", 0o644, (0, 0));
     assert_eq!(world.content("/tmp/../tmp/file"), b"in memory");
     world.make("/elsewhere", b"", 0o644, (0, 0));

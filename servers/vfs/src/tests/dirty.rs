@@ -352,10 +352,7 @@ fn users_have_shares() {
 #[test]
 fn a_file_in_memory_has_dirty_pages_too() {
     let begin = |world: &mut World| {
-        world.start_tmpfs();
-        world.make_directory("/tmp", 0o755, (0, 0));
-        let (kind, target) = (world.path(world.root, 0, "tmpfs"), world.path(world.root, 1, "/tmp"));
-        assert_eq!(world.call(world.root, nr::MOUNT, &[kind, target, kind, 0, 0]), Ok(0));
+        world.mount_tmpfs("/tmp");
     };
     let mut world = world_with(begin, "/tmp/file");
     assert_eq!(write_at(&world, PAGE, &new_page(1)), Ok(PAGE));

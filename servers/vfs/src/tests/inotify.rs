@@ -292,10 +292,7 @@ fn last_event(world: &World, inotify: u64) -> Option<(u32, u32)> {
 #[test]
 fn watches_do_not_keep_a_file_system_mounted() {
     let mut world = World::new();
-    world.start_tmpfs();
-    world.make_directory("/m", 0o755, (0, 0));
-    let (kind, target) = (world.path(world.root, 0, "tmpfs"), world.path(world.root, 1, "/m"));
-    assert_eq!(world.call(world.root, nr::MOUNT, &[kind, target, kind, 0, 0]), Ok(0));
+    world.mount_tmpfs("/m");
     world.make("/m/file", b"x", 0o644, (0, 0));
     let inotify = create(&world);
     watch(&world, inotify, "/m", ALL).unwrap();

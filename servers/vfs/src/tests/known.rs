@@ -2,8 +2,8 @@
 //! what it says is what the file system says.
 
 use super::mappings::{MAP_SHARED, PROT_READ, PROT_WRITE, map, store};
+use super::services::PAGE;
 use super::*;
-use super::{services::PAGE, world::TMPFS};
 use abi::{Endpoint, linux::nr};
 
 const PATHS: [&str; 7] = ["/", "/file", "/hard", "/other", "/dir", "/dir/sub", "/link"];
@@ -70,12 +70,9 @@ fn known_of(world: &mut World, directory: &str, files: usize, file_system: Endpo
 fn names_of_a_file_system_in_memory_are_kept_however_many_files_that_has_in_use() {
     const FILES: usize = 400;
     let mut world = World::new();
-    world.start_tmpfs();
-    world.make_directory("/tmp", 0o755, (0, 0));
-    let (kind, target) = (world.path(world.root, 0, "tmpfs"), world.path(world.root, 1, "/tmp"));
-    assert_eq!(world.call(world.root, nr::MOUNT, &[kind, target, kind, 0, 0]), Ok(0));
-    assert_eq!(known_of(&mut world, "/tmp", FILES, Endpoint::new(TMPFS, 1)), FILES);
-    let ext2 = world.ext2();
+    world.mount_tmpfs("/tmp");
+    let (tmpfs, ext2) = (world.tmpfs(), world.ext2());
+    assert_eq!(known_of(&mut world, "/tmp", FILES, tmpfs), FILES);
     let known = known_of(&mut world, "", FILES, ext2);
     assert!((1..200).contains(&known), "{known} of ext2, which has a table of them");
 }

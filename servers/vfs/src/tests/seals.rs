@@ -18,10 +18,7 @@ const MFD_ALLOW_SEALING: u64 = 2;
 /// A world with a file in memory of 5,000 bytes, and its descriptor.
 fn world(flags: u64) -> (World, u64) {
     let mut world = World::new();
-    world.start_tmpfs();
-    world.make_directory("/tmp", 0o755, (0, 0));
-    let (kind, target) = (world.path(world.root, 0, "tmpfs"), world.path(world.root, 1, "/tmp"));
-    assert_eq!(world.call(world.root, nr::MOUNT, &[kind, target, kind, 0, 0]), Ok(0));
+    world.mount_tmpfs("/tmp");
     let file = world.path_call(world.root, nr::MEMFD_CREATE, "x", &[flags]).unwrap();
     assert_eq!(world.call(world.root, nr::FTRUNCATE, &[file, 5000]), Ok(0));
     (world, file)

@@ -205,10 +205,7 @@ fn data_and_holes_are_found() {
     const SEEK_DATA: u64 = 3;
     const SEEK_HOLE: u64 = 4;
     let mut world = World::new();
-    world.start_tmpfs();
-    world.make_directory("/memory", 0o755, (0, 0));
-    let (kind, target) = (world.path(world.root, 0, "tmpfs"), world.path(world.root, 1, "/memory"));
-    assert_eq!(world.call(world.root, nr::MOUNT, &[kind, target, kind, 0, 0]), Ok(0));
+    world.mount_tmpfs("/memory");
     for path in ["/file", "/memory/file"] {
         let file = world.open(world.root, path, O_CREAT | O_RDWR, 0o644).unwrap();
         assert_eq!(world.call(world.root, nr::FTRUNCATE, &[file, 1 << 30]), Ok(0));

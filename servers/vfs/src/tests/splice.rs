@@ -239,10 +239,7 @@ fn ranges_are_copied_between_files_of_one_file_system() {
     let append = world.open(world.root, "/to", O_WRONLY | O_APPEND, 0).unwrap();
     assert_eq!(copy(&world, from, append, 1), Err(Errno::EBADF));
     assert_eq!(copy(&world, from, writes, 1), Err(Errno::EINVAL));
-    world.start_tmpfs();
-    world.make_directory("/memory", 0o755, (0, 0));
-    let (kind, target) = (world.path(world.root, 0, "tmpfs"), world.path(world.root, 1, "/memory"));
-    assert_eq!(world.call(world.root, nr::MOUNT, &[kind, target, kind, 0, 0]), Ok(0));
+    world.mount_tmpfs("/memory");
     let other = world.open(world.root, "/memory/file", O_CREAT | O_RDWR, 0o644).unwrap();
     assert_eq!(copy(&world, from, other, 1), Err(Errno::EXDEV));
     world.seek(world.root, from, 0, 0).unwrap();

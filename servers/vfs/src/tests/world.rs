@@ -32,7 +32,7 @@ const PM: Endpoint = Endpoint::new(slot::PM, 1);
 /// The service that asks what /proc shows.
 pub const PROCFS: Endpoint = Endpoint::new(23, 1);
 const EXT2: usize = 20;
-pub const TMPFS: usize = 21;
+const TMPFS: usize = 21;
 const DISK: usize = 22;
 const PROC: usize = 24;
 const LOOP_EXT2: usize = 25;
@@ -129,6 +129,19 @@ impl World {
     /// The file system of the root.
     pub fn ext2(&self) -> Endpoint {
         Endpoint::new(EXT2, 1)
+    }
+
+    /// tmpfs, once it was started.
+    pub fn tmpfs(&self) -> Endpoint {
+        Endpoint::new(TMPFS, 1)
+    }
+
+    /// Starts tmpfs, and makes a directory with a file system of its own.
+    pub fn mount_tmpfs(&mut self, directory: &str) {
+        self.start_tmpfs();
+        self.make_directory(directory, 0o755, (0, 0));
+        let (kind, target) = (self.path(self.root, 0, "tmpfs"), self.path(self.root, 1, directory));
+        assert_eq!(self.call(self.root, nr::MOUNT, &[kind, target, kind, 0, 0]), Ok(0));
     }
 
     /// Starts tmpfs too.

@@ -144,10 +144,7 @@ fn changes_that_come_again_are_made_once() {
 #[test]
 fn attributes_outlive_vfs_and_are_of_files_in_memory_too() {
     let mut world = World::new();
-    world.start_tmpfs();
-    world.make_directory("/memory", 0o755, (0, 0));
-    let (kind, target) = (world.path(world.root, 0, "tmpfs"), world.path(world.root, 1, "/memory"));
-    assert_eq!(world.call(world.root, nr::MOUNT, &[kind, target, kind, 0, 0]), Ok(0));
+    world.mount_tmpfs("/memory");
     for path in ["/file", "/memory/file"] {
         world.make(path, b"", 0o644, (0, 0));
         assert_eq!(set(&world, world.root, path, "user.a", b"value", 0), Ok(0));
