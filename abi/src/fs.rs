@@ -18,15 +18,16 @@ protocol! {
     Lookup = 3 { directory: u64, grant: GrantId, bytes: u64, room: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
     /// Drops `count` uses of a node.
     Put = 4 { node: u64, count: u64 }
-    /// Reads into the grant. Word 0 of the reply: bytes read (0: end of file); then whether that has changed the time of last access.
-    Read = 5 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { accessed: bool }
+    /// Reads into the grant. Word 0 of the reply: bytes read (0: end of file); then the time of last access, in ns since 1970, `u64::MAX` if the
+    /// read has left it as it was.
+    Read = 5 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { accessed_ns: u64 }
     /// Writes from the grant, and removes the capabilities of a program, as other changes of content and owner do. `ids` decide whether
     /// reserved blocks may be used. `written_ns`: when a program has written it, in ns since 1970; 0: now. Word 0 of the reply: bytes written;
     /// then the new size.
     Write = 6 { node: u64, grant: GrantId, position: u64, bytes: u64, ids: u64, written_ns: u64 } -> { size: u64 }
     /// Fills the grant with `linux_dirent64` records from `position` (0: start; else the last reply's). Word 0 of the reply: bytes (0: end).
-    /// `accessed`: as of `Read`. At the position `DIRECTORY_END` there is nothing.
-    GetDents = 7 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { position: u64, accessed: bool }
+    /// `accessed_ns`: as of `Read`. At the position `DIRECTORY_END` there is nothing.
+    GetDents = 7 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { position: u64, accessed_ns: u64 }
     /// Makes a file, directory, or special file (type in `mode`). `name` and `bytes`: a `ShortName`, or the grant that holds the name and its
     /// length. `EEXIST`. Without a name (`bytes` 0) a regular file that ends with its last
     /// use, unless `Link` gives it a name; `EOPNOTSUPP`.
@@ -69,8 +70,8 @@ protocol! {
     /// Changes the space that this range of the file has, and not its size. `mode`: `ALLOCATE_*`. `EFBIG`, `ENOSPC`.
     Allocate = 23 { node: u64, offset: u64, bytes: u64, mode: u64 }
     /// Copies between two files of one file system, or within one if the ranges are apart. `ids` as of `Write`. Word 0 of the reply: bytes
-    /// copied (0: end of the source); then the new size of the target. `EXDEV`.
-    CopyRange = 24 { from: u64, from_position: u64, to: u64, to_position: u64, bytes: u64, ids: u64 } -> { size: u64 }
+    /// copied (0: end of the source); then the new size of the target, and the time of last access of the source, in ns since 1970. `EXDEV`.
+    CopyRange = 24 { from: u64, from_position: u64, to: u64, to_position: u64, bytes: u64, ids: u64 } -> { size: u64, accessed_ns: u64 }
     /// Reads an extended attribute: the grant holds its name, and gets the value behind it. Word 0 of the reply: length of the value.
     /// `ENODATA`, `EOPNOTSUPP`.
     GetXattr = 25 { node: u64, grant: GrantId, name_bytes: u64 }

@@ -102,7 +102,7 @@ impl<D: BlockDevice> Ext2<D> {
         if is_old && !self.read_only {
             let now = self.now();
             self.change(number)?.accessed = now;
-            self.accessed = true;
+            self.accessed = Some(now);
         }
         Ok(())
     }

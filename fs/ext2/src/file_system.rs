@@ -6,7 +6,7 @@ use fs::Errno;
 use fs::device::BlockDevice;
 use fs::file_system::{
     Allocation, Attributes, Caller, DataSink, DataSource, EntrySink, FileSystem, NewTimes, NodeId, S_IFBLK, S_IFCHR,
-    S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK, S_ISGID, S_ISUID, S_IXGRP, Statistics, XattrMode,
+    S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK, S_ISGID, S_ISUID, S_IXGRP, Statistics, Timestamp, XattrMode,
 };
 use fs::flights::Arrival;
 use fs::linux::timestamp;
@@ -112,8 +112,8 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         Ok(())
     }
 
-    fn take_accessed(&mut self) -> bool {
-        core::mem::take(&mut self.accessed)
+    fn take_accessed(&mut self) -> Option<Timestamp> {
+        self.accessed.take()
     }
 
     fn read_dir(&mut self, dir: NodeId, position: u64, sink: &mut dyn EntrySink) -> Result<u64, Errno> {

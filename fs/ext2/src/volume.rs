@@ -82,7 +82,7 @@ pub struct Ext2<D> {
     /// The time of a recent request.
     recent: Timestamp,
     /// A read has changed a time of last access, of which vfs has not been told.
-    pub(crate) accessed: bool,
+    pub(crate) accessed: Option<Timestamp>,
     pub(crate) read_only: bool,
     pub(crate) was_clean: bool,
     superblock_changed: bool,
@@ -171,7 +171,7 @@ impl<D: BlockDevice> Ext2<D> {
             clock: options.clock,
             time: None,
             recent: Timestamp::default(),
-            accessed: false,
+            accessed: None,
             read_only: options.read_only || superblock.read_only,
             was_clean,
             superblock_changed: false,
@@ -351,7 +351,7 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Begins a request, whose time is not read yet. Commits the request before if its caller, a test without server, has not.
     pub(crate) fn begin(&mut self) -> Result<(), Errno> {
-        self.time = None;
+        (self.time, self.accessed) = (None, None);
         if self.undo.is_open() {
             self.commit()?;
         }

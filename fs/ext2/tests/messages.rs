@@ -272,7 +272,7 @@ fn a_range_is_copied_within_the_file_system() {
     vfs.write(from, 0, &data).unwrap();
     let mut copy = |from, from_position, to, to_position, bytes| {
         let reply = vfs.ask(b"", CopyRange { from, from_position, to, to_position, bytes, ids: 0 }.message());
-        reply.result().map(|moved| (moved, CopyRange::results(&reply).unwrap()))
+        reply.result().map(|moved| (moved, CopyRange::results(&reply).unwrap().0))
     };
     assert_eq!(copy(from, 100, to, 50, 150_000), Ok((150_000, 150_050)));
     assert_eq!(copy(from, 190_000, to, 300_000, 1 << 40), Ok((10_000, 310_000)), "up to the end");

@@ -60,7 +60,7 @@ pub struct Tmpfs {
     /// The time of a recent request.
     recent: u64,
     /// A read has changed a time of last access, of which vfs has not been told.
-    accessed: bool,
+    accessed_ns: Option<u64>,
 }
 
 impl Tmpfs {
@@ -91,7 +91,7 @@ impl Tmpfs {
 
     fn of(part: Part, area: u64, undo: Undo, options: Options, plan: Plan) -> Tmpfs {
         let memory = Memory::new(part, undo, plan);
-        Tmpfs { memory, options, area, time: None, recent: 0, accessed: false }
+        Tmpfs { memory, options, area, time: None, recent: 0, accessed_ns: None }
     }
 
     /// Returns what a successor has to know.
@@ -102,7 +102,7 @@ impl Tmpfs {
     /// Begins a request, whose time is not read yet. Commits the request before if its caller, a test without server, has not.
     #[inline]
     pub(crate) fn begin(&mut self) {
-        self.time = None;
+        (self.time, self.accessed_ns) = (None, None);
         if self.memory.is_changed() {
             self.memory.commit();
         }
@@ -163,13 +163,13 @@ impl Tmpfs {
             let now = self.now();
             inode.save(&self.memory);
             inode.set_accessed(&mut self.memory, now);
-            self.accessed = true;
+            self.accessed_ns = Some(now);
         }
     }
 
-    /// Whether `note_access` has set a time since the last call of this.
-    pub(crate) fn was_accessed(&mut self) -> bool {
-        core::mem::take(&mut self.accessed)
+    /// The time that `note_access` has set since the last call of this.
+    pub(crate) fn take_accessed_ns(&mut self) -> Option<u64> {
+        self.accessed_ns.take()
     }
 
     /// Returns the inode of a node. `ESTALE`.

@@ -290,9 +290,9 @@ pub trait FileSystem {
         Ok(())
     }
 
-    /// Whether a read or listing has changed the time of last access of its node, since the last call of this method.
-    fn take_accessed(&mut self) -> bool {
-        false
+    /// The time of last access that the last read or listing has set, if it has set one; once.
+    fn take_accessed(&mut self) -> Option<Timestamp> {
+        None
     }
 
     /// Lists the entries of `dir` from `position` on (0, or the `next` of an entry) until `sink` is full.

@@ -120,3 +120,9 @@ pub fn timestamp(ns: u64) -> Timestamp {
     const SECOND: u64 = 1_000_000_000;
     Timestamp { seconds: (ns / SECOND) as i64, nanos: (ns % SECOND) as u32 }
 }
+
+/// The nanoseconds since 1970 of a time: what is earlier counts as 1970, what is after 2554 as then.
+pub fn nanoseconds(time: Timestamp) -> u64 {
+    let seconds = u64::try_from(time.seconds).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(time.nanos.into())
+}

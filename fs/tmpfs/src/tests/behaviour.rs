@@ -232,11 +232,15 @@ fn the_first_read_after_a_change_sets_the_time_of_access() {
     let file = make(&mut volume, "file");
     let old = Timestamp { seconds: 5, nanos: 0 };
     volume.set_times(file, NewTimes { accessed: Some(old), modified: Some(old) }).unwrap();
-    assert!(!volume.take_accessed());
+    assert_eq!(volume.take_accessed(), None);
     read_all(&mut volume, file);
     volume.read(file, 0, 1, &mut super::Bytes::default()).unwrap();
-    assert!(volume.take_accessed() && !volume.take_accessed());
+    assert_eq!((volume.take_accessed(), volume.take_accessed()), (Some(NOW), None));
     assert_eq!(volume.attributes(file).unwrap().accessed, NOW);
+    volume.set_times(file, NewTimes { accessed: Some(old), modified: Some(old) }).unwrap();
+    read_all(&mut volume, file);
+    let other = make(&mut volume, "other");
+    assert_eq!((volume.size(other), volume.take_accessed()), (Ok(0), None), "it was read by another request");
 }
 
 #[test]

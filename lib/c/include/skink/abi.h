@@ -1259,7 +1259,8 @@ struct skink_fs_put {
     uint64_t count;
 };
 
-/* Reads into the grant. Word 0 of the reply: bytes read (0: end of file); then whether that has changed the time of last access. */
+/* Reads into the grant. Word 0 of the reply: bytes read (0: end of file); then the time of last access, in ns since 1970, u64::MAX if the
+ * read has left it as it was. */
 #define SKINK_FS_READ 0x60005u
 struct skink_fs_read {
     uint64_t node;
@@ -1268,7 +1269,7 @@ struct skink_fs_read {
     uint64_t bytes;
 };
 struct skink_fs_read_reply {
-    uint64_t accessed;
+    uint64_t accessed_ns;
 };
 
 /* Writes from the grant, and removes the capabilities of a program, as other changes of content and owner do. ids decide whether reserved
@@ -1288,7 +1289,7 @@ struct skink_fs_write_reply {
 };
 
 /* Fills the grant with linux_dirent64 records from position (0: start; else the last reply's). Word 0 of the reply: bytes (0: end).
- * accessed: as of Read. At the position DIRECTORY_END there is nothing. */
+ * accessed_ns: as of Read. At the position DIRECTORY_END there is nothing. */
 #define SKINK_FS_GET_DENTS 0x60007u
 struct skink_fs_get_dents {
     uint64_t node;
@@ -1298,7 +1299,7 @@ struct skink_fs_get_dents {
 };
 struct skink_fs_get_dents_reply {
     uint64_t position;
-    uint64_t accessed;
+    uint64_t accessed_ns;
 };
 
 /* Makes a file, directory, or special file (type in mode). name and bytes: a ShortName, or the grant that holds the name and its length.
@@ -1450,7 +1451,7 @@ struct skink_fs_allocate {
 };
 
 /* Copies between two files of one file system, or within one if the ranges are apart. ids as of Write. Word 0 of the reply: bytes copied
- * (0: end of the source); then the new size of the target. EXDEV. */
+ * (0: end of the source); then the new size of the target, and the time of last access of the source, in ns since 1970. EXDEV. */
 #define SKINK_FS_COPY_RANGE 0x60018u
 struct skink_fs_copy_range {
     uint64_t from;
@@ -1462,6 +1463,7 @@ struct skink_fs_copy_range {
 };
 struct skink_fs_copy_range_reply {
     uint64_t size;
+    uint64_t accessed_ns;
 };
 
 /* Reads an extended attribute: the grant holds its name, and gets the value behind it. Word 0 of the reply: length of the value. ENODATA,

@@ -10,6 +10,7 @@ use sys::fallible;
 
 use super::{MountRequest, Server, TRANSFER_BYTES, caller};
 use crate::file_system::{DataSink, DataSource, FileSystem};
+use crate::linux::nanoseconds;
 use crate::preserve::VolumeMemory;
 
 /// Bytes of a piece, which is one transaction: what a copy that misses a block has to repeat.
@@ -60,9 +61,9 @@ where
                 Err(_) => 0,
             };
             if more < wanted || *done + more == bytes {
-                let (file_system, to) = self.volumes.find(request.to)?;
-                let size = file_system.attributes(to)?.size;
-                return Ok(CopyRange::reply(message, *done + more, size));
+                let (file_system, from, to) = self.volumes.find_two(request.from, request.to)?;
+                let (accessed, size) = (file_system.attributes(from)?.accessed, file_system.attributes(to)?.size);
+                return Ok(CopyRange::reply(message, *done + more, size, nanoseconds(accessed)));
             }
             self.commit_part()?;
             *done += more;

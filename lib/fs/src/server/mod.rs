@@ -290,7 +290,7 @@ where
             Err(error) if *done == 0 => return Err(error),
             Err(_) => {}
         }
-        Ok(Read::reply(message, *done, file_system.take_accessed()))
+        Ok(Read::reply(message, *done, file_system.take_accessed().map_or(u64::MAX, linux::nanoseconds)))
     }
 
     /// Continues a write after `done` bytes, in transactions of `WRITE_BYTES`; the last one is committed with the reply.
@@ -321,14 +321,14 @@ where
         let limit = request.bytes.min(DIRENT_BYTES as u64) as usize;
         let mut dirents = Dirents::new(core::mem::take(&mut self.dirents), limit)?;
         let listed = file_system.read_dir(node, request.position, &mut dirents);
-        let accessed = file_system.take_accessed();
+        let accessed_ns = file_system.take_accessed().map_or(u64::MAX, linux::nanoseconds);
         let to = granted(message, request.grant);
         let result = listed.and_then(|position| {
             if dirents.is_too_small() {
                 return Err(Errno::EINVAL);
             }
             copy::to_grant(to.granter, to.grant, 0, dirents.records())?;
-            Ok(GetDents::reply(message, dirents.records().len() as u64, position, accessed))
+            Ok(GetDents::reply(message, dirents.records().len() as u64, position, accessed_ns))
         });
         self.dirents = dirents.into_buffer();
         result

@@ -81,16 +81,24 @@ impl PageCache {
         }
     }
 
-    /// A file was read past the cache, as the file system has replied: `accessed` as of `fs::Read`. `version`: before it was asked, if the
-    /// file was not changing.
-    pub fn was_read(&self, node: &NodeRef, version: Option<u64>, source: Endpoint, accessed: bool) -> bool {
+    /// How many bytes of a file are known from `position` on, up to `most`. Nobody moves them: for whom their number is all that matters.
+    pub fn known_bytes(&self, node: &NodeRef, position: u64, most: u64) -> u64 {
+        match (node.content(), &self.memory) {
+            (Some(content), Some(memory)) if node.known_stat().is_read_in(self.hour.get()) => {
+                let found = memory.slots.borrow_mut().find(content, position, most);
+                found.end - found.start
+            }
+            _ => 0,
+        }
+    }
+
+    /// A file was read past the cache, as the file system has replied: `accessed_ns` as of `fs::Read`. `version`: before it was asked, if the
+    /// file was not changing. Returns whether it has been the same since.
+    pub fn was_read(&self, node: &NodeRef, version: Option<u64>, source: Endpoint, accessed_ns: u64) -> bool {
         let known = node.known_stat();
         match version {
-            Some(version) => known.was_read_since(version, self.hour.get(), source, accessed),
-            None => {
-                known.was_read(source, accessed);
-                false
-            }
+            Some(version) => known.was_read_since(version, self.hour.get(), source, accessed_ns),
+            None => known.was_read(None, source, accessed_ns),
         }
     }
 
@@ -129,8 +137,7 @@ impl PageCache {
             }
         };
         drop(grant);
-        let accessed = fs::Read::results(&reply)?;
-        let is_known = self.was_read(node, version, reply.source, accessed);
+        let is_known = self.was_read(node, version, reply.source, fs::Read::results(&reply)?);
         if is_known {
             core::mem::forget(filling);
             memory.slots.borrow_mut().keep(slots, first, reply.words[0].min(bytes));

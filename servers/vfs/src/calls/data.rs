@@ -164,29 +164,31 @@ async fn read_directory(
     if !old {
         let grant = MagicGrant::new(process.caller.endpoint, address, bytes, service.endpoint(), Access::Write)?;
         let request = fs::GetDents { node: node.number(), grant: grant.id(), position, bytes };
+        let version = node.known_stat().unchanging();
         let reply = peers.ask(service, request.message()).await?;
         let moved = length_of(&reply, bytes)?;
-        listed(&file, node, &reply)?;
+        listed(&file, node, version, &reply)?;
         watches.happened(node, &file.path(), flag::ACCESS);
         return Ok(moved);
     }
     let room = GrantedBuffer::new(filled(0, bytes as usize)?, service.endpoint(), Access::Write)?;
     let request = fs::GetDents { node: node.number(), grant: room.id(), position, bytes };
+    let version = node.known_stat().unchanging();
     let reply = peers.ask(service, request.message()).await?;
     let mut records = room.take();
     records.truncate(length_of(&reply, bytes)? as usize);
     stat::make_old_dirents(&mut records);
     user::store(process.caller.endpoint, address, &records)?;
-    listed(&file, node, &reply)?;
+    listed(&file, node, version, &reply)?;
     watches.happened(node, &file.path(), flag::ACCESS);
     Ok(records.len() as u64)
 }
 
-/// An open directory was listed so far.
-fn listed(file: &OpenFile, node: &NodeRef, reply: &Message) -> Result<(), Errno> {
-    let (position, accessed) = fs::GetDents::results(reply)?;
+/// An open directory was listed so far. `version`: of what is known of it, before its file system was asked.
+fn listed(file: &OpenFile, node: &NodeRef, version: Option<u64>, reply: &Message) -> Result<(), Errno> {
+    let (position, accessed_ns) = fs::GetDents::results(reply)?;
     file.set_position(position);
-    node.known_stat().was_read(reply.source, accessed);
+    node.known_stat().was_read(version, reply.source, accessed_ns);
     Ok(())
 }
 

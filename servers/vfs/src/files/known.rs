@@ -1,9 +1,9 @@
 //! What vfs knows of a file's `struct stat`, so that it need not ask the file system again.
 //!
 //! Invariant: what is kept is what the file system would reply now. It holds because a file changes through vfs alone: each request that may
-//! change it is made within a [`Change`], during which nothing is kept, and a reply that was on its way meanwhile is not kept afterwards. Of
-//! what a read changes, the time of last access, the file system tells in its reply; not if it has died in between and the successor has done the
-//! read again, so that a reply of a successor counts as a change too. Files that change by themselves (procfs, devpts) are never kept.
+//! change it is made within a [`Change`], during which nothing is kept, and a reply that was on its way meanwhile is not kept afterwards. What
+//! a read changes, the time of last access, the file system tells in its reply; not if it has died in between and the successor has done the
+//! read again, so that a reply of a successor counts as a change. Files that change by themselves (procfs, devpts) are never kept.
 //! Neighbours: `inode` (which has one), `nodes` and `mappings` (whose requests change files).
 
 use super::{inode::Inode, stat::Stat, vnode::NodeRef};
@@ -131,18 +131,30 @@ impl KnownStat {
     }
 
     /// As [`KnownStat::was_read`], in this hour. Returns whether the file has been the same since this version.
-    pub fn was_read_since(&self, version: u64, hour: u64, source: Endpoint, accessed: bool) -> bool {
-        let is_same = self.unchanging() == Some(version);
-        self.was_read(source, accessed);
+    pub fn was_read_since(&self, version: u64, hour: u64, source: Endpoint, accessed_ns: u64) -> bool {
+        let is_same = self.was_read(Some(version), source, accessed_ns);
         self.heard.set(if is_same { Heard::Read(hour) } else { Heard::NothingSince });
         is_same
     }
 
-    /// The file was read, as `source` replies, and `accessed`: the time of last access has changed by that.
+    /// The file was read, as `source` replies, with the time of last access that `fs::Read` tells. `version`: before it was asked, if the file was
+    /// not changing. Returns whether the file has been the same since.
     #[inline]
-    pub fn was_read(&self, source: Endpoint, accessed: bool) {
-        if accessed || source != self.source.get() {
+    pub fn was_read(&self, version: Option<u64>, source: Endpoint, accessed_ns: u64) -> bool {
+        let is_same = version.is_some() && self.unchanging() == version;
+        if source != self.source.get() || accessed_ns != u64::MAX && !is_same {
             self.forget();
+        } else if accessed_ns != u64::MAX {
+            self.was_accessed(accessed_ns);
+        }
+        is_same
+    }
+
+    /// The time of last access is another one. A reply that is on its way may still have the old one.
+    fn was_accessed(&self, ns: u64) {
+        self.version.set(self.version.get() + 1);
+        if let Some(stat) = self.stat.borrow_mut().as_mut() {
+            stat.set_accessed(ns);
         }
     }
 }
@@ -308,19 +320,48 @@ mod tests {
 
     #[test]
     fn a_read_counts_as_a_change_when_it_was_one_or_may_have_been_one() {
-        for (source, accessed, expected) in [(FIRST, false, true), (FIRST, true, false), (SECOND, false, false)] {
+        let same = |file: &KnownStat| file.unchanging();
+        let older = |file: &KnownStat| file.unchanging().map(|version| version.wrapping_sub(1));
+        let cases: [(Endpoint, u64, fn(&KnownStat) -> Option<u64>, bool); 5] = [
+            (FIRST, u64::MAX, older, true),
+            (FIRST, 7, same, true),
+            (FIRST, 7, older, false),
+            (FIRST, 7, |_| None, false),
+            (SECOND, u64::MAX, same, false),
+        ];
+        for (source, accessed_ns, version, expected) in cases {
             let file = known();
-            file.was_read(source, accessed);
-            assert_eq!(is_known(&file), expected);
+            file.was_read(version(&file), source, accessed_ns);
+            assert_eq!(is_known(&file), expected, "{accessed_ns} of {source:?}");
         }
+    }
+
+    #[test]
+    fn the_time_of_last_access_is_known_from_the_read_that_has_set_it() {
+        let file = known();
+        assert!(file.was_read(file.unchanging(), FIRST, 3_000_000_005));
+        let stat = file.with(|stat| *stat);
+        let mut expected = Stat::of_object(&Summary::default());
+        expected.set_accessed(3_000_000_005);
+        assert_eq!(stat.map(|stat| stat.0), Some(expected.0));
     }
 
     #[test]
     fn a_reply_that_a_read_has_overtaken_is_not_kept() {
         let file = KnownStat::default();
         let asked = file.version();
-        file.was_read(FIRST, false);
+        file.was_read(None, FIRST, u64::MAX);
         learn(&file, asked);
         assert!(!is_known(&file));
+    }
+
+    #[test]
+    fn a_reply_from_before_the_time_of_last_access_was_set_is_not_kept() {
+        let file = known();
+        let asked = file.version();
+        file.was_read(Some(asked), FIRST, 7);
+        file.learn(&Stat::of_object(&Summary::default()), FIRST, asked);
+        assert_eq!(file.with(|stat| stat.0[72]), Some(0));
+        assert_eq!(file.with(|stat| stat.0[80]), Some(7));
     }
 }

@@ -111,10 +111,18 @@ impl Stat {
 
     /// Sets the times of the last change of content and node, in ns since 1970.
     pub fn set_written(&mut self, ns: u64) {
-        for at in [88, 104] {
-            self.put(at, ns / NS_PER_S);
-            self.put(at + 8, ns % NS_PER_S);
-        }
+        self.put_time(88, ns);
+        self.put_time(104, ns);
+    }
+
+    /// Sets the time of last access, in ns since 1970.
+    pub fn set_accessed(&mut self, ns: u64) {
+        self.put_time(72, ns);
+    }
+
+    fn put_time(&mut self, at: usize, ns: u64) {
+        self.put(at, ns / NS_PER_S);
+        self.put(at + 8, ns % NS_PER_S);
     }
 
     /// Makes it that of a file of so many bytes, unless it is one already: what is added has space. Blocks of maps are not counted.

@@ -28,8 +28,9 @@ impl Mappings {
         let service = node.service();
         let room = GrantedBuffer::new(filled(0, bytes)?, service.endpoint(), Access::Write)?;
         let request = fs::Read { node: node.number(), grant: room.id(), position, bytes: bytes as u64 };
+        let version = node.known_stat().unchanging();
         let reply = self.peers.ask(service, request.message()).await?;
-        node.known_stat().was_read(reply.source, fs::Read::results(&reply)?);
+        self.cache.was_read(node, version, reply.source, fs::Read::results(&reply)?);
         let mut data = room.take();
         data.truncate(reply.words[0] as usize);
         Ok(data)

@@ -1,5 +1,6 @@
 //! The page cache: what was read is read again without the file system, and never is what the file system would not say any more.
 
+use super::devices::node;
 use super::mappings::{MAP_SHARED, PROT_READ, PROT_WRITE, map, store};
 use super::meanwhile::{byte, expected};
 use super::services::PAGE;
@@ -51,6 +52,27 @@ fn what_was_read_is_read_again_without_the_file_system() {
         let end = (position + bytes).min(BYTES);
         assert!(read_at(&world, position, bytes) == expected(position..end), "{bytes} bytes at {position}");
     }
+}
+
+#[test]
+fn what_was_read_is_sent_to_nowhere_without_the_file_system() {
+    let mut world = World::new();
+    world.make("/file", &expected(0..BYTES), 0o666, (0, 0));
+    assert_eq!(world.open(world.root, "/file", O_RDWR, 0), Ok(FILE));
+    node(&world, "/null", S_IFCHR, 0x103);
+    let null = world.open(world.root, "/null", O_WRONLY, 0).unwrap();
+    let send = |world: &World| {
+        world.seek(world.root, FILE, 0, SEEK_SET).unwrap();
+        world.begin_call(world.root, nr::SENDFILE, &[null, FILE, 0, 2 * BYTES])
+    };
+    for times in ["past the cache", "to the cache"] {
+        assert_eq!(send(&world), Some(Ok(BYTES)), "{times}");
+        assert_eq!(world.position(world.root, FILE), BYTES);
+    }
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    assert_eq!(send(&world), Some(Ok(BYTES)));
+    assert!(is_known(&mut world), "and is there to be read");
 }
 
 #[test]

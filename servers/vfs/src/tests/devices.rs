@@ -6,7 +6,7 @@ use abi::linux::nr;
 use std::vec::Vec;
 
 /// A node of this kind and number for everybody. It is on the disk: /dev is not mounted.
-fn node(world: &World, path: &str, kind: u32, number: u64) {
+pub(super) fn node(world: &World, path: &str, kind: u32, number: u64) {
     assert_eq!(world.path_call(world.root, nr::MKNOD, path, &[u64::from(kind) | 0o666, number]), Ok(0));
 }
 

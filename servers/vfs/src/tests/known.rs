@@ -160,6 +160,33 @@ fn a_read_is_seen_when_it_changes_the_time_of_access() {
 }
 
 #[test]
+fn what_a_read_has_changed_needs_no_further_question() {
+    let reads: [(&str, &str, fn(&World) -> Result<u64>); 4] = [
+        ("read", "/file", |world| world.call(world.root, nr::READ, &[FILE, DATA, 10])),
+        ("getdents64", "/dir", |world| world.call(world.root, nr::GETDENTS64, &[DIRECTORY, DATA, 1000])),
+        ("splice", "/file", |world| {
+            let (_, writes) = world.pipe(world.root, 0);
+            world.call(world.root, nr::SPLICE, &[FILE, 0, writes, 0, 100, 0])
+        }),
+        ("copy_file_range", "/other", |world| {
+            world.call(world.root, nr::COPY_FILE_RANGE, &[OTHER, 0, FILE, 0, 5000, 0])
+        }),
+    ];
+    for (what, path, read) in reads {
+        let mut world = world();
+        let accessed = |world: &World| world.stat(world.root, path).unwrap().accessed_s;
+        let before = accessed(&world);
+        world.machine.advance_ns(2 * NS_PER_S);
+        read(&world).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let ext2 = world.ext2();
+        world.machine.kill(ext2);
+        let name = world.path(world.root, 0, path);
+        assert!(world.begin_call(world.root, nr::LSTAT, &[name, DATA]).is_some(), "{what} is asked for");
+        assert_eq!(accessed(&world), before + 2, "{what}");
+    }
+}
+
+#[test]
 fn a_change_of_names_is_seen() {
     let two = |number, first, second| move |world: &World| world.paths_call(world.root, number, first, second);
     let one =

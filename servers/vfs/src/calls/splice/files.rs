@@ -289,13 +289,31 @@ impl Mover {
             self.wait_for_room(pipe).await?;
             return self.put_piece(node, position, bytes.min(pipe.room()), pipe).await;
         }
-        let data = self.base.mappings().read_into(node, position, bytes).await?;
-        match to {
-            Target::Device if !data.is_empty() => {
-                character::write_from(self.base, &self.caller, &self.files[1], data, moved).await
-            }
-            _ => Ok(data.len() as u64),
+        if let Target::Nothing = to {
+            return self.pass_over(node, position, bytes).await;
         }
+        let data = self.base.mappings().read_into(node, position, bytes).await?;
+        if data.is_empty() {
+            return Ok(0);
+        }
+        character::write_from(self.base, &self.caller, &self.files[1], data, moved).await
+    }
+
+    /// Reads a piece for a device that takes everything: into the page cache, if it is not known. Returns its bytes; 0: the file ends here.
+    async fn pass_over(&self, node: &NodeRef, position: u64, bytes: usize) -> Result<u64, Errno> {
+        let (cache, mappings) = (self.base.cache(), self.base.mappings());
+        if node.shared_object().is_none() {
+            mappings.write_back(node, position, bytes as u64).await?;
+            let known = || cache.known_bytes(node, position, bytes as u64);
+            let moved = match known() {
+                0 if cache.fill(node, position, bytes as u64).await => known(),
+                moved => moved,
+            };
+            if moved > 0 {
+                return Ok(moved);
+            }
+        }
+        mappings.read_into(node, position, bytes).await.map(|data| data.len() as u64)
     }
 
     /// Copies a part of a file to another, as a write of the caller.
@@ -351,11 +369,14 @@ impl Mover {
         mappings.write_back(source, from_position, bytes).await?;
         self.base.files().settle_for([Some(source), Some(target)], bytes).await?;
         let (from, to) = (source.number(), target.number());
-        let _change = Change::filling([Some(source), Some(target)], bytes);
+        let version = source.known_stat().unchanging();
+        let _change = Change::filling([Some(target)], bytes);
         target.set_content(None);
         let request = fs::CopyRange { from, from_position, to, to_position, bytes, ids };
         let reply = self.base.peers().ask(target.service(), request.message()).await?;
-        target.set_size(fs::CopyRange::results(&reply)?);
+        let (size, accessed_ns) = fs::CopyRange::results(&reply)?;
+        target.set_size(size);
+        self.base.cache().was_read(source, version, reply.source, accessed_ns);
         Ok(reply.words[0].min(bytes))
     }
 }
