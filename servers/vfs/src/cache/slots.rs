@@ -71,6 +71,7 @@ impl Slots {
 
     /// Where bytes of a file lie from `position` on, at most `most` of them, as far as they are neighbours: a range of bytes of the cache.
     /// Empty: the first of them is not there.
+    #[inline(always)] // A read of what is known is this and a copy; as a function it takes 23 ticks more.
     pub fn find(&mut self, content: u64, position: u64, most: u64) -> Range<u64> {
         let Ok(page) = u32::try_from(position / PAGE_BYTES) else { return 0..0 };
         let Some((slot, bytes)) = self.look_up(Key { content, page }) else { return 0..0 };
