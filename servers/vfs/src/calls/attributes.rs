@@ -12,7 +12,7 @@ use crate::{
     files::{Files, leases::Access, stat::STATFS_BYTES, vnode::NodeRef, watches::flag},
     memory as user,
     objects::{O_WRONLY, OpenFile, pipe::PipeEnd, regular::Regular},
-    paths::walk::{self, Last},
+    paths::walk::{self, Found, Last},
     processes::{AT_FDCWD, Process},
 };
 use abi::{Errno, fs, linux::nr};
@@ -50,6 +50,14 @@ impl Subject {
         match self {
             Subject::Node(node, _) => Ok(node.clone()),
             Subject::File(file) => file.node().cloned().ok_or(Errno::EINVAL),
+        }
+    }
+
+    /// What a resolved path means. `ENOENT`.
+    pub(super) fn found(found: Found) -> Result<Subject, Errno> {
+        match found.pipe {
+            Some(pipe) => Ok(Subject::File(pipe)),
+            None => found.node.map(|node| Subject::Node(node, found.canonical)).ok_or(Errno::ENOENT),
         }
     }
 
@@ -145,11 +153,7 @@ pub(super) async fn find(files: &Files, process: &Process, target: Target) -> Re
         return process.file(target.directory).map(Subject::File);
     }
     let last = if target.flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
-    let found = walk::resolve(files, process, target.directory, target.path, last).await?;
-    match found.pipe {
-        Some(pipe) => Ok(Subject::File(pipe)),
-        None => found.node.map(|node| Subject::Node(node, found.canonical)).ok_or(Errno::ENOENT),
-    }
+    Subject::found(walk::resolve(files, process, target.directory, target.path, last).await?)
 }
 
 /// statfs and fstatfs.
