@@ -49,14 +49,17 @@ protocol! {
     Rename = 13 { old_directory: u64, new_directory: u64, grant: GrantId, old_bytes: u64, new_bytes: u64, flags: u64 }
     /// Copies the file's `struct stat` (Linux x86-64, 144 bytes) into the grant; vfs fills st_dev.
     Stat = 14 { node: u64, grant: GrantId }
-    /// Sets the permission bits.
-    ChMod = 15 { node: u64, mode: u64 }
-    /// Sets owner and group; a half of all ones leaves it unchanged. Clears the set-id bits of files as Linux does.
-    ChOwn = 16 { node: u64, ids: u64 } -> { mode: u64 }
+    /// Sets the permission bits. Returns, as `ChOwn` and `SetTimes` do, what the file's `struct stat` says since: `mode` (with the link count in the
+    /// high half), `blocks` of 512 bytes, and its times in ns since 1970; `u64::MAX`: one that has no such number.
+    ChMod = 15 { node: u64, mode: u64 } -> { mode: u64, blocks: u64, accessed_ns: u64, modified_ns: u64, changed_ns: u64 }
+    /// Sets owner and group; a half of all ones leaves it unchanged. Clears the set-id bits of files as Linux does. Returns what
+    /// `ChMod` does.
+    ChOwn = 16 { node: u64, ids: u64 } -> { mode: u64, blocks: u64, accessed_ns: u64, modified_ns: u64, changed_ns: u64 }
     /// Truncates or extends the file to this size.
     Truncate = 17 { node: u64, size: u64 }
-    /// Sets the times, in ns since 1970; `u64::MAX` leaves one unchanged, `u64::MAX - 1` is the present time.
-    SetTimes = 18 { node: u64, accessed_ns: u64, modified_ns: u64 }
+    /// Sets the times, in ns since 1970; `u64::MAX` leaves one unchanged, `u64::MAX - 1` is the present time. Returns what
+    /// `ChMod` does.
+    SetTimes = 18 { node: u64, accessed_ns: u64, modified_ns: u64 } -> { mode: u64, blocks: u64, accessed_ns: u64, modified_ns: u64, changed_ns: u64 }
     /// Copies `struct statfs` (Linux x86-64, 120 bytes) into the grant.
     StatFs = 19 { node: u64, grant: GrantId }
     /// Writes everything back.

@@ -1,5 +1,5 @@
 # vfs, tty or pm is killed at the k-th message of a behaviour of Linux (tests/linux), and the behaviour is the same: epolls, eventfds, signalfds,
-# inotify, pidfds, timerfds; sockets with descriptors in flight; pipes; terminals; System V's objects; locks and leases; signals for input and output; traced processes; dirty pages; containers;
+# inotify, pidfds, timerfds; sockets with descriptors in flight; pipes; terminals; System V's objects; locks and leases; signals for input and output; traced processes; dirty pages; attributes and names of files; containers;
 # of pm alone: signals, limits, processes and what they have used; of pm and vm: clocks in the vDSO.
 # Here a sample; the full form goes through every k up to 200 of every behaviour.
 #: system deaths
@@ -16,7 +16,7 @@ die() {
         deaths_$name "$service" $most $step "$@" && echo "$name: the same while $service dies"
     done
 }
-die vfs asynchronous containers descriptors events ipc kcmp overwriting pipes ptrace shm sockets terminals time
+die vfs asynchronous attributes containers descriptors events ipc kcmp names overwriting pipes ptrace shm sockets terminals time
 die pm asynchronous containers descriptors events ipc kcmp limits pipes processes ptrace shm signals sockets terminals time vdso
 die tty asynchronous terminals
 die vm vdso

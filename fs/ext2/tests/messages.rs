@@ -203,11 +203,16 @@ fn attributes_change_and_are_told_as_linux_structures() {
     let root = vfs.root(0);
     let file = vfs.create(root, "f", 0o100_755).unwrap();
     vfs.write(file, 0, b"hello").unwrap();
-    assert_eq!(vfs.result(b"", ChMod { node: file, mode: 0o4711 }.message()), Ok(0));
+    let now_ns = NOW.seconds as u64 * 1_000_000_000 + u64::from(NOW.nanos);
+    let reply = vfs.ask(b"", ChMod { node: file, mode: 0o4711 }.message());
+    assert_eq!(ChMod::results(&reply), Ok((0o104_711 | 1 << 32, 8, now_ns, now_ns, now_ns)));
     let reply = vfs.ask(b"", ChOwn { node: file, ids: 0xffff_ffff | 7 << 32 }.message());
-    assert_eq!(ChOwn::results(&reply), Ok(0o100_711 | 1 << 32));
+    assert_eq!(ChOwn::results(&reply), Ok((0o100_711 | 1 << 32, 8, now_ns, now_ns, now_ns)));
     let times = SetTimes { node: file, accessed_ns: 1_500_000_000_000_000_007, modified_ns: u64::MAX - 1 };
-    assert_eq!(vfs.result(b"", times.message()), Ok(0));
+    let reply = vfs.ask(b"", times.message());
+    // The request is of the clock of `sys`, which has whole seconds here.
+    let expected = (0o100_711 | 1 << 32, 8, 1_500_000_000_000_000_007, NOW.seconds as u64 * 1_000_000_000, now_ns);
+    assert_eq!(SetTimes::results(&reply), Ok(expected));
     assert_eq!(vfs.result(&[0; 144], Stat { node: file, grant: GRANT }.message()), Ok(0));
     let stat = vfs.buffer.borrow().clone();
     let word = |offset: usize| u64::from_le_bytes(stat[offset..offset + 8].try_into().unwrap());

@@ -7,7 +7,7 @@ use fs::file_system::{
     Allocation, Attributes, Caller, DataSink, DataSource, EntrySink, FileSystem, NewTimes, NodeId, S_IFBLK, S_IFCHR,
     S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK, Statistics, Timestamp, XattrMode,
 };
-use fs::linux::{nanoseconds, timestamp};
+use fs::linux::timestamp;
 
 use crate::data::without_privileges;
 use crate::entry;
@@ -252,10 +252,10 @@ impl FileSystem for Tmpfs {
         let memory = &mut self.memory;
         inode.save(memory);
         if let Some(accessed) = times.accessed {
-            inode.set_accessed(memory, nanoseconds(accessed));
+            inode.set_accessed(memory, ns(accessed));
         }
         if let Some(modified) = times.modified {
-            inode.set_modified(memory, nanoseconds(modified));
+            inode.set_modified(memory, ns(modified));
         }
         inode.set_changed(memory, now);
         Ok(())
@@ -314,4 +314,10 @@ impl FileSystem for Tmpfs {
     fn statistics(&self) -> Statistics {
         self.figures()
     }
+}
+
+/// A time in nanoseconds since 1970: what is earlier counts as 1970, what is after 2554 as then.
+fn ns(time: Timestamp) -> u64 {
+    let seconds = u64::try_from(time.seconds).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(time.nanos.into())
 }

@@ -115,14 +115,30 @@ pub fn statfs(statistics: &Statistics) -> [u8; STATFS_BYTES] {
     bytes
 }
 
+/// Nanoseconds since 1970, of a time from then until 2554; `u64::MAX`: of another one.
+pub fn nanoseconds(time: Timestamp) -> u64 {
+    const SECOND: u64 = 1_000_000_000;
+    let whole = u64::try_from(time.seconds).ok().and_then(|seconds| seconds.checked_mul(SECOND));
+    whole.and_then(|ns| ns.checked_add(time.nanos.into())).unwrap_or(u64::MAX)
+}
+
 /// A time from nanoseconds since 1970.
 pub fn timestamp(ns: u64) -> Timestamp {
     const SECOND: u64 = 1_000_000_000;
     Timestamp { seconds: (ns / SECOND) as i64, nanos: (ns % SECOND) as u32 }
 }
 
-/// The nanoseconds since 1970 of a time: what is earlier counts as 1970, what is after 2554 as then.
-pub fn nanoseconds(time: Timestamp) -> u64 {
-    let seconds = u64::try_from(time.seconds).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(time.nanos.into())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_from_1970_until_2554_have_nanoseconds() {
+        for ns in [0, 1_500_000_000_000_000_007, u64::MAX - 1] {
+            assert_eq!(nanoseconds(timestamp(ns)), ns);
+        }
+        for (seconds, nanos) in [(-1, 999_999_999), (i64::MIN, 0), (18_446_744_073, 709_551_616), (18_446_744_074, 0)] {
+            assert_eq!(nanoseconds(Timestamp { seconds, nanos }), u64::MAX, "{seconds} s");
+        }
+    }
 }

@@ -1387,14 +1387,22 @@ struct skink_fs_stat {
     uint64_t grant;
 };
 
-/* Sets the permission bits. */
+/* Sets the permission bits. Returns, as ChOwn and SetTimes do, what the file's struct stat says since: mode (with the link count in the
+ * high half), blocks of 512 bytes, and its times in ns since 1970; u64::MAX: one that has no such number. */
 #define SKINK_FS_CH_MOD 0x6000fu
 struct skink_fs_ch_mod {
     uint64_t node;
     uint64_t mode;
 };
+struct skink_fs_ch_mod_reply {
+    uint64_t mode;
+    uint64_t blocks;
+    uint64_t accessed_ns;
+    uint64_t modified_ns;
+    uint64_t changed_ns;
+};
 
-/* Sets owner and group; a half of all ones leaves it unchanged. Clears the set-id bits of files as Linux does. */
+/* Sets owner and group; a half of all ones leaves it unchanged. Clears the set-id bits of files as Linux does. Returns what ChMod does. */
 #define SKINK_FS_CH_OWN 0x60010u
 struct skink_fs_ch_own {
     uint64_t node;
@@ -1402,6 +1410,10 @@ struct skink_fs_ch_own {
 };
 struct skink_fs_ch_own_reply {
     uint64_t mode;
+    uint64_t blocks;
+    uint64_t accessed_ns;
+    uint64_t modified_ns;
+    uint64_t changed_ns;
 };
 
 /* Truncates or extends the file to this size. */
@@ -1411,12 +1423,19 @@ struct skink_fs_truncate {
     uint64_t size;
 };
 
-/* Sets the times, in ns since 1970; u64::MAX leaves one unchanged, u64::MAX - 1 is the present time. */
+/* Sets the times, in ns since 1970; u64::MAX leaves one unchanged, u64::MAX - 1 is the present time. Returns what ChMod does. */
 #define SKINK_FS_SET_TIMES 0x60012u
 struct skink_fs_set_times {
     uint64_t node;
     uint64_t accessed_ns;
     uint64_t modified_ns;
+};
+struct skink_fs_set_times_reply {
+    uint64_t mode;
+    uint64_t blocks;
+    uint64_t accessed_ns;
+    uint64_t modified_ns;
+    uint64_t changed_ns;
 };
 
 /* Copies struct statfs (Linux x86-64, 120 bytes) into the grant. */

@@ -195,7 +195,7 @@ where
             Request::SeekData(request) => self.seek_data(message, request),
             Request::Handle(request) => self.handle(message, request),
             Request::OpenHandle(request) => self.open_handle(message, request),
-            Request::ChMod(ChMod { node, mode }) => self.simple(message, node, |f, node| f.set_mode(node, mode as u32)),
+            Request::ChMod(request) => self.change_mode(message, request),
             Request::ChOwn(request) => self.change_owner(message, request),
             Request::SetTimes(request) => self.set_times(message, request),
             Request::StatFs(request) => self.stat_fs(message, request),
@@ -438,17 +438,36 @@ where
         Ok(message.reply(Ok(0)))
     }
 
+    fn change_mode(&mut self, message: &Message, request: ChMod) -> Result<Message, Errno> {
+        self.change_attributes(message, request.node, |f, node| f.set_mode(node, request.mode as u32))
+    }
+
     fn change_owner(&mut self, message: &Message, request: ChOwn) -> Result<Message, Errno> {
-        let (file_system, node) = self.volumes.find(request.node)?;
         let half = |id: u32| (id != u32::MAX).then_some(id);
-        file_system.set_owner(node, half(request.ids as u32), half((request.ids >> 32) as u32))?;
-        let (_, mode, ..) = describe(0, &file_system.attributes(node)?);
-        Ok(ChOwn::reply(message, 0, mode))
+        let (uid, gid) = (half(request.ids as u32), half((request.ids >> 32) as u32));
+        self.change_attributes(message, request.node, |f, node| f.set_owner(node, uid, gid))
     }
 
     fn set_times(&mut self, message: &Message, request: SetTimes) -> Result<Message, Errno> {
         let times = NewTimes { accessed: new_time(request.accessed_ns), modified: new_time(request.modified_ns) };
-        self.simple(message, request.node, |file_system, node| file_system.set_times(node, times))
+        self.change_attributes(message, request.node, |f, node| f.set_times(node, times))
+    }
+
+    /// Executes a change of a node's attributes, and replies what they are since.
+    fn change_attributes(
+        &mut self,
+        message: &Message,
+        node: u64,
+        change: impl FnOnce(&mut F, NodeId) -> Result<(), Errno>,
+    ) -> Result<Message, Errno> {
+        let (file_system, node) = self.volumes.find(node)?;
+        change(file_system, node)?;
+        let attributes = file_system.attributes(node)?;
+        let (_, mode, ..) = describe(0, &attributes);
+        let times = [attributes.accessed, attributes.modified, attributes.changed];
+        let [accessed, modified, changed] = times.map(linux::nanoseconds);
+        // The replies to all three have the same form.
+        Ok(ChMod::reply(message, 0, mode, attributes.blocks, accessed, modified, changed))
     }
 }
 

@@ -108,6 +108,11 @@ impl Machine {
         self.shared.lock().take_mail(by)
     }
 
+    /// Returns how many messages a service has received, replies to its own requests too, but no notifications.
+    pub fn messages(&self, service: Endpoint) -> u64 {
+        self.shared.lock().messages(service)
+    }
+
     /// Runs the services until all of them wait.
     ///
     /// # Panics

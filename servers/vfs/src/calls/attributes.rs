@@ -1,4 +1,7 @@
 //! Attributes of files: access, chmod, chown, times, truncate, statfs.
+//!
+//! chmod, chown and what sets times ask the file system in the turn of the call and are answered in that of its reply, if the file is known and has no
+//! dirty pages; a task goes on where something else has to be waited for.
 
 use super::{
     Changes::All,
@@ -9,14 +12,14 @@ use super::{
 use crate::{
     base::{Base, Flow, leases::Wait},
     callers::permission::{self, WRITE},
-    files::{Files, leases::Access, stat::STATFS_BYTES, vnode::NodeRef, watches::flag},
+    files::{Files, attributes::NewAttributes, leases::Access, stat::STATFS_BYTES, vnode::NodeRef, watches::flag},
     memory as user,
     objects::{O_WRONLY, OpenFile, pipe::PipeEnd, regular::Regular},
-    paths::walk::{self, Last},
+    paths::walk::{self, Found, Last, Resolution, Stopped},
     processes::{AT_FDCWD, Process},
 };
 use abi::{Errno, fs, linux::nr};
-use alloc::{rc::Rc, vec::Vec};
+use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use sys::fallible::{copied, filled};
 
 /// fallocate: the file keeps its size.
@@ -53,6 +56,14 @@ impl Subject {
         }
     }
 
+    /// What a resolved path means. `ENOENT`.
+    pub(super) fn found(found: Found) -> Result<Subject, Errno> {
+        match found.pipe {
+            Some(pipe) => Ok(Subject::File(pipe)),
+            None => found.node.map(|node| Subject::Node(node, found.canonical)).ok_or(Errno::ENOENT),
+        }
+    }
+
     /// Tells those who watch the file, or its directory.
     pub(super) fn happened(&self, files: &Files, mask: u32) {
         match self {
@@ -82,15 +93,15 @@ pub(super) const CALLS: &[Entry] = &[
         allow(c.flags(3), NOFOLLOW | AT_EMPTY_PATH | AT_EACCESS)?;
         task(access(c.files(), c.process(), c.target_at(0, c.flags(3))?, c.flags(2)))
     }),
-    call(nr::CHMOD, |c| task(chmod(c.files(), c.process(), c.target_here(0, 0)?, c.flags(1)))),
-    call(nr::FCHMOD, |c| task(chmod(c.files(), c.process(), c.target_usable()?, c.flags(1)))),
-    call(nr::FCHMODAT, |c| task(chmod(c.files(), c.process(), c.target_at(0, 0)?, c.flags(2)))),
-    call(nr::CHOWN, |c| task(chown(c.files(), c.process(), c.target_here(0, 0)?, c.flags(1), c.flags(2)))),
-    call(nr::LCHOWN, |c| task(chown(c.files(), c.process(), c.target_here(0, NOFOLLOW)?, c.flags(1), c.flags(2)))),
-    call(nr::FCHOWN, |c| task(chown(c.files(), c.process(), c.target_usable()?, c.flags(1), c.flags(2)))),
+    call(nr::CHMOD, |c| set(c, c.target_here(0, 0)?, Setting::Mode(c.flags(1)))),
+    call(nr::FCHMOD, |c| set(c, c.target_usable()?, Setting::Mode(c.flags(1)))),
+    call(nr::FCHMODAT, |c| set(c, c.target_at(0, 0)?, Setting::Mode(c.flags(2)))),
+    call(nr::CHOWN, |c| set(c, c.target_here(0, 0)?, Setting::Owner(c.flags(1), c.flags(2)))),
+    call(nr::LCHOWN, |c| set(c, c.target_here(0, NOFOLLOW)?, Setting::Owner(c.flags(1), c.flags(2)))),
+    call(nr::FCHOWN, |c| set(c, c.target_usable()?, Setting::Owner(c.flags(1), c.flags(2)))),
     call(nr::FCHOWNAT, |c| {
         allow(c.flags(4), NOFOLLOW | AT_EMPTY_PATH)?;
-        task(chown(c.files(), c.process(), c.target_at(0, c.flags(4))?, c.flags(2), c.flags(3)))
+        set(c, c.target_at(0, c.flags(4))?, Setting::Owner(c.flags(2), c.flags(3)))
     }),
     call(nr::UTIME, utime),
     call(nr::UTIMES, |c| set_times(c, c.target_here(0, 0)?, c.words[1], decode_timevals)),
@@ -122,7 +133,7 @@ fn set_times(
     if times == [TIME_OMIT, TIME_OMIT] {
         return done(Ok(0));
     }
-    task(set_times_of(call.files(), call.process(), target, times))
+    set(call, target, Setting::Times(times))
 }
 
 /// utime: whole seconds.
@@ -132,23 +143,37 @@ fn utime(call: &Call) -> Result<Flow, Errno> {
         address => user::fetch_words::<2>(call.process.caller.endpoint, address)?
             .map(|seconds| nanoseconds_since_1970(seconds, 0)),
     };
-    task(set_times_of(call.files(), call.process(), call.target_here(0, 0)?, times))
+    set(call, call.target_here(0, 0)?, Setting::Times(times))
+}
+
+/// How far it is known in the turn of a call what that is about.
+enum Finding {
+    Known(Subject),
+    /// Somebody has to be asked for the rest of its path.
+    Stopped(Box<Stopped>),
+}
+
+/// Finds what a call is about, as far as nobody has to be asked.
+fn find_known(files: &Files, process: &Process, target: Target) -> Result<Finding, Errno> {
+    if target.path.is_empty() && target.flags & AT_EMPTY_PATH != 0 {
+        if target.directory == AT_FDCWD {
+            let place = walk::place(process, target.directory)?;
+            return Ok(Finding::Known(Subject::Node(place.node, copied(&place.path)?)));
+        }
+        return process.file(target.directory).map(|file| Finding::Known(Subject::File(file)));
+    }
+    let last = if target.flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
+    match walk::resolve_known(files, process, target.directory, target.path, last, false)? {
+        Resolution::Found(found, _) => Subject::found(found).map(Finding::Known),
+        Resolution::Stopped(stopped) => Ok(Finding::Stopped(stopped)),
+    }
 }
 
 /// Finds what a call is about.
 pub(super) async fn find(files: &Files, process: &Process, target: Target) -> Result<Subject, Errno> {
-    if target.path.is_empty() && target.flags & AT_EMPTY_PATH != 0 {
-        if target.directory == AT_FDCWD {
-            let place = walk::place(process, target.directory)?;
-            return Ok(Subject::Node(place.node, copied(&place.path)?));
-        }
-        return process.file(target.directory).map(Subject::File);
-    }
-    let last = if target.flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
-    let found = walk::resolve(files, process, target.directory, target.path, last).await?;
-    match found.pipe {
-        Some(pipe) => Ok(Subject::File(pipe)),
-        None => found.node.map(|node| Subject::Node(node, found.canonical)).ok_or(Errno::ENOENT),
+    match find_known(files, process, target)? {
+        Finding::Known(subject) => Ok(subject),
+        Finding::Stopped(stopped) => Subject::found(stopped.go_on(files, process).await?),
     }
 }
 
@@ -192,54 +217,104 @@ async fn access(files: &Files, process: Rc<Process>, target: Target, mode: u32) 
     Ok(0)
 }
 
-/// chmod and its relatives.
-async fn chmod(files: &Files, process: Rc<Process>, target: Target, mode: u32) -> Result<u64, Errno> {
-    let subject = find(files, &process, target).await?;
-    let node = subject.node()?;
-    if node.is_link() {
-        return Err(Errno::EOPNOTSUPP);
-    }
-    writable(&node)?;
-    let credentials = process.caller.credentials();
-    permission::check_owner(&credentials, node.attributes())?;
-    files.set_mode(&node, permission::chmod_bits(&credentials, node.attributes(), mode)).await?;
-    subject.happened(files, flag::ATTRIB);
-    Ok(0)
+/// What a call sets.
+#[derive(Clone, Copy)]
+enum Setting {
+    /// chmod and its relatives.
+    Mode(u32),
+    /// chown and its relatives; all ones leaves an id.
+    Owner(u32, u32),
+    /// utimensat and its relatives, with times as `fs::SetTimes` has them.
+    Times([u64; 2]),
 }
 
-/// chown and its relatives; all ones leaves an id.
-async fn chown(files: &Files, process: Rc<Process>, target: Target, uid: u32, gid: u32) -> Result<u64, Errno> {
-    let subject = find(files, &process, target).await?;
-    let node = subject.node()?;
-    writable(&node)?;
-    let (uid, gid) = ((uid != u32::MAX).then_some(uid), (gid != u32::MAX).then_some(gid));
-    let (uid, gid) = process.caller.credentials().meant(uid, gid)?;
-    permission::check_chown(&process.caller.credentials(), node.attributes(), uid, gid)?;
-    files.set_owner(&node, uid, gid).await?;
-    subject.happened(files, flag::ATTRIB);
-    Ok(0)
-}
-
-/// utimensat and its relatives, with times as `fs::SetTimes` has them.
-async fn set_times_of(files: &Files, process: Rc<Process>, target: Target, times: [u64; 2]) -> Result<u64, Errno> {
-    let subject = find(files, &process, target).await?;
-    let node = subject.node()?;
-    writable(&node)?;
-    let credentials = process.caller.credentials();
-    match times {
-        [TIME_NOW, TIME_NOW] => permission::check_owner(&credentials, node.attributes())
-            .or_else(|_| permission::check(&credentials, node.attributes(), WRITE))?,
-        _ => permission::check_owner(&credentials, node.attributes())?,
+impl Setting {
+    /// What a file gets, if the process may set it. Errors as of chmod(2), chown(2) and utimensat(2).
+    fn allowed(self, process: &Process, node: &NodeRef) -> Result<NewAttributes, Errno> {
+        if matches!(self, Setting::Mode(_)) && node.is_link() {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        writable(node)?;
+        let (credentials, file) = (process.caller.credentials(), node.attributes());
+        match self {
+            Setting::Mode(mode) => {
+                permission::check_owner(&credentials, file)?;
+                Ok(NewAttributes::Mode(permission::chmod_bits(&credentials, file, mode)))
+            }
+            Setting::Owner(uid, gid) => {
+                let (uid, gid) = ((uid != u32::MAX).then_some(uid), (gid != u32::MAX).then_some(gid));
+                let (uid, gid) = credentials.meant(uid, gid)?;
+                permission::check_chown(&credentials, file, uid, gid)?;
+                Ok(NewAttributes::Owner(uid, gid))
+            }
+            Setting::Times([accessed_ns, modified_ns]) => {
+                let is_owner = permission::check_owner(&credentials, file);
+                match (accessed_ns, modified_ns) {
+                    (TIME_NOW, TIME_NOW) => is_owner.or_else(|_| permission::check(&credentials, file, WRITE))?,
+                    _ => is_owner?,
+                }
+                Ok(NewAttributes::Times(accessed_ns, modified_ns))
+            }
+        }
     }
-    files.set_times(&node, times[0], times[1]).await?;
-    subject.happened(
-        files,
-        match times {
-            [TIME_OMIT, _] => flag::MODIFY,
-            [_, TIME_OMIT] => flag::ACCESS,
+
+    /// What those who watch the file are told.
+    fn event(self) -> u32 {
+        match self {
+            Setting::Times([TIME_OMIT, _]) => flag::MODIFY,
+            Setting::Times([_, TIME_OMIT]) => flag::ACCESS,
             _ => flag::ATTRIB,
-        },
-    );
+        }
+    }
+}
+
+/// chmod, chown, utimensat and their relatives.
+fn set(call: &Call, target: Target, setting: Setting) -> Result<Flow, Errno> {
+    let base = call.base();
+    match find_known(base.files(), call.process, target)? {
+        Finding::Known(subject) => set_known(base, call.process, subject, setting),
+        Finding::Stopped(stopped) => {
+            let process = call.process();
+            task(async move {
+                let subject = Subject::found(stopped.go_on(base.files(), &process).await?)?;
+                let (node, new) = settable(&process, &subject, setting)?;
+                set_settled(base.files(), subject, node, new, setting.event()).await
+            })
+        }
+    }
+}
+
+/// The file that a call is about, and what it gets, if the process may set it. `EINVAL`: it is none.
+fn settable(process: &Process, subject: &Subject, setting: Setting) -> Result<(NodeRef, NewAttributes), Errno> {
+    let node = subject.node()?;
+    let new = setting.allowed(process, &node)?;
+    Ok((node, new))
+}
+
+fn set_known(base: &'static Base, process: &Process, subject: Subject, setting: Setting) -> Result<Flow, Errno> {
+    let (files, event) = (base.files(), setting.event());
+    let (node, new) = settable(process, &subject, setting)?;
+    if !files.is_settled([Some(&node)]) {
+        return task(set_settled(files, subject, node, new, event));
+    }
+    let (request, change) = files.ask_to_set(&node, new);
+    base.ask_then(&process.caller, (node.service(), request, None), move |reply| {
+        files.were_set(change, &node, new, &reply?)?;
+        subject.happened(files, event);
+        done(Ok(0))
+    })
+}
+
+/// Sets attributes of a file, and tells those who watch it.
+async fn set_settled(
+    files: &Files,
+    subject: Subject,
+    node: NodeRef,
+    new: NewAttributes,
+    event: u32,
+) -> Result<u64, Errno> {
+    files.set(&node, new).await?;
+    subject.happened(files, event);
     Ok(0)
 }
 
@@ -369,7 +444,7 @@ async fn resize(base: &Base, process: &Process, node: &NodeRef, size: u64) -> Re
 /// Clears the set-id bits of a file whose content has changed, unless the superuser has done it.
 async fn drop_set_ids(base: &Base, process: &Process, node: &NodeRef) -> Result<(), Errno> {
     let mode = permission::after_write(&process.caller.credentials(), node.mode());
-    if mode == node.mode() { Ok(()) } else { base.files().set_mode(node, mode).await }
+    if mode == node.mode() { Ok(()) } else { base.files().set(node, NewAttributes::Mode(mode)).await }
 }
 
 /// Times of utimensat (`struct timespec[2]`, as words). `EINVAL`.

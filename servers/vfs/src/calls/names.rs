@@ -14,7 +14,7 @@ use crate::{
     paths as path,
     paths::{
         change::{make_node, may_change, new_file},
-        walk::{self, Found, Last, Name},
+        walk::{self, Found, Last, Name, Resolution},
     },
     processes::{AT_FDCWD, Place, Process, Processes},
 };
@@ -135,8 +135,8 @@ enum Removes {
 fn remove(call: &Call, (directory, path): Side, wanted: Removes) -> Result<Flow, Errno> {
     let (files, process) = (call.files(), call.process);
     match walk::resolve_known(files, process, directory, path, Last::Keep, false)? {
-        (Some(found), _) if may_go(files, &found) => remove_found(call.base(), process, found, wanted),
-        (_, path) => task(remove_path(files, call.process(), (directory, path), wanted)),
+        Resolution::Found(found, _) if may_go(files, &found) => remove_found(call.base(), process, found, wanted),
+        resolution => task(remove_resolved(files, call.process(), resolution, wanted)),
     }
 }
 
@@ -158,8 +158,13 @@ fn remove_found(base: &'static Base, process: &Process, found: Found, wanted: Re
     })
 }
 
-async fn remove_path(files: &Files, process: Rc<Process>, side: Side, wanted: Removes) -> Result<u64, Errno> {
-    let found = walk::resolve(files, &process, side.0, side.1, Last::Keep).await?;
+async fn remove_resolved(
+    files: &Files,
+    process: Rc<Process>,
+    resolution: Resolution,
+    wanted: Removes,
+) -> Result<u64, Errno> {
+    let found = resolution.end(files, &process).await?;
     let (node, name) = removable(&process, &found, wanted)?;
     files.unlink(&process.caller, &found.parent, name, node).await?;
     Ok(0)

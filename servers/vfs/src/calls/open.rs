@@ -11,7 +11,7 @@ use crate::{
     files::watches::flag,
     memory as user,
     objects::{O_CLOEXEC, O_CREAT, O_PATH, O_TMPFILE, O_TRUNC, O_WRONLY, OpenFile},
-    open::{How, Opening, open_file, open_found, open_now},
+    open::{How, Opening, open_file, open_found, open_now, open_stopped},
     paths::{
         self,
         restriction::{BENEATH, IN_ROOT},
@@ -101,6 +101,10 @@ fn go_on(base: &'static Base, process: Rc<Process>, place: i32, how: How, openin
         }
         Opening::Known { node, path, created } => task(async move {
             let file = open_found(base, &process, node, how.flags, path, created).await?;
+            opened(base, &process, file, how)
+        }),
+        Opening::Stopped(stopped) => task(async move {
+            let file = open_stopped(base, &process, place, *stopped, how).await?;
             opened(base, &process, file, how)
         }),
         Opening::Unknown { path, directory } => task(async move {

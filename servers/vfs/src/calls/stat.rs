@@ -13,7 +13,7 @@ use crate::{
     base::Flow,
     files::{Files, stat::Stat, vnode::NodeRef},
     memory as user,
-    paths::walk::{self, Last},
+    paths::walk::{self, Found, Last, Resolution},
     processes::{AT_FDCWD, Process},
 };
 use abi::{Errno, linux::nr};
@@ -63,9 +63,22 @@ async fn stat_subject(files: &Files, process: &Process, subject: &Subject) -> Re
     Ok(stat)
 }
 
-/// stat, lstat, newfstatat, fstat.
+/// fstat, and the others by an empty path.
 async fn stat_target(files: &Files, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
     let subject = find(files, &process, target).await?;
+    let stat = stat_subject(files, &process, &subject).await?;
+    user::store(process.caller.endpoint, address, &stat.0)?;
+    Ok(0)
+}
+
+/// stat, lstat, newfstatat.
+async fn stat_resolved(
+    files: &Files,
+    process: Rc<Process>,
+    resolution: Resolution,
+    address: u64,
+) -> Result<u64, Errno> {
+    let subject = Subject::found(resolution.end(files, &process).await?)?;
     let stat = stat_subject(files, &process, &subject).await?;
     user::store(process.caller.endpoint, address, &stat.0)?;
     Ok(0)
@@ -107,12 +120,13 @@ fn stat_path(call: &Call, target: Target, address: u64) -> Result<Flow, Errno> {
         return task(stat_target(call.files(), call.process(), Target { directory, path, flags }, address));
     }
     let last = if flags & NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
-    let (found, path) = walk::resolve_known(call.files(), process, directory, path, last, false)?;
-    let node = found.as_ref().and_then(|found| found.node.as_ref());
-    match node.and_then(|node| store_known(process, node, address)) {
-        Some(stored) => done(stored),
-        None => task(stat_target(call.files(), call.process(), Target { directory, path, flags }, address)),
+    let resolution = walk::resolve_known(call.files(), process, directory, path, last, false)?;
+    if let Resolution::Found(Found { node: Some(node), .. }, _) = &resolution
+        && let Some(stored) = store_known(process, node, address)
+    {
+        return done(stored);
     }
+    task(stat_resolved(call.files(), call.process(), resolution, address))
 }
 
 /// statx.

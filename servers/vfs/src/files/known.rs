@@ -1,7 +1,8 @@
 //! What vfs knows of a file's `struct stat`, so that it need not ask the file system again.
 //!
 //! Invariant: what is kept is what the file system would reply now. It holds because a file changes through vfs alone: each request that may
-//! change it is made within a [`Change`], during which nothing is kept, and a reply that was on its way meanwhile is not kept afterwards. What
+//! change it is made within a [`Change`], during which nothing is told, and a reply that was on its way meanwhile is not kept afterwards. What was
+//! known before is forgotten, unless the change is one of attributes ([`AttributeChange`]), whose reply says what has become of them. What
 //! a read changes, the time of last access, the file system tells in its reply; not if it has died in between and the successor has done the
 //! read again, so that a reply of a successor counts as a change. Files that change by themselves (procfs, devpts) are never kept.
 //! Neighbours: `inode` (which has one), `nodes` and `mappings` (whose requests change files).
@@ -85,7 +86,7 @@ impl KnownStat {
     /// A program has written over pages that are dirty now. What is known stays known, but for the times.
     pub(super) fn was_written(&self, now_ns: u64) {
         self.written_ns.set(now_ns);
-        self.version.set(self.version.get() + 1);
+        self.begin_version();
         if let Some(stat) = self.stat.borrow_mut().as_mut() {
             stat.set_written(now_ns);
         }
@@ -105,12 +106,20 @@ impl KnownStat {
     /// Returns what `use_it` makes of it; `None`: the file system has to be asked.
     #[inline]
     pub fn with<R>(&self, use_it: impl FnOnce(&Stat) -> R) -> Option<R> {
+        if self.changes.get() > 0 {
+            return None;
+        }
         self.stat.borrow().as_ref().map(use_it)
+    }
+
+    /// Another version begins, of which what is known may be true still.
+    fn begin_version(&self) {
+        self.version.set(self.version.get() + 1);
     }
 
     /// Forgets it: the file has changed.
     pub fn forget(&self) {
-        self.version.set(self.version.get() + 1);
+        self.begin_version();
         *self.stat.borrow_mut() = None;
     }
 
@@ -170,6 +179,8 @@ enum Extent {
     DirtyPage,
     /// It takes a name of the file; dirty pages stay what they are.
     Name,
+    /// Attributes that its reply tells; the file has been settled.
+    Attributes,
 }
 
 /// Changes of a few files in progress, from before the request until after the reply.
@@ -178,6 +189,8 @@ pub struct Change<const N: usize> {
     inodes: [Option<Rc<Inode>>; N],
     /// What it may take of the file system's room: see `room`.
     bytes: u64,
+    /// What is known of the files is true, as the reply has it.
+    was_told: bool,
 }
 
 impl<const N: usize> Change<N> {
@@ -208,12 +221,15 @@ impl<const N: usize> Change<N> {
             inode.dirty().change_begins(matches!(extent, Extent::Content | Extent::DirtyPage));
             let known = inode.known_stat();
             known.changes.set(known.changes.get() + 1);
-            known.forget();
+            match extent {
+                Extent::Attributes => known.begin_version(),
+                _ => known.forget(),
+            }
             known.heard.set(Heard::NothingSince);
             inode.file_system().shared().note_change();
             Some(inode)
         });
-        Change { inodes, bytes }
+        Change { inodes, bytes, was_told: false }
     }
 }
 
@@ -244,8 +260,38 @@ impl<const N: usize> Drop for Change<N> {
         for inode in self.inodes.iter().flatten() {
             let known = inode.known_stat();
             known.changes.set(known.changes.get() - 1);
-            known.forget();
+            match self.was_told {
+                true => known.begin_version(),
+                false => known.forget(),
+            }
             inode.file_system().shared().note_change();
+        }
+    }
+}
+
+/// A change of a file's attributes in progress, whose reply says what they are since.
+#[derive(Debug)]
+pub struct AttributeChange {
+    change: Change<1>,
+    /// When it began.
+    version: u64,
+}
+
+impl AttributeChange {
+    /// Begins a change of a file that has been settled.
+    pub fn of(node: &NodeRef) -> AttributeChange {
+        let change = Change::begin([Some(node)], Extent::Attributes, 0);
+        AttributeChange { change, version: node.known_stat().version() }
+    }
+
+    /// Ends the change. What was known before it stays known, but for what `update` sets as `source` has replied, unless the file has changed
+    /// otherwise meanwhile, or another incarnation has told the rest. Without this, nothing is known afterwards.
+    pub fn told(mut self, source: Endpoint, update: impl FnOnce(&mut Stat)) {
+        let [Some(inode)] = &self.change.inodes else { return };
+        let known = inode.known_stat();
+        self.change.was_told = known.version.get() == self.version && known.source.get() == source;
+        if let (true, Some(stat)) = (self.change.was_told, known.stat.borrow_mut().as_mut()) {
+            update(stat);
         }
     }
 }
@@ -273,7 +319,14 @@ impl Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::stat::Summary;
+    use crate::files::{
+        Shared,
+        inode::Description,
+        mount::{Mount, NewMount},
+        stat::Summary,
+    };
+    use crate::peers::Service;
+    use alloc::vec::Vec;
 
     const FIRST: Endpoint = Endpoint::new(40, 1);
     const SECOND: Endpoint = Endpoint::new(40, 2);
@@ -334,6 +387,93 @@ mod tests {
             file.was_read(version(&file), source, accessed_ns);
             assert_eq!(is_known(&file), expected, "{accessed_ns} of {source:?}");
         }
+    }
+
+    /// A file in use of which the first incarnation of its file system has replied.
+    fn node() -> NodeRef {
+        let new = NewMount {
+            service: Service::at(FIRST.slot()),
+            kind: "ext2".into(),
+            source: "".into(),
+            target: Vec::new(),
+            flags: 0,
+            volatile: false,
+            fixed: false,
+            in_memory: false,
+            device: 0,
+            namespace: 0,
+            users: 0,
+        };
+        let mount = Mount::new(new, Rc::new(Shared::new(1)));
+        let node = mount.adopt(Description { node: 2, mode: 0o100644 | 1 << 32, ..Description::default() });
+        learn(node.known_stat(), node.known_stat().version());
+        node
+    }
+
+    fn mode(node: &NodeRef) -> Option<u32> {
+        node.known_stat().with(Stat::mode)
+    }
+
+    /// What is known after a change of the mode to 7, while which `meanwhile` happens.
+    fn after_change(source: Endpoint, meanwhile: impl FnOnce(&NodeRef)) -> Option<u32> {
+        let node = node();
+        let change = AttributeChange::of(&node);
+        assert_eq!(mode(&node), None, "it is changing");
+        meanwhile(&node);
+        change.told(source, |stat| stat.set_mode(7));
+        mode(&node)
+    }
+
+    #[test]
+    fn attributes_are_known_after_a_change_that_tells_them() {
+        assert_eq!(after_change(FIRST, |_| {}), Some(7));
+        assert_eq!(
+            after_change(FIRST, |node| {
+                node.known_stat().was_read(node.known_stat().unchanging(), FIRST, u64::MAX);
+            }),
+            Some(7)
+        );
+        let node = node();
+        drop(AttributeChange::of(&node));
+        assert_eq!(mode(&node), None, "nothing was told");
+        AttributeChange::of(&node).told(FIRST, |stat| stat.set_mode(7));
+        assert_eq!(mode(&node), None, "of the rest nothing is known");
+    }
+
+    #[test]
+    fn attributes_are_not_known_after_a_change_if_another_incarnation_or_change_has_come_between() {
+        assert_eq!(after_change(SECOND, |_| {}), None);
+        assert_eq!(
+            after_change(FIRST, |node| {
+                node.known_stat().was_read(node.known_stat().unchanging(), FIRST, 5);
+            }),
+            None
+        );
+        assert_eq!(after_change(FIRST, |node| drop(Change::of(node))), None);
+        let later = |node: &NodeRef| AttributeChange::of(node).told(FIRST, |stat| stat.set_mode(8));
+        assert_eq!(after_change(FIRST, later), None);
+        let learns = |node: &NodeRef| learn(node.known_stat(), node.known_stat().version());
+        assert_eq!(after_change(FIRST, learns), Some(7), "a reply is not kept during a change");
+    }
+
+    #[test]
+    fn nothing_is_known_while_another_change_is_in_progress() {
+        let node = node();
+        let (first, second) = (AttributeChange::of(&node), AttributeChange::of(&node));
+        second.told(FIRST, |stat| stat.set_mode(8));
+        assert_eq!(mode(&node), None);
+        first.told(FIRST, |stat| stat.set_mode(7));
+        assert_eq!(mode(&node), None, "the second change may have come before");
+    }
+
+    #[test]
+    fn a_reply_that_was_asked_for_during_a_change_is_not_kept() {
+        let node = node();
+        let change = AttributeChange::of(&node);
+        let asked = node.known_stat().version();
+        change.told(FIRST, |stat| stat.set_mode(7));
+        learn(node.known_stat(), asked);
+        assert_eq!(mode(&node), Some(7));
     }
 
     #[test]

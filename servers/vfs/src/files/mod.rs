@@ -1,5 +1,6 @@
 //! Files in use, of whatever file system: inodes, vnodes, mounts, the name cache, locks, leases, and the requests that file systems answer.
 
+pub mod attributes;
 pub mod dirty;
 mod file_system;
 mod inode;

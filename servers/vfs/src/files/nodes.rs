@@ -466,30 +466,6 @@ impl Files {
         Ok(place.mount().adopt(Description::from(fs::OpenHandle::results(&reply)?)))
     }
 
-    /// Sets the permission bits.
-    pub async fn set_mode(&self, node: &NodeRef, bits: u32) -> Result<(), Errno> {
-        let bits = bits & 0o7777;
-        self.settle([Some(node)]).await?;
-        let _change = Change::of(node);
-        let request = fs::ChMod { node: node.number(), mode: bits as u64 };
-        self.peers.ask(node.service(), request.message()).await?;
-        node.mount().mark_dirty();
-        node.set_permissions(bits);
-        Ok(())
-    }
-
-    /// Sets owner and group; `None` leaves one.
-    pub async fn set_owner(&self, node: &NodeRef, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
-        let ids = uid.unwrap_or(u32::MAX) as u64 | (gid.unwrap_or(u32::MAX) as u64) << 32;
-        self.settle([Some(node)]).await?;
-        let _change = Change::of(node);
-        let reply = self.peers.ask(node.service(), fs::ChOwn { node: node.number(), ids }.message()).await?;
-        node.mount().mark_dirty();
-        node.set_permissions(fs::ChOwn::results(&reply)? as u32);
-        node.set_owner(uid, gid);
-        Ok(())
-    }
-
     /// Sets the size.
     pub async fn set_size(&self, caller: &Caller, node: &NodeRef, size: u64) -> Result<(), Errno> {
         if size < node.size() {
@@ -506,16 +482,6 @@ impl Files {
         node.set_size(size);
         pages::resize(node, size)?;
         pages::resize_images(node, old_size, size)
-    }
-
-    /// Sets the times, in the form that `fs::SetTimes` has.
-    pub async fn set_times(&self, node: &NodeRef, accessed_ns: u64, modified_ns: u64) -> Result<(), Errno> {
-        self.settle([Some(node)]).await?;
-        let _change = Change::of(node);
-        let request = fs::SetTimes { node: node.number(), accessed_ns, modified_ns };
-        self.peers.ask(node.service(), request.message()).await?;
-        node.mount().mark_dirty();
-        Ok(())
     }
 
     /// Truncates a file to a size that it had before a call that failed.

@@ -50,10 +50,7 @@ impl Stat {
         stat.put_u32(28, object.uid);
         stat.put_u32(32, object.gid);
         stat.put(56, 4096);
-        for at in [72, 88, 104] {
-            stat.put(at, object.time_ns / NS_PER_S);
-            stat.put(at + 8, object.time_ns % NS_PER_S);
-        }
+        stat.set_times([object.time_ns; 3]);
         stat
     }
 
@@ -109,10 +106,28 @@ impl Stat {
         self.put(0, device);
     }
 
+    /// Sets type and permission bits.
+    pub fn set_mode(&mut self, mode: u32) {
+        self.put_u32(24, mode);
+    }
+
+    /// Sets the space that the file has, in blocks of 512 bytes.
+    pub fn set_blocks(&mut self, blocks: u64) {
+        self.put(64, blocks);
+    }
+
+    /// Sets the times of the last access, and of the last change of content and node, in ns since 1970.
+    pub fn set_times(&mut self, times_ns: [u64; 3]) {
+        for (at, ns) in [72, 88, 104].into_iter().zip(times_ns) {
+            self.put_time(at, ns);
+        }
+    }
+
     /// Sets the times of the last change of content and node, in ns since 1970.
     pub fn set_written(&mut self, ns: u64) {
-        self.put_time(88, ns);
-        self.put_time(104, ns);
+        for at in [88, 104] {
+            self.put_time(at, ns);
+        }
     }
 
     /// Sets the time of last access, in ns since 1970.

@@ -11,6 +11,7 @@ use crate::{
     events::Startup,
     files::{
         Files,
+        attributes::NewAttributes,
         loops::{LOOP_MAJOR, LoopUse},
         mount::{MS_RDONLY, Mount, NewMount},
         stat::{major, make_device, minor},
@@ -247,10 +248,10 @@ async fn own_root(files: &Files, mount: &Mount, options: &Options) {
     let Some(root) = mount.root() else { return };
     let mut result = Ok(());
     if options.uid.is_some() || options.gid.is_some() {
-        result = files.set_owner(&root, options.uid, options.gid).await;
+        result = files.set(&root, NewAttributes::Owner(options.uid, options.gid)).await;
     }
     if let (Ok(()), Some(mode)) = (result, options.mode) {
-        result = files.set_mode(&root, mode).await;
+        result = files.set(&root, NewAttributes::Mode(mode)).await;
     }
     if let Err(error) = result {
         sys::log!("mode and owner of the root of {} cannot be set: {error}", mount.kind());

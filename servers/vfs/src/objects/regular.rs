@@ -11,6 +11,7 @@ use crate::{
     callers::{Caller, permission::after_write},
     events::poll::ALWAYS_READY,
     files::{
+        attributes::NewAttributes,
         leases::Access,
         pages,
         vnode::{Crowd, NodeRef},
@@ -461,7 +462,7 @@ pub async fn written(base: &Base, caller: &Caller, flags: u32, node: &NodeRef) -
     }
     let mode = after_write(&caller.credentials(), node.mode());
     if mode != node.mode() {
-        base.files().set_mode(node, mode).await?;
+        base.files().set(node, NewAttributes::Mode(mode)).await?;
     }
     if flags & O_DSYNC != 0 {
         base.mappings().sync_node(node).await?;

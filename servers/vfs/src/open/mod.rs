@@ -40,7 +40,7 @@ use crate::{
         self,
         change::{ask_to_make, may_change, new_file},
         decimal,
-        walk::{self, Found, Last},
+        walk::{self, Found, Last, Stopped},
     },
     peers::{Peers, Role},
     pipes::Pipe,
@@ -76,6 +76,35 @@ pub async fn open_file(
     }
     let how = How { flags, mode, resolve };
     let (found, created) = find_or_create(base.files(), process, directory, path, how).await?;
+    open_resolved(base, process, found, flags, created).await
+}
+
+/// [`open_file`], without `O_PATH` and `O_TMPFILE`, from where the resolution of its path has stopped in the turn of the call.
+pub async fn open_stopped(
+    base: &'static Base,
+    process: &Rc<Process>,
+    directory: i32,
+    stopped: Stopped,
+    how: How,
+) -> Result<Rc<OpenFile>, Errno> {
+    let files = base.files();
+    let path = if how.flags & O_CREAT != 0 { copied(stopped.path())? } else { Vec::new() };
+    let found = stopped.go_on(files, process).await?;
+    let (found, created) = match create_missing(files, process, found, how).await {
+        Err(Errno::EEXIST) if !how.is_exclusive() => look_again(files, process, directory, path, how).await?,
+        result => result?,
+    };
+    open_resolved(base, process, found, how.flags, created).await
+}
+
+/// Opens what a path has led to.
+async fn open_resolved(
+    base: &'static Base,
+    process: &Rc<Process>,
+    found: Found,
+    flags: u32,
+    created: bool,
+) -> Result<Rc<OpenFile>, Errno> {
     if let Some(pipe) = &found.pipe {
         return reopen(base.closing(), process.caller.user(), pipe, flags);
     }
@@ -231,7 +260,18 @@ async fn find_or_create(
             result => return result,
         }
     }
-    let found = walk::resolve_within(files, process, directory, path, last, how.resolve).await?;
+    look_again(files, process, directory, path, how).await
+}
+
+/// Finds the file at a path, also one that a request to create it has found; creates it if the flags say so and it does not exist.
+async fn look_again(
+    files: &Files,
+    process: &Process,
+    directory: i32,
+    path: Vec<u8>,
+    how: How,
+) -> Result<(Found, bool), Errno> {
+    let found = walk::resolve_within(files, process, directory, path, how.last(), how.resolve).await?;
     create_missing(files, process, found, how).await
 }
 

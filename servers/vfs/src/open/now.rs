@@ -9,7 +9,7 @@ use crate::{
     objects::{File, O_CREAT, O_DIRECTORY, O_PATH, O_TMPFILE, O_TRUNC, OpenFile},
     paths::{
         self,
-        walk::{self, Found},
+        walk::{self, Found, Resolution, Stopped},
     },
     peers::Service,
     processes::Process,
@@ -25,6 +25,8 @@ pub enum Opening {
     Known { node: NodeRef, path: Vec<u8>, created: bool },
     /// There is none as far as is known: its file system is asked to create it. In a box, so that the other cases are short.
     New(Box<Creation>),
+    /// Somebody has to be asked for the rest of its path: [`open_stopped`](super::open_stopped) goes on there.
+    Stopped(Box<Stopped>),
     /// [`open_file`] has to look for it at this path. It may be in this directory.
     Unknown { path: Vec<u8>, directory: Option<NodeRef> },
 }
@@ -43,8 +45,10 @@ pub fn open_now(
     if is_special || resolve != 0 || creates && process.caller.recalls(fs::Create::LABEL) {
         return Ok(Opening::Unknown { path, directory: None });
     }
-    let (found, path) = walk::resolve_known(base.files(), process, directory, path, how.last(), creates)?;
-    let Some(found) = found else { return Ok(Opening::Unknown { path, directory: None }) };
+    let (found, path) = match walk::resolve_known(base.files(), process, directory, path, how.last(), creates)? {
+        Resolution::Found(found, path) => (found, path),
+        Resolution::Stopped(stopped) => return Ok(Opening::Stopped(stopped)),
+    };
     let Some(node) = found.node else { return Creation::begin(base.files(), process, path, found, how) };
     if how.is_exclusive() {
         return Err(Errno::EEXIST);

@@ -4,6 +4,10 @@
 //! by `..`. The canonical path is built along the way. A link of /proc that stands for an open file of the process itself (`/dev/stdin`) leads to
 //! that file, whatever has become of its name; one of another process leads to the path that it shows.
 
+mod known;
+
+pub use known::{Resolution, Stopped, resolve_known};
+
 use crate::{
     callers::permission::{Credentials, EXECUTE, WRITE, check},
     files::{Files, nodes::LinkMeaning, vnode::NodeRef},
@@ -81,6 +85,7 @@ enum Followed {
 }
 
 /// Where a resolution stops.
+#[derive(Debug)]
 enum Stop {
     /// At its end: where we are, in this directory.
     End { parent: Option<NodeRef>, name: Name, slash: bool },
@@ -171,26 +176,6 @@ pub fn resolve_as(
     walk(files, process, credentials, descriptor, text, last, 0)
 }
 
-/// [`resolve`], if nobody has to be asked, of what exists; with `creates` [`resolve_unasked`]. Gives the text back, too. `ENOENT`.
-pub fn resolve_known(
-    files: &Files,
-    process: &Process,
-    descriptor: i32,
-    text: Vec<u8>,
-    last: Last,
-    creates: bool,
-) -> Result<(Option<Found>, Vec<u8>), Errno> {
-    let mut walk = Walk::new(files, process, process.caller.credentials(), descriptor, text, 0)?;
-    let found = match walk.go(last)? {
-        Stop::End { parent, name, slash } => Some(walk.finish(parent, name, slash)),
-        Stop::Missing(part) if creates => Some(walk.missing(&part)?),
-        Stop::Missing(_) => return Err(Errno::ENOENT),
-        Stop::Ask(part) if creates && walk.may_create(&part) => Some(walk.missing(&part)?),
-        _ => None,
-    };
-    Ok((found, walk.text))
-}
-
 async fn walk(
     files: &Files,
     process: &Process,
@@ -247,7 +232,12 @@ impl<'a> Walk<'a> {
 
     /// `creates`: see [`resolve_unasked`].
     async fn run(&mut self, last: Last, creates: bool) -> Result<Found, Errno> {
-        let mut stop = self.go(last)?;
+        let stop = self.go(last)?;
+        self.go_on(stop, last, creates).await
+    }
+
+    /// [`Walk::run`] from where it has stopped.
+    async fn go_on(&mut self, mut stop: Stop, last: Last, creates: bool) -> Result<Found, Errno> {
         loop {
             let passed = match stop {
                 Stop::End { parent, name, slash } => return Ok(self.finish(parent, name, slash)),

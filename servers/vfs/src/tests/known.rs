@@ -101,6 +101,57 @@ fn a_name_that_was_looked_up_needs_no_further_question() {
     }
 }
 
+/// How many messages ext2 receives while something is done, that is requests of vfs: nothing here waits for the disk.
+fn requests(world: &World, act: impl FnOnce(&World) -> Result<u64>) -> u64 {
+    let before = world.machine.messages(world.ext2());
+    assert_eq!(act(world), Ok(0));
+    world.machine.messages(world.ext2()) - before
+}
+
+#[test]
+fn attributes_that_were_changed_take_one_request_and_are_known() {
+    let world = world();
+    all(&world);
+    world.machine.advance_ns(2 * NS_PER_S);
+    let one = |number, path: &'static str, words: &'static [u64]| {
+        move |world: &World| world.path_call(world.root, number, path, words)
+    };
+    let times = world.words(world.root, &[11, 0, 22, 0]);
+    let name = |world: &World| world.path(world.root, 0, "/dir/sub");
+    let took = [
+        requests(&world, one(nr::CHMOD, "/file", &[0o640])),
+        requests(&world, |world| world.call(world.root, nr::FCHMOD, &[OTHER, 0o640])),
+        requests(&world, |world| world.call(world.root, nr::FCHMODAT, &[AT_FDCWD, name(world), 0o700])),
+        requests(&world, one(nr::CHOWN, "/dir/sub", &[3, 4])),
+        requests(&world, one(nr::LCHOWN, "/link", &[3, 4])),
+        requests(&world, |world| world.call(world.root, nr::FCHOWN, &[OTHER, 5, 6])),
+        requests(&world, one(nr::UTIME, "/dir", &[0])),
+        requests(&world, |world| world.call(world.root, nr::UTIMENSAT, &[AT_FDCWD, name(world), times, 0])),
+        requests(&world, |world| world.call(world.root, nr::UTIMENSAT, &[FILE, 0, times, 0])),
+    ];
+    assert_eq!(took, [1; 9]);
+    let asked = requests(&world, |world| {
+        all(world);
+        Ok(0)
+    });
+    assert_eq!(asked, 0, "what is told of them is known");
+}
+
+#[test]
+fn a_name_is_asked_for_once_to_be_removed_though_it_does_not_exist() {
+    let world = world();
+    let unlink = |path: &'static str, expected| {
+        requests(&world, move |world| {
+            assert_eq!(world.path_call(world.root, nr::UNLINK, path, &[]), Err(expected));
+            Ok(0)
+        })
+    };
+    assert_eq!([(); 2].map(|()| unlink("/dir/sub/none", abi::Errno::ENOENT)), [1, 0]);
+    assert_eq!([(); 2].map(|()| unlink("/dir/none/none", abi::Errno::ENOENT)), [1, 0]);
+    let by_link = [(); 2].map(|()| unlink("/link/none", abi::Errno::ENOTDIR));
+    assert_eq!(by_link, [2, 1], "the link is looked up once, and read each time");
+}
+
 #[test]
 fn the_end_of_a_directory_is_told_once() {
     let mut world = world();
@@ -218,6 +269,17 @@ fn a_change_of_names_is_seen() {
 #[test]
 fn a_change_of_attributes_is_seen() {
     follows("fchmod", |world| world.call(world.root, nr::FCHMOD, &[FILE, 0o600]));
+    follows("chmod of a directory", |world| world.path_call(world.root, nr::CHMOD, "/dir/sub", &[0o3711]));
+    follows("lchown of a link", |world| world.path_call(world.root, nr::LCHOWN, "/link", &[7, u64::MAX]));
+    follows("chmod after a write", |world| {
+        world.write(world.root, FILE, b"dirty")?;
+        world.path_call(world.root, nr::CHMOD, "/hard", &[0o640])
+    });
+    follows("a time that is left, and one that is now", |world| {
+        const NOW: u64 = (1 << 30) - 1;
+        let (path, times) = (world.path(world.root, 0, "/file"), world.words(world.root, &[0, NOW - 1, 0, NOW]));
+        world.call(world.root, nr::UTIMENSAT, &[AT_FDCWD, path, times, 0])
+    });
     follows("chown", |world| world.path_call(world.root, nr::CHOWN, "/hard", &[7, 8]));
     follows("utime", |world| {
         let times = world.words(world.root, &[11, 22]);
@@ -228,6 +290,14 @@ fn a_change_of_attributes_is_seen() {
         world.path_call(world.root, nr::SETXATTR, "/file", &[name, DATA, 5, 0])
     };
     follows("setxattr", set);
+    follows("chown of a program with capabilities", |world| {
+        let name = world.path(world.root, 1, "security.capability");
+        let value = world.words(world.root, &[1 << 25 | 1 << 32, 0, 0]);
+        world.path_call(world.root, nr::SETXATTR, "/file", &[name, value, 20, 0]).unwrap();
+        all(world);
+        world.machine.advance_ns(2 * NS_PER_S);
+        world.path_call(world.root, nr::CHOWN, "/file", &[7, 8])
+    });
     follows("removexattr", |world| {
         set(world).unwrap();
         all(world);

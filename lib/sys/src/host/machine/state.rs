@@ -48,6 +48,8 @@ pub(super) struct Service {
     wait: Wait,
     /// Result of its wait.
     outcome: Result<Message>,
+    /// How many messages it has received.
+    messages: u64,
     /// Messages of others that it has not received.
     line: VecDeque<Message>,
     notifications: BTreeMap<Endpoint, u64>,
@@ -94,6 +96,7 @@ impl Service {
             turn,
             wait: Wait::Nothing,
             outcome: Ok(Message::default()),
+            messages: 0,
             line: VecDeque::new(),
             notifications: BTreeMap::new(),
             promised: BTreeSet::new(),
@@ -219,7 +222,7 @@ impl State {
             if !service.accepts_message(from) {
                 return Sent::Busy;
             }
-            self.wake(to.slot(), Ok(message));
+            self.received(to.slot(), message);
             return Sent::Done;
         }
         let Some(played) = self.played.get_mut(&to.slot()) else { return Sent::Nobody };
@@ -229,6 +232,19 @@ impl State {
         played.asks = false;
         played.mail.push_back(message);
         Sent::Done
+    }
+
+    /// A service goes on with a message that it has waited for.
+    fn received(&mut self, slot: usize, message: Message) {
+        if let Some(service) = self.services.get_mut(&slot) {
+            service.messages += 1;
+        }
+        self.wake(slot, Ok(message));
+    }
+
+    /// How many messages a service has received.
+    pub(super) fn messages(&self, service: Endpoint) -> u64 {
+        self.services.get(&service.slot()).map_or(0, |service| service.messages)
     }
 
     /// Queues the message until it is received.
@@ -288,7 +304,7 @@ impl State {
         }
         if let Some(at) = service.line.iter().position(|message| service.accepts_message(message.source)) {
             let message = service.line.remove(at).expect("was found there");
-            self.wake(endpoint.slot(), Ok(message));
+            self.received(endpoint.slot(), message);
             return self.left_line(message.source, endpoint);
         }
         if wait == Wait::Receive(Endpoint::ANY) {

@@ -1,0 +1,89 @@
+//! Resolution in the turn of a call, as far as nobody has to be asked. A task goes on from where it stops there.
+//!
+//! Invariant: what a resolution has passed is not looked at again, as if it had been in a task from its start.
+
+use super::{Found, Last, Stop, Walk};
+use crate::{
+    callers::permission::Credentials,
+    files::{Files, vnode::NodeRef},
+    processes::{Process, directories::Directories},
+};
+use abi::Errno;
+use alloc::{boxed::Box, rc::Rc, vec::Vec};
+
+/// How far a resolution comes in one turn.
+pub enum Resolution {
+    /// To its end. The path comes back with it.
+    Found(Found, Vec<u8>),
+    /// To where somebody has to be asked. In a box, so that the other case is short.
+    Stopped(Box<Stopped>),
+}
+
+impl Resolution {
+    /// Goes on to the end. Errors as of [`resolve`](super::resolve).
+    pub async fn end(self, files: &Files, process: &Process) -> Result<Found, Errno> {
+        match self {
+            Resolution::Found(found, _) => Ok(found),
+            Resolution::Stopped(stopped) => stopped.go_on(files, process).await,
+        }
+    }
+}
+
+/// A resolution that has stopped, for the task that goes on with it.
+#[derive(Debug)]
+pub struct Stopped {
+    stop: Stop,
+    last: Last,
+    creates: bool,
+    directories: Rc<Directories>,
+    credentials: Rc<Credentials>,
+    node: NodeRef,
+    canonical: Vec<u8>,
+    text: Vec<u8>,
+    at: usize,
+}
+
+impl Stopped {
+    /// The path that is resolved: it stops before the first link that would change it.
+    pub fn path(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Goes on to the end, for the same process. Errors as of [`resolve`](super::resolve).
+    pub async fn go_on(self, files: &Files, process: &Process) -> Result<Found, Errno> {
+        let Stopped { stop, last, creates, directories, credentials, node, canonical, text, at } = self;
+        let (own_root, restrictions, links) = (None, 0, 0);
+        let mut walk =
+            Walk { files, process, directories, own_root, restrictions, credentials, node, canonical, text, at, links };
+        walk.go_on(stop, last, creates).await
+    }
+}
+
+/// [`resolve`](super::resolve) as far as nobody has to be asked, of what exists; with `creates` [`resolve_unasked`](super::resolve_unasked). Errors
+/// as of these. `ENOENT`: it is known not to exist.
+pub fn resolve_known(
+    files: &Files,
+    process: &Process,
+    descriptor: i32,
+    text: Vec<u8>,
+    last: Last,
+    creates: bool,
+) -> Result<Resolution, Errno> {
+    let mut walk = Walk::new(files, process, process.caller.credentials(), descriptor, text, 0)?;
+    let found = match walk.go(last)? {
+        Stop::End { parent, name, slash } => walk.finish(parent, name, slash),
+        Stop::Missing(part) if creates => walk.missing(&part)?,
+        Stop::Missing(_) => return Err(Errno::ENOENT),
+        Stop::Ask(part) if creates && walk.may_create(&part) => walk.missing(&part)?,
+        stop => return Ok(Resolution::Stopped(walk.stopped(stop, last, creates))),
+    };
+    Ok(Resolution::Found(found, walk.text))
+}
+
+impl Walk<'_> {
+    #[inline(never)]
+    fn stopped(self, stop: Stop, last: Last, creates: bool) -> Box<Stopped> {
+        let Walk { directories, credentials, node, canonical, text, at, .. } = self;
+        Box::new(Stopped { stop, last, creates, directories, credentials, node, canonical, text, at })
+    }
+}
