@@ -17,14 +17,23 @@ pub struct Crate {
 }
 
 /// Those of `mutants` without `--crate`, small ones first.
-pub const CRATES: [Crate; 4] = [
+pub const CRATES: [Crate; 6] = [
     Crate { name: "rs", folder: "servers/rs", root: "main.rs", parts: &[], slow: &[], without: &[] },
     Crate { name: "pm", folder: "servers/pm", root: "main.rs", parts: &[], slow: &[], without: &[] },
+    Crate { name: "vm", folder: "servers/vm", root: "main.rs", parts: &[], slow: &[], without: &[] },
+    Crate {
+        name: "ext2",
+        folder: "fs/ext2",
+        root: "lib.rs",
+        parts: &[],
+        slow: &["corrupt", "deaths", "power", "random", "journal"],
+        without: &[],
+    },
     Crate {
         name: "vfs",
         folder: "servers/vfs",
         root: "main.rs",
-        parts: &["calls", "files", "paths", "objects"],
+        parts: &["cache", "calls", "files", "keep", "mappings", "objects", "paths"],
         slow: &[],
         without: &[],
     },

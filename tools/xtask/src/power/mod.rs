@@ -25,7 +25,7 @@ use states::{Kind, State};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -111,7 +111,7 @@ pub fn run(workspace: &Workspace, depth: Depth) -> Result<Option<String>> {
     let mut with_journal = 0;
     for trial in trials {
         let results = trial.run(workspace, &bundle)?;
-        has_failed |= results.has_failed();
+        has_failed |= results.has_failed(trial.has_journal);
         with_journal += if trial.has_journal { results.states() } else { 0 };
         report += &format!("{} (seed {}): {results}", trial.name, trial.seed);
     }
@@ -125,9 +125,9 @@ pub fn run(workspace: &Workspace, depth: Depth) -> Result<Option<String>> {
 #[derive(Clone, Copy, Default)]
 struct Count {
     states: usize,
-    /// Those in which e2fsck found something to mend.
+    /// Those in which e2fsck found something to mend; with a journal, what a replay and the list of orphans do not mend.
     mended: usize,
-    /// Those in which it then still found something; with a journal, those in which it found anything after a replay.
+    /// Those in which it then still found something.
     unmendable: usize,
     broken: usize,
 }
@@ -147,8 +147,9 @@ impl Results {
         self.counts.values().map(|count| count.states).sum()
     }
 
-    fn has_failed(&self) -> bool {
-        self.counts.values().any(|count| count.unmendable + count.broken > 0)
+    fn has_failed(&self, has_journal: bool) -> bool {
+        let is_bad = |count: &Count| count.unmendable + count.broken > 0 || has_journal && count.mended > 0;
+        self.counts.values().any(is_bad)
     }
 }
 
@@ -323,28 +324,64 @@ impl Checker<'_> {
 fn check(judge: &Judge, disk: &[u8], file: &Path, has_journal: bool) -> Result<(Count, Vec<String>)> {
     fs::write(file, disk)?;
     let mut count = Count { states: 1, ..Count::default() };
-    let is_whole = if has_journal {
-        e2fsck(file, "-p")?;
-        e2fsck(file, "-fn")?
+    let mut problems = Vec::new();
+    if has_journal {
+        problems = beyond_replay(&e2fsck(file, "-p")?);
+        count.mended = usize::from(!problems.is_empty());
     } else {
-        count.mended = usize::from(!e2fsck(file, "-fy")?);
-        count.mended == 0 || e2fsck(file, "-fn")?
-    };
-    if !is_whole {
+        count.mended = usize::from(!e2fsck(file, "-fy")?.status.success());
+    }
+    // What e2fsck has found nothing to mend in by `-f` need not be looked at again.
+    if (has_journal || count.mended > 0) && !e2fsck(file, "-fn")?.status.success() {
         count.unmendable = 1;
-        return Ok((count, vec!["e2fsck does not mend it".to_string()]));
+        problems.push("e2fsck does not mend it".to_string());
+        return Ok((count, problems));
     }
     let found = tree::read(&fs::read(file)?).context("the mended disk is unreadable")?;
-    let problems = judge.problems(&found);
-    count.broken = usize::from(!problems.is_empty());
+    let broken = judge.problems(&found);
+    count.broken = usize::from(!broken.is_empty());
+    problems.extend(broken);
     Ok((count, problems))
 }
 
-/// Whether e2fsck finds nothing to mend.
-fn e2fsck(image: &Path, how: &str) -> Result<bool> {
-    let mut e2fsck = Command::new("e2fsck");
-    e2fsck.arg(how).arg(image).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    Ok(e2fsck.status().context("cannot start e2fsck")?.success())
+/// What `e2fsck -p` has done to a volume with a journal besides replaying it and ending the orphans that its superblock lists.
+fn beyond_replay(output: &Output) -> Vec<String> {
+    const USUAL: [&str; 5] =
+        ["recovering journal", ": clean, ", "Clearing orphaned inode", "Truncating orphaned inode", "Setting free "];
+    let text = String::from_utf8_lossy(&output.stdout);
+    let is_unusual = |line: &&str| !USUAL.iter().any(|usual| line.contains(usual));
+    let mut found: Vec<String> = text.lines().filter(is_unusual).map(|line| format!("e2fsck -p: {line}")).collect();
+    // 1: something was mended, which the lines name.
+    if output.status.code().is_none_or(|code| code > 1) {
+        found.push(format!("e2fsck -p: {}", output.status));
+    }
+    found
+}
+
+/// Runs e2fsck on an image.
+fn e2fsck(image: &Path, how: &str) -> Result<Output> {
+    Command::new("e2fsck").arg(how).arg(image).stdin(Stdio::null()).output().context("cannot start e2fsck")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn found(stdout: &str, code: i32) -> usize {
+        let status = std::process::ExitStatus::from_raw(code << 8);
+        beyond_replay(&Output { status, stdout: stdout.into(), stderr: Vec::new() }).len()
+    }
+
+    #[test]
+    fn a_replay_mends_all() {
+        assert_eq!(
+            found("disk: recovering journal\nClearing orphaned inode 12 (uid=0)\ndisk: clean, 1/2 files\n", 0),
+            0
+        );
+        assert_eq!(found("disk: recovering journal\ndisk: Inode 12, i_blocks is 8, should be 0.  FIXED.\n", 1), 1);
+        assert_eq!(found("", 4), 1);
+    }
 }
 
 /// A file in memory, removed at the end.
