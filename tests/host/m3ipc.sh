@@ -229,6 +229,42 @@ PYTHON
     "$m3" end
 )
 
+# Without root: broker, command and programs are an ordinary user's, and use the shared library.
+mkdir own
+cp "$made/m3ipcd" "$made/m3" "$made/libm3ipc.so" own
+for program in buffers deaths talk; do
+    gcc -O1 -Wall -Wextra -Werror -I "$root/lib/m3ipc/include" "$root/host/tests/$program.c" -o own/$program -L own -lm3ipc
+done
+chown -R 1000:1000 own
+(
+    cd own
+    export M3IPC_SOCKET="$PWD/socket" LD_LIBRARY_PATH="$PWD"
+    $user ./m3ipcd 2>log &
+    broker=$!
+    trap 'kill $broker' EXIT
+    while ! [ -S socket ]; do sleep 0.01; done
+    $user ./m3 init 3 --name mine
+    $user ./talk 3 server &
+    server=$!
+    while ! $user ./m3 ps 3 | grep -q ' 1 .*talk'; do sleep 0.01; done
+    grep -q "$PWD/libm3ipc.so" "/proc/$server/maps"
+    [ "$($user ./talk 3 client 2)" = 'sendrec -> 0, type 8' ]
+    [ "$($user unshare --map-root-user ./talk 3 client 2)" = 'sendrec -> 0, type 8' ]
+    [ "$(setpriv --reuid 1001 --regid 1001 --clear-groups ./talk 3 client 2)" = 'bind -> -1' ]
+    [ "$($user ./talk 3 client 2 last)" = 'sendrec -> 0, type 100' ]
+    wait "$server"
+    $user ./m3 end
+    $user ./m3 init 0
+    $user ./buffers take 10 &
+    taker=$!
+    while ! $user ./m3 ps 0 | grep -q ' 10 .*buffers'; do sleep 0.01; done
+    [ "$($user ./buffers show 11 10)" = 'vcopy -> 1048576, 65' ]
+    $user ./buffers last 11 10
+    wait "$taker"
+    $user ./m3 end
+    $user ./deaths 20
+)
+
 # Supervisor and worker are killed both: members with a box talk on, others are told that there is no broker, and a new one begins with nothing.
 (
     export M3IPC_SOCKET="$PWD/lost"
