@@ -1,6 +1,6 @@
 /* A server that adds one, or a client that asks it, to be started in whatever world the test makes; and a container for processes of one user.
  *
- * usage: talk CONTAINER start UID | talk CONTAINER server | talk CONTAINER client NUMBER [last | SECONDS]. `last` ends the server; for so many seconds it is asked again and again.
+ * usage: talk CONTAINER start UID [CAPABILITY] | talk CONTAINER server | talk CONTAINER client NUMBER [last | SECONDS]. `last` ends the server; for so many seconds it is asked again and again.
  */
 #include <m3ipc.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 
 enum { SERVER = 1, LAST = 99 };
 
-static int start(int container, unsigned uid)
+static int start(int container, unsigned uid, unsigned long capabilities)
 {
-    VM_usr_t vm = {.vm_vmid = container, .vm_name = "talk", .vm_uids = {uid}};
+    VM_usr_t vm = {.vm_vmid = container, .vm_name = "talk", .vm_uids = {uid}, .vm_capabilities = capabilities};
     mnx_drvs_init(0, NULL);
     printf("vm_init -> %d\n", mnx_vm_init(&vm));
     return 0;
@@ -56,7 +56,7 @@ int main(int count, char **words)
     if (count < 3)
         return 2;
     if (strcmp(words[2], "start") == 0)
-        return start(atoi(words[1]), strtoul(words[3], NULL, 10));
+        return start(atoi(words[1]), strtoul(words[3], NULL, 10), count > 4 ? 1ul << atoi(words[4]) : 0);
     int is_server = strcmp(words[2], "server") == 0;
     int bound = mnx_bind(atoi(words[1]), is_server ? SERVER : atoi(words[3]));
     if (bound < 0) {

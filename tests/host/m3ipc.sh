@@ -66,6 +66,82 @@ done
 wait "$server"
 "$m3" end
 
+# Who may join by a capability: a process that has it where the broker is. What it has in a user namespace of its own does not count, nor what a program
+# has that it executes while its child uses its connection; and the broker does not reach into that program's memory.
+(
+    export M3IPC_SOCKET="$PWD/capable"
+    "$made/m3ipcd" --uid 1000 2>capable.log &
+    broker=$!
+    trap 'kill $broker' EXIT
+    while ! [ -S capable ]; do sleep 0.01; done
+    ./talk 0 start 0 21
+    ./talk 0 server &
+    server=$!
+    while ! "$m3" ps 0 | grep -q ' 1 .*talk'; do sleep 0.01; done
+    able="$user --inh-caps +sys_admin --ambient-caps +sys_admin"
+    [ "$($able ./talk 0 client 70)" = 'sendrec -> 0, type 8' ]
+    for world in "$user" "$user --inh-caps +sys_nice --ambient-caps +sys_nice" "$user unshare --user" "$user unshare --map-root-user" "$able unshare --map-root-user"; do
+        [ "$($world ./talk 0 client 71)" = 'bind -> -1' ]
+    done
+    [ "$(./talk 0 client 2 last)" = 'sendrec -> 0, type 100' ]
+    wait "$server"
+
+    # Programs as a user finds them in /usr/bin: one runs as root, one has the capability.
+    "$m3" init 1
+    cp "$(command -v sleep)" as_root
+    cp as_root with_capability
+    chmod u+s as_root
+    python3 -c 'import os, struct; os.setxattr("with_capability", "security.capability", struct.pack("<5I", 0x2000001, 1 << 21, 0, 0, 0))'
+    cat >executed.py <<'PYTHON'
+import ctypes, os, socket, struct, sys, time
+
+BIND, COPY, SELF, EMOLPERM = 8, 32, 0x8ace, -1
+what, program = sys.argv[1:]
+
+def connected():
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(os.environ['M3IPC_SOCKET'])
+    return s
+
+def ask(s, call, *arguments):
+    s.send(struct.pack('<4I6q', 0x4d330001, call, 0, 1, *(arguments + (0,) * 6)[:6]))
+    _, _, error, _, value = struct.unpack_from('<4Iq', s.recv(10000))
+    return -error if error else value
+
+block = ctypes.create_string_buffer(8)
+here = ctypes.addressof(block)
+s = connected()
+told, tells = os.pipe()
+own, stays = os.getpid(), os.fork()
+if stays:
+    if what == 'copy':
+        assert ask(s, BIND, 1, 80) >= 0
+        peer = int(os.read(told, 20))
+        assert ask(s, COPY, SELF, here, peer, here, 8) == 8
+    os.execv(program, [program, '1000'])
+if what == 'copy':
+    peer = ask(mine := connected(), BIND, 1, 81)
+    os.write(tells, b'%d' % peer)
+# Until the parent has the program's capabilities.
+while 'CapEff:\t0000000000000000' in open(f'/proc/{own}/status').read():
+    time.sleep(0.01)
+got = ask(s, BIND, 0, 82) if what == 'join' else ask(s, COPY, SELF, here, peer, here, 8)
+print(what, 'EMOLPERM' if got == EMOLPERM else got)
+PYTHON
+    for what in join copy; do
+        for program in as_root with_capability; do
+            : >executed
+            $user python3 executed.py $what ./$program >>executed &
+            executed=$!
+            while ! grep -q . executed; do sleep 0.01; done
+            kill $executed
+            wait $executed || true
+            [ "$(cat executed)" = "$what EMOLPERM" ]
+        done
+    done
+    "$m3" end
+)
+
 # One of two is killed while they talk.
 ./deaths 100
 "$m3" end
@@ -263,6 +339,27 @@ chown -R 1000:1000 own
     wait "$taker"
     $user ./m3 end
     $user ./deaths 20
+
+    # A broker in a user namespace has one id for all users that this does not have: they are not the user of that id.
+    $user unshare --map-root-user ./m3ipcd --uid 65534 --socket mapped 2>log &
+    mapped=$!
+    trap 'kill $broker $mapped' EXIT
+    while ! [ -S mapped ]; do sleep 0.01; done
+    export M3IPC_SOCKET="$PWD/mapped"
+    $user ./m3 init 0
+    [ "$(setpriv --reuid 1001 --regid 1001 --clear-groups ./talk 0 client 2)" = 'bind -> -1' ]
+    $user ./m3 end
+)
+
+# One in a pid namespace knows no pid of a process outside of it, and cannot bind it.
+(
+    export M3IPC_SOCKET="$PWD/inside"
+    unshare --pid --fork --kill-child "$made/m3ipcd" 2>inside.log &
+    inside=$!
+    trap 'kill -9 $inside' EXIT
+    while ! [ -S inside ]; do sleep 0.01; done
+    ! "$m3" init 0 2>error || exit 1
+    grep -q EMOLPERM error
 )
 
 # Supervisor and worker are killed both: members with a box talk on, others are told that there is no broker, and a new one begins with nothing.

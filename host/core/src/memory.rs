@@ -10,6 +10,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 use rustix::thread::{MembarrierCommand, membarrier};
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
+use std::num::NonZeroI32;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, compiler_fence};
@@ -405,6 +406,21 @@ pub fn inherited(number: i32) -> Option<OwnedFd> {
     };
     debug_assert_eq!(fd.as_raw_fd(), number);
     Some(fd)
+}
+
+/// Returns pid, user and group of who has connected a socket. `None`: it has no pid here, being outside of this process's pid namespace.
+///
+/// # Errors
+/// Those of `getsockopt(2)`.
+pub fn peer(socket: impl AsFd) -> io::Result<(Option<NonZeroI32>, u32, u32)> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `bytes` bytes to `peer`, for which every bit pattern is valid. (rustix's type has none for pid 0.)
+    let got = unsafe {
+        let place = (&raw mut peer).cast();
+        libc::getsockopt(socket.as_fd().as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut bytes)
+    };
+    if got == 0 { Ok((NonZeroI32::new(peer.pid), peer.uid, peer.gid)) } else { Err(last_error()) }
 }
 
 #[cfg(test)]

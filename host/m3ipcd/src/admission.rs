@@ -2,6 +2,7 @@
 
 use crate::Options;
 use crate::buffers::Used;
+use m3core::process::{self, Ids, Process};
 use m3core::wire::{self, Reply, Request};
 use m3ipc::error::Error;
 use rustix::fd::{AsFd, OwnedFd};
@@ -19,15 +20,35 @@ pub struct Caller {
     pub connection: u64,
     /// Its process.
     pub pid: i32,
+    /// When that began: a later one with its pid is not meant.
+    pub started: u64,
     /// Its user.
     pub uid: u32,
     /// Its group.
     pub gid: u32,
 }
 
+impl Caller {
+    /// Its process, unless it has ended.
+    pub fn process(&self) -> Option<Process> {
+        Process::open(self.pid, self.started)
+    }
+
+    /// Its effective capabilities, as far as they are rights where the broker is, too.
+    pub fn capabilities(&self) -> u64 {
+        self.process().map_or(0, |process| process.capabilities(self.uid, self.gid))
+    }
+}
+
+/// Instead of ids that the broker's user namespace does not have: these users and groups are many, and none that could be named.
+const FOREIGN: u32 = u32::MAX;
+
 /// The users and groups who may join, and how many connections each user has.
 pub struct Admission {
     own_uid: u32,
+    /// What stands for ids that the broker's user namespace does not have.
+    foreign_uid: Option<u32>,
+    foreign_gid: Option<u32>,
     uids: Vec<u32>,
     gids: Vec<u32>,
     /// Open files that the broker may have.
@@ -44,9 +65,17 @@ impl Admission {
     /// As the command line says, for a broker that may have so many open files.
     pub fn new(options: &Options, files: usize) -> Admission {
         let own_uid = rustix::process::getuid().as_raw();
+        let (foreign_uid, foreign_gid) = (process::foreign_id(Ids::Users), process::foreign_id(Ids::Groups));
         let (uids, gids) = (options.uids.clone(), options.gids.clone());
         let buffer_bytes = options.buffer_bytes.unwrap_or_else(|| share_of(NOBODY, memory_bytes()));
-        Admission { own_uid, uids, gids, files, buffer_bytes, connections: BTreeMap::new(), logged: None }
+        let (connections, logged) = (BTreeMap::new(), None);
+        Admission { own_uid, foreign_uid, foreign_gid, uids, gids, files, buffer_bytes, connections, logged }
+    }
+
+    /// Returns the ids of a peer without those that stand for ids which the broker cannot tell from each other.
+    pub fn known_ids(&self, uid: u32, gid: u32) -> (u32, u32) {
+        let known = |id, foreign| if Some(id) == foreign { FOREIGN } else { id };
+        (known(uid, self.foreign_uid), known(gid, self.foreign_gid))
     }
 
     /// Counts a new connection, of a user whose buffers and boxes take so many files. It is not counted if it is refused.
@@ -108,7 +137,8 @@ impl Admission {
 
     /// Whether processes of this user may be bound.
     fn may_join(&self, caller: &Caller) -> bool {
-        self.is_admin(caller) || self.uids.contains(&caller.uid) || self.gids.contains(&caller.gid)
+        let names = |ids: &[u32], id| id != FOREIGN && ids.contains(&id);
+        self.is_admin(caller) || names(&self.uids, caller.uid) || names(&self.gids, caller.gid)
     }
 
     /// Whether this user may do what is for root.
@@ -165,12 +195,29 @@ mod tests {
     const STUDENT: u32 = 1001;
 
     fn caller(uid: u32) -> Caller {
-        Caller { connection: 1, pid: 1, uid, gid: uid }
+        Caller { connection: 1, pid: 1, started: 0, uid, gid: uid }
     }
 
     fn options() -> Options {
         let uids = vec![TEACHER, STUDENT];
         Options { socket: "socket".into(), uids, gids: vec![], buffer_bytes: Some(8 << 20) }
+    }
+
+    #[test]
+    fn users_whom_the_broker_cannot_tell_apart_may_not_join() {
+        let options = Options { uids: vec![65534, FOREIGN], gids: vec![65534, FOREIGN], ..options() };
+        let mut admission = Admission::new(&options, 80);
+        let peer = |admission: &Admission| {
+            let (uid, gid) = admission.known_ids(65534, 65534);
+            Caller { uid, gid, ..caller(65534) }
+        };
+        (admission.foreign_uid, admission.foreign_gid) = (None, None);
+        assert_eq!(admission.admit(&peer(&admission), 0), Ok(()));
+        (admission.foreign_uid, admission.foreign_gid) = (Some(65534), Some(65534));
+        assert_eq!(admission.admit(&peer(&admission), 0), Err(Error::NotPermitted));
+        // A broker whose own user has no id in its namespace.
+        admission.own_uid = 65534;
+        assert!(!admission.is_admin(&peer(&admission)));
     }
 
     #[test]

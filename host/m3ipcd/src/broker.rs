@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags};
 use rustix::process::{Pid, PidfdFlags};
 use std::collections::BTreeMap;
+use std::num::NonZeroI32;
 use std::rc::Rc;
 use zerocopy::FromBytes;
 
@@ -334,10 +335,16 @@ impl Broker {
     }
 
     fn welcome(&mut self, socket: OwnedFd) {
-        let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else { return };
-        let (uid, gid) = (peer.uid.as_raw(), peer.gid.as_raw());
-        let caller = Caller { connection: self.next_token, pid: peer.pid.as_raw_nonzero().get(), uid, gid };
-        let admitted = self.admission.admit(&caller, self.used_by(uid).files);
+        let Ok((peer, uid, gid)) = memory::peer(&socket) else { return };
+        let (uid, gid) = self.admission.known_ids(uid, gid);
+        let pid = peer.map_or(0, NonZeroI32::get);
+        let started = process::started(pid);
+        let caller = Caller { connection: self.next_token, pid, started: started.unwrap_or(0), uid, gid };
+        // Who has no pid here, being in another pid namespace, cannot be bound; who has ended, and left its connection to a child, neither.
+        let admitted = match started {
+            Some(_) => self.admission.admit(&caller, self.used_by(uid).files),
+            None => Err(Error::NotPermitted),
+        };
         let watched = match admitted {
             Ok(()) => Watched::Connection(socket, caller),
             Err(why) if self.refused() < REFUSED_AT_ONCE => Watched::Refused(socket, caller, why),

@@ -8,9 +8,10 @@ use crate::broker::{Answer, Broker, Turn};
 use crate::calls::{ended, int};
 use crate::container::Fate;
 use m3core::board::Buffer;
+use m3core::memory;
+use m3core::process::{self, Process};
 use m3core::region::PAGE_BYTES;
 use m3core::wait::now_ns;
-use m3core::{memory, process};
 use m3ipc::endpoint::Number;
 use m3ipc::error::Error;
 use m3ipc::limits::{BUFFERS, MAX_COPY};
@@ -108,8 +109,13 @@ impl Broker {
         used
     }
 
-    /// Whether a process may copy from and to another one's memory, by this broker or by its buffers.
+    /// Whether a process may copy from and to another one's memory, or its own, by this broker or by its buffers. Its own may be that of another program
+    /// by now, with more rights, while a child uses the connection.
     pub fn may_copy(&self, caller: &Caller, pid: i32) -> bool {
-        pid == caller.pid || self.is_admin(caller) || process::owner(pid) == Some(caller.uid)
+        let is_open = || {
+            let process = Process::open(pid, process::started(pid)?)?;
+            Some(process.is_open_to(&caller.process()?, caller.uid, caller.gid))
+        };
+        self.is_admin(caller) || is_open() == Some(true)
     }
 }
