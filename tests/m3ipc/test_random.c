@@ -1,5 +1,5 @@
 /* Random calls with hostile arguments by an ordinary user: wrong containers, endpoints, pids, sizes and pointers. Some end the process that
- * makes them; the server and the client beside them notice nothing. RANDOM_CALLS in the environment: how many.
+ * makes them; the server and the client beside them notice nothing. SKINK_DEEP in the environment: a million.
  */
 #include "m3test.h"
 
@@ -112,8 +112,8 @@ int main(void)
 {
     VM_usr_t vm = {.vm_vmid = 0, .vm_name = "test", .vm_flags = VM_OPEN};
     pid_t pids[ATTACKERS];
-    if (getenv("RANDOM_CALLS"))
-        calls = atol(getenv("RANDOM_CALLS"));
+    if (getenv("SKINK_DEEP"))
+        calls = 1000000;
     setvbuf(stdout, NULL, _IOLBF, 0);
     SHOW(mnx_drvs_init(0, NULL));
     SHOW(mnx_vm_init(&vm));

@@ -4,8 +4,8 @@
 //! its own in a folder of its own, and twice in one guest with Skink, which tells its hash: the second time the server is killed meanwhile. `SKINK_M3IPC_RECORD` in the environment writes the .expect
 //! files anew.
 
-use super::{Setting, Test, Verdict, linux, m3ipc_module};
-use crate::cli::DEFAULT_SYSTEM;
+use super::{DEEP_VARIABLE, Setting, Test, Verdict, linux, m3ipc_module};
+use crate::cli::{DEFAULT_SYSTEM, Depth};
 use crate::guest::{Guest, Job};
 use crate::m3ipc_programs;
 use crate::process::{self, tail};
@@ -18,10 +18,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-/// Time limit of a program, in seconds.
-const LIMIT: &str = "60";
+/// Time limit of a program, in seconds: hang detection.
+const LIMIT_S: u32 = 60;
+const DEEP_LIMIT_S: u32 = 1800;
 /// Time limit of the guest.
 const GUEST_LIMIT: Duration = Duration::from_secs(600);
+const DEEP_GUEST_LIMIT: Duration = Duration::from_secs(2 * DEEP_LIMIT_S as u64 + 600);
 /// How long a broker may take to listen.
 const START: Duration = Duration::from_secs(10);
 /// Set to write what the programs print as what is expected.
@@ -34,7 +36,7 @@ const END_NODE: &str = "end_node";
 /// status before what each has printed.
 const COMMAND: &str = "cd /m3ipc
     run() {
-        timeout 60 ./$1 > /tmp/printed 2>&1 < /dev/null
+        timeout $limit ./$1 > /tmp/printed 2>&1 < /dev/null
         echo \"program $2$1 $(sha256sum < $1 | cut -c1-64) $?\" >> /tmp/all
         cat /tmp/printed >> /tmp/all
     }
@@ -88,6 +90,28 @@ pub fn tests<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     Ok(names.into_iter().map(|name| Test::new(test_name(&name), move || judge(setting, &name))).collect())
 }
 
+/// The tests of programs that have a full form, in that form.
+///
+/// # Errors
+/// When tests/m3ipc cannot be read.
+pub fn deep_tests<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
+    let mut tests = Vec::new();
+    for name in names(setting)? {
+        if fs::read_to_string(folder(setting).join(format!("{name}.c")))?.contains(DEEP_VARIABLE) {
+            tests.push(Test::new(test_name(&name), move || judge(setting, &name)));
+        }
+    }
+    Ok(tests)
+}
+
+/// How long a program may take, in seconds.
+fn limit_s(setting: &Setting) -> u32 {
+    match setting.depth {
+        Depth::Short => LIMIT_S,
+        Depth::Deep => DEEP_LIMIT_S,
+    }
+}
+
 fn test_name(program: &str) -> String {
     format!("m3ipc/{program}")
 }
@@ -124,7 +148,12 @@ pub(super) fn built<'a>(setting: &'a Setting<'_>) -> Result<&'a Programs> {
 fn run_in_guest(setting: &Setting) -> Result<Ran> {
     let overlay = built(setting)?.folder.path().to_path_buf();
     let bundle = setting.bundle(DEFAULT_SYSTEM)?;
-    let job = Job { overlays: std::slice::from_ref(&overlay), limit: Some(GUEST_LIMIT), ..Job::new(COMMAND) };
+    let (head, limit) = match setting.depth {
+        Depth::Short => (String::new(), GUEST_LIMIT),
+        Depth::Deep => (format!("export {DEEP_VARIABLE}=1\n"), DEEP_GUEST_LIMIT),
+    };
+    let command = format!("{head}limit={}\n{COMMAND}", limit_s(setting));
+    let job = Job { overlays: std::slice::from_ref(&overlay), limit: Some(limit), ..Job::new(&command) };
     let guest = Guest::prepare(setting.workspace, bundle, &job)?;
     let mut output = Vec::new();
     let outcome = guest.run(|bytes| output.extend_from_slice(bytes), |_| ())?;
@@ -237,7 +266,12 @@ fn run_in_linux(setting: &Setting, broker: &Path, program: &Path) -> Result<(Str
     let work = setting.workspace.run_folder()?;
     let broker = Broker::start(broker, work.path())?;
     let mut command = Command::new("timeout");
-    command.arg(LIMIT).arg(program).current_dir(work.path()).env("M3IPC_SOCKET", &broker.socket);
+    command.arg(limit_s(setting).to_string()).arg(program);
+    command.current_dir(work.path()).env("M3IPC_SOCKET", &broker.socket);
+    match setting.depth {
+        Depth::Short => command.env_remove(DEEP_VARIABLE),
+        Depth::Deep => command.env(DEEP_VARIABLE, "1"),
+    };
     let output = command.stdin(Stdio::null()).output().context("cannot start timeout")?;
     let errors = format!("{}\n{}", output.status, tail(&String::from_utf8_lossy(&output.stderr), SHOWN_LINES));
     Ok((String::from_utf8_lossy(&output.stdout).into_owned(), errors))

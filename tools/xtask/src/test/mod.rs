@@ -224,6 +224,7 @@ fn deep<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     let workspace = setting.workspace;
     let mut tests = units::deep_tests(workspace)?;
     tests.extend(scripts::deep_tests(setting)?);
+    tests.extend(m3ipc::deep_tests(setting)?);
     tests.push(Test::new(FAULTS, || run_all_faults(workspace)));
     tests.push(Test::new(power::NAME, || run_power_cuts(workspace, Depth::Deep)));
     tests.push(Test::new(monolith::NAME, || run_monolith(workspace)));
