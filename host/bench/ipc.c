@@ -5,8 +5,8 @@
  *   IPC2  client sendrec, server receive and send
  *   IPC3  client notify and receive, server receive and notify
  *   ANY   as IPC2, with a server that receives from anybody
- *   COPY1, COPY2  vcopy of 4 KiB and 1 MiB from a client that waits, between buffers of the library and from other memory, beside memcpy into
- *         shared memory
+ *   COPY1  vcopy of 4 KiB and 1 MiB by a server from a client that waits, between buffers of the library and from other memory, beside memcpy
+ *         into shared memory. The paper's COPY2, a copy between two others, is in rows.c
  *
  * usage: ipc [RUNS [ROUNDS [PLACEMENT]]]. Placement 4: copies. RUNS runs of each, one after the other in turn. Prints a line for each run: placement, mechanism,
  * thousand messages a second of all pairs together (GB/s for copies).
@@ -473,7 +473,7 @@ int main(int argc, char **argv)
         if (only >= 0 && only != COPIES)
             continue;
         for (int bytes = SMALL; bytes <= LARGE; bytes += LARGE - SMALL) {
-            const char *name = bytes == SMALL ? "COPY1, 4 KiB" : "COPY2, 1 MiB";
+            const char *name = bytes == SMALL ? "COPY1, 4 KiB" : "COPY1, 1 MiB";
             for (enum way way = MEMCPY; way < WAYS; way++)
                 printf("%s\t%s\t%.3f\n", name, ways[way], copy(way, bytes, shared));
         }
