@@ -475,6 +475,24 @@ BEHAVIOUR("clone3 with sizes and flags that are not known") {
     arguments = (struct clone_args){.exit_signal = SIGCHLD, .stack = 4096};
     show_clone3(&arguments, sizeof arguments);
 }
+BEHAVIOUR("clone3 with more than is known: zeros are right, anything else is E2BIG") {
+    struct {
+        struct clone_args known;
+        char more[64];
+    } arguments = {.known.exit_signal = SIGCHLD};
+    show_clone3(&arguments.known, sizeof arguments.known + 1);
+    show_clone3(&arguments.known, sizeof arguments);
+    arguments.more[63] = 1;
+    show_clone3(&arguments.known, sizeof arguments);
+    show_clone3(&arguments.known, sizeof arguments - 1);
+    show_clone3(&arguments.known, 4097);
+    /* The end of the memory, and what is behind it. */
+    char *end = edge(sizeof arguments);
+    arguments.more[63] = 0;
+    memcpy(end, &arguments, sizeof arguments);
+    show_clone3((struct clone_args *)end, sizeof arguments);
+    show_clone3((struct clone_args *)end, sizeof arguments + 8);
+}
 BEHAVIOUR("clone3 makes a child") {
     pid_t stored = 0;
     struct clone_args arguments = {.flags = CLONE_PARENT_SETTID, .exit_signal = SIGCHLD, .parent_tid = (uint64_t)&stored};

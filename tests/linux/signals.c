@@ -1,6 +1,7 @@
 /* Signals: sending, masks, queues and their order, actions, alternate stacks, waiting for them. It is long because each rule is tried by itself. */
 #include "behaviour.h"
 #include <setjmp.h>
+#include <sys/prctl.h>
 
 /* The kernel's structure: the C library's sigaction refuses some things by itself. */
 struct kernel_action {
@@ -391,6 +392,50 @@ BEHAVIOUR("default actions: which signals kill, which do nothing") {
         waitpid(child, &status, 0);
         if (!WIFSIGNALED(status) || WTERMSIG(status) != signals[i])
             note("%s does nothing", sigabbrev_np(signals[i]));
+    }
+}
+/* How a child ends by a signal with this limit of core dumps, and whether it has left one. */
+static void show_core(int signal, rlim_t limit, int dumpable) {
+    struct rlimit core = {limit, limit};
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        must(setrlimit(RLIMIT_CORE, &core));
+        prctl(PR_SET_DUMPABLE, dumpable);
+        if (signal == SIGSEGV)
+            *(volatile int *)bad() = 1;
+        raise(signal);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    note("%s:%d", sigabbrev_np(WTERMSIG(status)), !!WCOREDUMP(status));
+}
+BEHAVIOUR("WCOREDUMP: the signals that dump core, with a limit of 512 KiB") {
+    static const int signals[] = {SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS,
+                                  SIGHUP,  SIGINT, SIGKILL, SIGTERM, SIGUSR1, SIGPIPE, SIGALRM, SIGVTALRM, SIGIO};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        show_core(signals[i], 512 * 1024, 1);
+}
+BEHAVIOUR("WCOREDUMP: limits of nothing, less than a page, a page; of a process that is not dumpable") {
+    show_core(SIGQUIT, 0, 1);
+    show_core(SIGQUIT, 4095, 1);
+    show_core(SIGQUIT, 4096, 1);
+    show_core(SIGSEGV, RLIM_INFINITY, 1);
+    show_core(SIGSEGV, RLIM_INFINITY, 0);
+}
+BEHAVIOUR("WCOREDUMP: the siginfo of SIGCHLD and waitid say CLD_DUMPED") {
+    struct rlimit core = {1 << 20, 1 << 20};
+    must(setrlimit(RLIMIT_CORE, &core));
+    for (int dumpable = 1; dumpable >= 0; dumpable--) {
+        siginfo_t info = {0};
+        pid_t child = fork();
+        if (child == 0) {
+            prctl(PR_SET_DUMPABLE, dumpable);
+            raise(SIGABRT);
+            _exit(0);
+        }
+        must(waitid(P_PID, child, &info, WEXITED));
+        note("%d:%d", info.si_code, info.si_status);
     }
 }
 BEHAVIOUR("a real-time signal kills") {
