@@ -62,8 +62,13 @@ extern const struct behaviour __start_behaviours[], __stop_behaviours[];
 /* What the behaviour has shown so far: shared with its children. */
 static struct shown {
     size_t length;
+    /* Whether the system has told that it has lost something, as it may when a service dies. */
+    int lost;
     char text[SHOWN_BYTES];
 } *shown;
+
+/* Notes that events were lost, and the system has said so: without deaths a behaviour shows it like everything else. */
+__attribute__((unused)) static void events_lost(void) { shown->lost = 1; }
 
 /* Shows a word, as printf does. */
 __attribute__((unused, format(printf, 1, 2))) static void note(const char *format, ...) {
