@@ -3,6 +3,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/select.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
 
 static int in, out;
 static void new_pipe(void) {
@@ -442,4 +444,16 @@ BEHAVIOUR("a waiting read of an eventfd ends with the first write") {
     wait_until_asleep(child);
     add(fd, 5);
     wait_for(child);
+}
+BEHAVIOUR("pread and pwrite of an eventfd, an epoll, a timer, a signalfd, also of nothing") {
+    char bytes[8] = {0};
+    sigset_t set = set_of(SIGUSR1);
+    int fds[] = {eventfd(1, 0), epoll_create1(0), timerfd_create(CLOCK_MONOTONIC, 0), signalfd(-1, &set, 0)};
+    for (int i = 0; i < 4; i++) {
+        show(pread(fds[i], bytes, 8, 0));
+        show(pwrite(fds[i], bytes, 8, 0));
+        show(pread(fds[i], bytes, 0, 0));
+        show(pwrite(fds[i], bytes, 0, 0));
+        show(pread(fds[i], bytes, 8, -1));
+    }
 }

@@ -6,6 +6,7 @@ use crate::{
     events::poll::ALWAYS_READY,
     files::{stat::make_device, vnode::NodeRef},
     keep::records::ObjectRecord,
+    memory::buffer::UserBuffer,
 };
 use abi::Errno;
 
@@ -32,6 +33,15 @@ impl Object for LoopControl {
 
     fn node(&self) -> Option<&NodeRef> {
         Some(&self.node)
+    }
+
+    /// A device has positions, also one that cannot be read.
+    fn read(&self, _: &Operation, _: &mut UserBuffer, _at: Option<u64>) -> Result<Flow, Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    fn write(&self, _: &Operation, _: &mut UserBuffer, _at: Option<u64>) -> Result<Flow, Errno> {
+        Err(Errno::EINVAL)
     }
 
     /// All devices exist from the start and for ever: to add one is `EEXIST` or `ENOSPC`, to remove one `EBUSY`.

@@ -113,13 +113,16 @@ pub trait Object: Any + Debug {
         Ok(())
     }
 
-    /// read and its relatives; `at`: a position instead of the file's own. A task takes the buffer out.
-    fn read(&self, _: &Operation, _: &mut UserBuffer, _at: Option<u64>) -> Result<Flow, Errno> {
+    /// read and its relatives; `at`: a position instead of the file's own. A task takes the buffer out. What cannot be read has no
+    /// positions either, which is found first, as on Linux.
+    fn read(&self, _: &Operation, _: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        no_position(at)?;
         Err(Errno::EINVAL)
     }
 
     /// write and its relatives.
-    fn write(&self, _: &Operation, _: &mut UserBuffer, _at: Option<u64>) -> Result<Flow, Errno> {
+    fn write(&self, _: &Operation, _: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        no_position(at)?;
         Err(Errno::EINVAL)
     }
 

@@ -398,6 +398,8 @@ fn arguments_have_limits() {
     assert_eq!(world.call(world.root, nr::EPOLL_CTL, &[epoll, DEL, file, 0]), Ok(0), "no event is needed");
     assert_eq!(world.read(world.root, epoll, 8), Err(Errno::EINVAL));
     assert_eq!(world.write(world.root, epoll, &[0; 8]), Err(Errno::EINVAL));
+    assert_eq!(world.pread(world.root, epoll, 8, 0), Err(Errno::ESPIPE));
+    assert_eq!(world.pwrite(world.root, epoll, &[0; 8], 0), Err(Errno::ESPIPE));
 }
 
 #[test]
