@@ -1,10 +1,11 @@
 # vfs, tty or pm is killed at the k-th message of a behaviour of Linux (tests/linux), and the behaviour is the same: epolls, eventfds, signalfds,
-# inotify, pidfds, timerfds; sockets with descriptors in flight; pipes; terminals; System V's objects; locks and leases; signals for input and output; traced processes; dirty pages; attributes and names of files; containers;
+# inotify, pidfds, timerfds; message queues; sockets with descriptors in flight; pipes; terminals; System V's objects; locks and leases; signals
+# for input and output; traced processes; dirty pages; attributes and names of files; containers;
 # of pm alone: signals, limits, processes and what they have used; of pm and vm: clocks in the vDSO.
 # Here a sample; the full form goes through every k up to 200 of every behaviour.
 #: system deaths
 #: timeout 900
-most=200 step=17 every=9
+most=200 step=17 every=13
 [ -z "${SKINK_DEEP:-}" ] || step=1 every=1
 die() {
     service=$1
@@ -16,7 +17,7 @@ die() {
         deaths_$name "$service" $most $step "$@" && echo "$name: the same while $service dies"
     done
 }
-die vfs asynchronous attributes containers descriptors events ipc kcmp names overwriting pipes ptrace shm sockets terminals time
-die pm asynchronous containers descriptors events ipc kcmp limits pipes processes ptrace shm signals sockets terminals time vdso
+die vfs asynchronous attributes containers descriptors events inotify ipc kcmp names overwriting pidfds pipes ptrace queues shm signalfds sockets terminals time xattrs
+die pm asynchronous containers descriptors events inotify ipc kcmp limits pidfds pipes processes ptrace queues shm signalfds signals sockets terminals time vdso
 die tty asynchronous terminals
 die vm vdso
