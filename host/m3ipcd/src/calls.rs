@@ -47,6 +47,10 @@ impl Broker {
     /// Those of the call.
     pub fn call(&mut self, caller: &Caller, request: &Request) -> Result<Turn, Error> {
         let [first, second, third, fourth, ..] = request.arguments;
+        // A child that kept the connection of a process that has ended must not ask for another one with its pid.
+        if process::started(caller.pid) != Some(caller.started) {
+            return Err(Error::BadPid);
+        }
         match request.call {
             internal::JOIN => return self.join(caller, first, second),
             internal::BOX => return self.box_of(caller, int(first)?, second, third),
