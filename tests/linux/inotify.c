@@ -1,4 +1,5 @@
-/* Watches of files and directories: inotify_init1, inotify_add_watch, inotify_rm_watch, and what a read gives. */
+/* Watches of files and directories: inotify_init1, inotify_add_watch, inotify_rm_watch, and what a read gives. It is long because each rule is
+ * tried by itself. */
 #include "behaviour.h"
 #include "ready.h"
 #include <sys/inotify.h>

@@ -363,6 +363,23 @@ fn e2fsck(image: &Path, how: &str) -> Result<Output> {
     Command::new("e2fsck").arg(how).arg(image).stdin(Stdio::null()).output().context("cannot start e2fsck")
 }
 
+/// A file in memory, removed at the end.
+struct TemporaryFile(PathBuf);
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn tempfile() -> Result<TemporaryFile> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("skink-power-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let path = Path::new(MEMORY).join(name);
+    fs::write(&path, "").with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(TemporaryFile(path))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -382,21 +399,4 @@ mod tests {
         assert_eq!(found("disk: recovering journal\ndisk: Inode 12, i_blocks is 8, should be 0.  FIXED.\n", 1), 1);
         assert_eq!(found("", 4), 1);
     }
-}
-
-/// A file in memory, removed at the end.
-struct TemporaryFile(PathBuf);
-
-impl Drop for TemporaryFile {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-fn tempfile() -> Result<TemporaryFile> {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let name = format!("skink-power-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let path = Path::new(MEMORY).join(name);
-    fs::write(&path, "").with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(TemporaryFile(path))
 }
