@@ -33,17 +33,38 @@ fn give(base: &Base, process: &Process, call: u64, file: Rc<OpenFile>) -> Result
     Ok(descriptor)
 }
 
+/// The open file behind a descriptor that means a process, and which one.
+fn pidfd_at(process: &Process, descriptor: i32) -> Option<(Rc<OpenFile>, Identity)> {
+    let file = process.file(descriptor).ok()?;
+    let identity = file.object::<PidFd>()?.identity();
+    Some((file, identity))
+}
+
+/// Closes the descriptor of a child that pm has made once more, because it had died: also in the new child, which is a copy of its parent as
+/// the parent was by then.
+fn end_former(processes: &Processes, parent: &Process, child: Identity, descriptor: i32, file: &Rc<OpenFile>) {
+    let table = parent.files();
+    for thread in processes.all().into_iter().filter(|thread| thread.caller.identity() == child) {
+        let is_copy = thread.file(descriptor).is_ok_and(|its| Rc::ptr_eq(&its, file));
+        if is_copy && !thread.uses_files(&table) {
+            // It is there.
+            let _ = thread.files().close(descriptor);
+        }
+    }
+    let _ = table.close(descriptor);
+}
+
 /// `OpenPidFd`. If pm has died and made the child once more, the descriptor means the new one.
 pub(super) fn open(base: &Base, processes: &Processes, request: &vfs::OpenPidFd) -> Result<u64, Errno> {
     let process = processes.get(request.process)?;
     let identity = Identity::from_word(request.identity);
     if let Some(descriptor) = made(base.store(), request.process, request.call) {
-        let file = process.file(descriptor as i32);
-        if file.is_ok_and(|file| file.object::<PidFd>().is_some_and(|known| known.identity() == identity)) {
-            return Ok(descriptor);
+        match pidfd_at(&process, descriptor as i32) {
+            Some((_, known)) if known == identity => return Ok(descriptor),
+            Some((file, _)) => end_former(processes, &process, identity, descriptor as i32, &file),
+            // Another thread has closed it.
+            None => {}
         }
-        // EBADF: another thread has closed it.
-        let _ = process.files().close(descriptor as i32);
     }
     let pidfd = PidFd::new(base.lives().of(identity, || has_thread(processes, identity)));
     let nonblock = if request.flags & vfs::PIDFD_NONBLOCK != 0 { O_NONBLOCK } else { 0 };

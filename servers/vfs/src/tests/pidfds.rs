@@ -88,6 +88,34 @@ fn a_request_that_comes_again_makes_no_second_descriptor() {
 }
 
 #[test]
+fn a_child_that_is_made_once_more_has_no_descriptor_of_the_one_before() {
+    for (flags, expected) in [(0, Err(Errno::EBADF)), (vfs::FORK_FILES, Ok(1))] {
+        let world = World::new();
+        let first = world.fork(world.root, flags);
+        let pidfd = open(&world, 1 << 40, first, 0, 0).unwrap();
+        // pm has died and makes another child for the same call, with what its parent has by then.
+        world.exit(first);
+        let second = world.fork(world.root, flags);
+        assert_eq!(open(&world, 1 << 40, second, 0, 0), Ok(pidfd));
+        assert_eq!(world.call(second, nr::FCNTL, &[pidfd, F_GETFD]), expected, "flags {flags:#x}");
+        assert_eq!(world.call(world.root, nr::FCNTL, &[pidfd, F_GETFD]), Ok(1));
+    }
+}
+
+#[test]
+fn what_has_taken_the_place_of_a_descriptor_stays() {
+    let world = World::new();
+    let (first, second) = (world.fork(world.root, 0), world.fork(world.root, 0));
+    let thread = world.fork(world.root, vfs::FORK_FILES);
+    let pidfd = open(&world, 1 << 40, first, 0, 0).unwrap();
+    // Another thread closes it and opens something else, before pm dies and asks again.
+    world.call(thread, nr::CLOSE, &[pidfd]).unwrap();
+    assert_eq!(world.open(thread, "/", O_RDONLY, 0), Ok(pidfd));
+    assert_eq!(open(&world, 1 << 40, second, 0, 0), Ok(pidfd + 1));
+    assert_eq!(world.call(thread, nr::FCNTL, &[pidfd, F_GETFD]), Ok(0));
+}
+
+#[test]
 fn pm_learns_which_process_a_descriptor_means() {
     let world = World::new();
     let child = world.fork(world.root, 0);
