@@ -256,7 +256,7 @@ mod tests {
         assert_eq!((root.from.as_str(), root.answer.as_deref()), ("shell", Some("0x5")));
         let inner = &story.steps[root.steps[0]];
         assert!(inner.what.starts_with("fs::Read "), "{}", inner.what);
-        assert_eq!(inner.answer.as_deref(), Some("0x5 accessed=0x0"));
+        assert_eq!(inner.answer.as_deref(), Some("0x5 accessed_ns=0x0"));
         assert_eq!(story.steps[inner.steps[0]].what, "kernel call SafeCopyTo");
     }
 
