@@ -81,7 +81,7 @@ pub struct Ext2<D> {
     time: Option<Timestamp>,
     /// The time of a recent request.
     recent: Timestamp,
-    /// A read has changed a time of last access, of which vfs has not been told.
+    /// The time of last access that the current request has set, of which vfs has not been told.
     pub(crate) accessed: Option<Timestamp>,
     pub(crate) read_only: bool,
     pub(crate) was_clean: bool,

@@ -59,7 +59,7 @@ pub struct Tmpfs {
     time: Option<u64>,
     /// The time of a recent request.
     recent: u64,
-    /// A read has changed a time of last access, of which vfs has not been told.
+    /// The time of last access that the current request has set, of which vfs has not been told.
     accessed_ns: Option<u64>,
 }
 

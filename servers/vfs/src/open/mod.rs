@@ -90,10 +90,7 @@ pub async fn open_stopped(
     let files = base.files();
     let path = if how.flags & O_CREAT != 0 { copied(stopped.path())? } else { Vec::new() };
     let found = stopped.go_on(files, process).await?;
-    let (found, created) = match create_missing(files, process, found, how).await {
-        Err(Errno::EEXIST) if !how.is_exclusive() => look_again(files, process, directory, path, how).await?,
-        result => result?,
-    };
+    let (found, created) = create_or_look_again(files, process, (directory, path), found, how).await?;
     open_resolved(base, process, found, how.flags, created).await
 }
 
@@ -251,16 +248,25 @@ async fn find_or_create(
     path: Vec<u8>,
     how: How,
 ) -> Result<(Found, bool), Errno> {
-    let (exclusive, last) = (how.is_exclusive(), how.last());
     if how.flags & (O_CREAT | O_DIRECTORY) == O_CREAT {
-        let found = walk::resolve_unasked(files, process, directory, copied(&path)?, last, how.resolve).await?;
-        match create_missing(files, process, found, how).await {
-            // It is there, or another program was quicker.
-            Err(Errno::EEXIST) if !exclusive => {}
-            result => return result,
-        }
+        let found = walk::resolve_unasked(files, process, directory, copied(&path)?, how.last(), how.resolve).await?;
+        return create_or_look_again(files, process, (directory, path), found, how).await;
     }
     look_again(files, process, directory, path, how).await
+}
+
+/// Creates the file that a resolution of this path has not found; looks for it again if the request finds that it is there.
+async fn create_or_look_again(
+    files: &Files,
+    process: &Process,
+    (directory, path): (i32, Vec<u8>),
+    found: Found,
+    how: How,
+) -> Result<(Found, bool), Errno> {
+    match create_missing(files, process, found, how).await {
+        Err(Errno::EEXIST) if !how.is_exclusive() => look_again(files, process, directory, path, how).await,
+        result => result,
+    }
 }
 
 /// Finds the file at a path, also one that a request to create it has found; creates it if the flags say so and it does not exist.
