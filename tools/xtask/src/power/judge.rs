@@ -30,11 +30,13 @@ struct Versions<'a> {
     all: Vec<&'a [u8]>,
     /// Bytes that are certainly there.
     shortest: usize,
+    /// It was opened with `O_TRUNC`, and written by another call: in between it is empty.
+    was_emptied: bool,
 }
 
 impl Versions<'_> {
     fn allow(&self, content: &[u8]) -> bool {
-        if self.all.contains(&content) {
+        if self.all.contains(&content) || self.was_emptied && content.is_empty() {
             return true;
         }
         let may_be = |position: usize, byte: u8| {
@@ -97,11 +99,15 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// Models from the last promise on that `covers` says something of.
-    fn models_since(&self, covers: impl Fn(&Model, &Operation) -> bool) -> &'a [Model] {
+    /// The last line with a promise that `covers` says something of; 0: there is none.
+    fn line_of(&self, covers: impl Fn(&Model, &Operation) -> bool) -> usize {
         let covers = |line: &&usize| covers(&self.script.models[**line], &self.script.lines[**line - 1]);
-        let first = self.promised.iter().rev().find(covers).copied().unwrap_or(0);
-        &self.script.models[first..=self.last]
+        self.promised.iter().rev().find(covers).copied().unwrap_or(0)
+    }
+
+    /// Models from that line on.
+    fn models_since(&self, covers: impl Fn(&Model, &Operation) -> bool) -> &'a [Model] {
+        &self.script.models[self.line_of(covers)..=self.last]
     }
 
     /// What `path` may name: what the name stood for in each of the directories that the path before it may name.
@@ -135,19 +141,25 @@ impl<'a> Judge<'a> {
     }
 
     fn versions(&self, number: usize) -> Versions<'a> {
-        let models = self.models_since(|model, operation| match operation {
+        let first = self.line_of(|model, operation| match operation {
             Operation::Sync { kind: Sync::All, .. } => true,
             Operation::Sync { kind: Sync::File | Sync::Data, path }
             | Operation::Write { kind: Write::Synchronous, path, .. } => model.file(path) == Some(number),
             _ => false,
         });
+        let models = &self.script.models[first..=self.last];
+        let empties = |(line, model): (&Operation, &Model)| match line {
+            Operation::Write { kind: Write::Rewrite, path, .. } => model.file(path) == Some(number),
+            _ => false,
+        };
+        let was_emptied = self.script.lines[first..self.last].iter().zip(models).any(empties);
         let mut contents: Vec<&Arc<Vec<u8>>> = models.iter().filter_map(|model| model.content.get(&number)).collect();
         contents.dedup();
         let all: Vec<&[u8]> = contents.into_iter().map(|content| content.as_slice()).collect();
         // A file that was never synced may be empty.
         let is_new = models.first().is_none_or(|model| !model.content.contains_key(&number));
         let shortest = if is_new { 0 } else { all.iter().map(|version| version.len()).min().unwrap_or(0) };
-        Versions { all, shortest }
+        Versions { all, shortest, was_emptied }
     }
 
     /// The names of a file that has had one all the time since a promise that it has, wherever their directories may be.
@@ -204,6 +216,20 @@ mod tests {
 
     fn model(names: &[(&str, Node)]) -> Model {
         Model { names: names.iter().map(|(path, node)| (path.to_string(), node.clone())).collect(), ..Model::default() }
+    }
+
+    #[test]
+    fn a_file_that_was_rewritten_since_its_promise_may_be_empty() {
+        let write = |kind| Operation::Write { kind, path: "f".to_string(), offset: 0, length: 5000 };
+        let sync = || Operation::Sync { kind: Sync::File, path: "f".to_string() };
+        let lines = vec![write(Write::Create), sync(), write(Write::Rewrite), sync(), write(Write::Part)];
+        let script = Script::of(lines);
+        let allows = |promised: &[usize], content: &[u8]| {
+            Judge::new(&script, promised.iter().copied().collect()).files[&1].allow(content)
+        };
+        assert!(allows(&[2], &[]), "`O_TRUNC` has come to the disk, and the write has not");
+        assert!(!allows(&[2], &[0; 4096]), "a page of nothing was never there");
+        assert!(!allows(&[2, 4], &[]), "the write was promised");
     }
 
     #[test]

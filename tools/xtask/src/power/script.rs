@@ -234,18 +234,29 @@ impl Model {
 impl Script {
     /// A random workload of so many lines, the same for the same seed.
     pub fn random(seed: u64, lines: usize) -> Script {
-        let mut script = Script { lines: Vec::new(), models: vec![Model::default()] };
+        let mut script = Script::of(Vec::new());
         let mut random = fastrand::Rng::with_seed(seed);
         while script.lines.len() < lines {
-            let model = &script.models[script.lines.len()];
-            let version = script.lines.len() + 1;
-            let Some(operation) = choose(&mut random, model, version, lines) else { continue };
-            let mut next = model.clone();
-            next.apply(&operation, version);
-            script.lines.push(operation);
-            script.models.push(next);
+            let (model, version) = (&script.models[script.lines.len()], script.lines.len() + 1);
+            if let Some(operation) = choose(&mut random, model, version, lines) {
+                script.add(operation);
+            }
         }
         script
+    }
+
+    /// The workload of these lines.
+    pub fn of(lines: Vec<Operation>) -> Script {
+        let mut script = Script { lines: Vec::new(), models: vec![Model::default()] };
+        lines.into_iter().for_each(|line| script.add(line));
+        script
+    }
+
+    fn add(&mut self, line: Operation) {
+        let mut next = self.models[self.lines.len()].clone();
+        next.apply(&line, self.lines.len() + 1);
+        self.lines.push(line);
+        self.models.push(next);
     }
 
     /// As user/power/promises.c reads it.
