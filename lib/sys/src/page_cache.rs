@@ -51,6 +51,20 @@ impl PageCache {
         raw::kernel(KernelCall::VirCopy, arguments).map(drop)
     }
 
+    /// Copies `bytes` bytes from `address` of another process to `offset`.
+    ///
+    /// # Errors
+    /// As [`PageCache::copy_to`].
+    pub fn copy_from(&self, offset: u64, process: Endpoint, address: u64, bytes: u64) -> Result<()> {
+        refuse_self(process)?;
+        let to = self.place(offset, bytes)?;
+        if bytes > MAX_COPY {
+            return Err(Errno::E2BIG);
+        }
+        let arguments = [process.to_word(), address, Endpoint::SELF.to_word(), to, bytes, 0];
+        raw::kernel(KernelCall::VirCopy, arguments).map(drop)
+    }
+
     /// Lets `grantee` copy to or from `bytes` bytes from `offset` on. Its copy fails if the pages are gone.
     ///
     /// # Errors

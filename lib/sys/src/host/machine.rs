@@ -67,6 +67,11 @@ impl Machine {
         self.shared.lock().remove_service(service);
     }
 
+    /// Copies from or to this memory of a service fail; of no other any more.
+    pub fn unmap(&self, memory: Range<u64>) {
+        self.shared.lock().unmapped = memory;
+    }
+
     /// Makes a program with zeroed memory at these addresses.
     pub fn add_program(&self, program: Endpoint, memory: Range<u64>) {
         self.shared.lock().add_played(program, memory);

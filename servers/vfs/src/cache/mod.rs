@@ -1,17 +1,21 @@
 //! The page cache: content of regular files that vfs has read, so that a read of it again is one message.
 //!
 //! The pages are vm's, which may take them back without asking (`sys::page_cache`); which page is where is in `slots`. All of it is clean: it
-//! dies with this process, and a write goes to the file system, which is told of what is there no more.
+//! dies with this process. Whole pages that a program writes go through the cache to the file system, and stay (`staged`); what is written otherwise is forgotten.
 //!
 //! Invariant: what is found is what the file system would reply. It holds for the reason for which attributes are known
 //! (`files::known`): a file changes through vfs alone. Nothing is found while a request that may change the file is in progress, nor until the
-//! file system was asked once more (past the cache, which a file that changes often only costs a copy), which sets the time of last access then, as it does when it is asked after an hour; and what such a request has changed is forgotten before it ends.
+//! file system has heard of one read more, which sets the time of last access then, as it does when it hears of one after an hour (if the pages are not known, that read goes past the
+//! cache: a file that changes often would only cost a copy); and what such a request has changed is forgotten before it ends, or replaced.
 //! Neighbours: `objects::regular` (which reads), `mappings` and `files::nodes` (which change files).
 
 mod slots;
+mod staged;
+
+pub use staged::{STAGED_BYTES, Staged};
 
 use crate::{files::vnode::NodeRef, memory::buffer::Piece, peers::Peers};
-use abi::{Endpoint, Errno, fs, layout::PAGE_BYTES};
+use abi::{Endpoint, Errno, GrantId, fs, layout::PAGE_BYTES, vm::CACHE_BATCH};
 use alloc::rc::Rc;
 use core::{
     cell::{Cell, RefCell},
@@ -50,6 +54,13 @@ struct Memory {
 struct Filling<'a> {
     memory: &'a Memory,
     slots: Range<usize>,
+}
+
+impl Filling<'_> {
+    /// The slots, which stay taken.
+    fn into_slots(self) -> Range<usize> {
+        core::mem::ManuallyDrop::new(self).slots.clone()
+    }
 }
 
 impl Drop for Filling<'_> {
@@ -102,17 +113,27 @@ impl PageCache {
         }
     }
 
-    /// Asks the file system for the page at `position` and what follows it of `bytes` bytes, or more when the file is read from page to page.
-    /// False: it is not known afterwards.
+    /// Asks the file system for the page at `position` and what follows it of `bytes` bytes, or more when the file is read from page to page; if the page
+    /// is there, the file system only hears of the read. False: it is not known afterwards.
     pub async fn fill(&self, node: &NodeRef, position: u64, bytes: u64) -> bool {
-        let is_known = !node.mount().is_volatile() && !node.dirty().is_any();
-        match &self.memory {
-            // A file that has just been changed may be changed again.
-            Some(memory) if is_known && !node.known_stat().is_changed() => {
-                self.ask(memory, node, position, bytes).await.unwrap_or(false)
-            }
-            _ => false,
+        let Some(memory) = &self.memory else { return false };
+        if node.mount().is_volatile() || node.dirty().is_any() {
+            return false;
         }
+        let filled = match memory.has(node, position) {
+            true => self.tell_of_read(node, position).await,
+            // A file that has just been changed may be changed again.
+            false if node.known_stat().is_changed() => return false,
+            false => self.ask(memory, node, position, bytes).await,
+        };
+        filled.unwrap_or(false)
+    }
+
+    async fn tell_of_read(&self, node: &NodeRef, position: u64) -> Result<bool, Errno> {
+        let version = node.known_stat().unchanging();
+        let request = fs::Read { node: node.number(), grant: GrantId::NONE, position, bytes: 0 };
+        let reply = self.peers.ask(node.service(), request.message()).await?;
+        Ok(self.was_read(node, version, reply.source, fs::Read::results(&reply)?))
     }
 
     async fn ask(&self, memory: &Memory, node: &NodeRef, position: u64, bytes: u64) -> Result<bool, Errno> {
@@ -139,8 +160,7 @@ impl PageCache {
         drop(grant);
         let is_known = self.was_read(node, version, reply.source, fs::Read::results(&reply)?);
         if is_known {
-            core::mem::forget(filling);
-            memory.slots.borrow_mut().keep(slots, first, reply.words[0].min(bytes));
+            memory.slots.borrow_mut().keep(filling.into_slots(), first, reply.words[0].min(bytes));
         }
         Ok(is_known)
     }
@@ -198,6 +218,13 @@ impl Memory {
         moved
     }
 
+    /// Whether the page at `position` is there.
+    fn has(&self, node: &NodeRef, position: u64) -> bool {
+        let page = u32::try_from(position / PAGE_BYTES);
+        let key = node.content().zip(page.ok()).map(|(content, page)| Key { content, page });
+        key.is_some_and(|key| self.slots.borrow().has(key))
+    }
+
     /// How many pages it is worth asking for.
     fn worth(&self, node: &NodeRef, first: Key, position: u64, bytes: u64) -> u64 {
         let end = (position % PAGE_BYTES + bytes).div_ceil(PAGE_BYTES).min(AHEAD_PAGES);
@@ -216,10 +243,24 @@ impl Memory {
         }
         let filling = Filling { memory: self, slots: slots.clone() };
         if !self.slots.borrow().are_present(slots.clone()) {
-            let taken = self.pages.take(slots.start as u64, slots.len() as u64);
-            self.slots.borrow_mut().set_present(slots, taken.is_ok());
-            taken?;
+            self.prepare(slots)?;
         }
         Ok(filling)
+    }
+
+    /// Has vm give memory for slots: as far as it has plenty for the next ones too, which costs little more than for one.
+    fn prepare(&self, slots: Range<usize>) -> Result<(), Errno> {
+        let more = self.slots.borrow().to_prepare(slots.clone(), CACHE_BATCH as usize);
+        let take = |slots: &Range<usize>| self.pages.take(slots.start as u64, slots.len() as u64);
+        let taken = match take(&more) {
+            Err(_) if more != slots => take(&slots).map(|()| slots.clone()),
+            taken => taken.map(|()| more),
+        };
+        let mut known = self.slots.borrow_mut();
+        match &taken {
+            Ok(taken) => known.prepare(taken.clone()),
+            Err(_) => known.set_present(slots, false),
+        }
+        taken.map(drop)
     }
 }

@@ -57,6 +57,8 @@ pub struct Slots {
     /// The first slot of each hash. A power of two.
     heads: Vec<u32>,
     limit: usize,
+    /// So many slots have got memory so far, those not used yet included.
+    prepared: usize,
     hand: usize,
     /// vm has not refused memory since the hand began its round.
     grows: bool,
@@ -66,7 +68,7 @@ impl Slots {
     /// At most `limit` slots, none of them used yet. `ENOMEM`.
     pub fn new(limit: usize) -> Result<Slots, Errno> {
         let heads = filled(NONE, (limit / 2).next_power_of_two())?;
-        Ok(Slots { slots: Vec::new(), heads, limit, hand: 0, grows: true })
+        Ok(Slots { slots: Vec::new(), heads, limit, prepared: 0, hand: 0, grows: true })
     }
 
     /// Where bytes of a file lie from `position` on, at most `most` of them, as far as they are neighbours: a range of bytes of the cache.
@@ -104,6 +106,8 @@ impl Slots {
         let first = self.slots.len();
         let slot = Slot { state: State::Filling, next: NONE, is_used: false, is_present: false };
         if self.grows && new > 0 && self.slots.try_resize(first + new, slot).is_ok() {
+            let prepared = self.prepared.clamp(first, first + new);
+            self.slots[first..prepared].iter_mut().for_each(|slot| slot.is_present = true);
             return first..first + new;
         }
         for _ in 0..LOOKS.min(2 * self.slots.len()) {
@@ -134,6 +138,20 @@ impl Slots {
     /// Whether all of these slots have memory as far as is known.
     pub fn are_present(&self, slots: Range<usize>) -> bool {
         self.slots[slots].iter().all(|slot| slot.is_present)
+    }
+
+    /// The slots that vm is asked to give memory for when it is needed for these: if they are the newest, for the next ones too, `most` in all.
+    pub fn to_prepare(&self, slots: Range<usize>, most: usize) -> Range<usize> {
+        let is_newest = slots.end == self.slots.len() && self.prepared <= slots.end;
+        let end = if is_newest { (slots.start + most).min(self.limit) } else { slots.end };
+        slots.start..end.max(slots.end)
+    }
+
+    /// vm has given memory for these slots, of which some may not be used yet.
+    pub fn prepare(&mut self, slots: Range<usize>) {
+        self.prepared = self.prepared.max(slots.end);
+        let used = slots.start..slots.end.min(self.slots.len());
+        self.set_present(used, true);
     }
 
     /// vm has given memory for these slots, or refused, or taken it back.
@@ -282,6 +300,24 @@ mod tests {
         slots.give_back(refused);
         assert_eq!(slots.take(4), 0..4);
         assert!(slots.take(1).is_empty() || slots.slots.len() > 4);
+    }
+
+    #[test]
+    fn the_newest_slots_get_memory_with_those_that_are_used_next() {
+        let mut slots = Slots::new(20).unwrap();
+        let first = slots.take(2);
+        assert!(!slots.are_present(first.clone()));
+        assert_eq!(slots.to_prepare(first.clone(), 8), 0..8);
+        slots.prepare(0..8);
+        assert!(slots.are_present(first));
+        let second = slots.take(10);
+        assert!(slots.are_present(2..8) && !slots.are_present(second.clone()));
+        assert_eq!(slots.to_prepare(second, 8), 2..12, "what it needs is more than that");
+        slots.prepare(2..12);
+        assert_eq!(slots.take(8), 12..20);
+        assert_eq!(slots.to_prepare(12..20, 64), 12..20, "there are no more");
+        slots.set_present(3..4, false);
+        assert_eq!(slots.to_prepare(3..4, 8), 3..4, "one that was taken back");
     }
 
     #[test]

@@ -244,6 +244,12 @@ impl Change<1> {
         Change::begin([Some(node)], Extent::Content, bytes)
     }
 
+    /// The version of the file, if no other change of it is in progress: until this is another one, the file has changed in no other way.
+    pub fn alone(&self) -> Option<u64> {
+        let known = self.inodes[0].as_ref()?.known_stat();
+        (known.changes.get() == 1).then_some(known.version.get())
+    }
+
     /// Begins a write of a dirty page.
     pub(super) fn of_dirty(node: &NodeRef) -> Change<1> {
         Change::begin([Some(node)], Extent::DirtyPage, 0)

@@ -2,10 +2,11 @@
 
 use super::{BUFFER_BYTES, Mappings};
 use crate::{
+    cache::Staged,
     callers::Caller,
     files::{known::Change, pages, vnode::NodeRef},
     memory as user,
-    memory::buffer::UserBuffer,
+    memory::buffer::{Piece, UserBuffer},
 };
 use abi::{Endpoint, Errno, Message, fs, vm};
 use alloc::vec::Vec;
@@ -15,10 +16,40 @@ use sys::{
     ipc,
 };
 
+/// Where a file system has the bytes of a write from.
+enum Source {
+    /// The program's memory.
+    Program { _grant: MagicGrant, bytes: u64 },
+    /// Pages of the cache.
+    Cache(Staged),
+}
+
 /// A write of a program's bytes in progress.
 pub struct Writing {
-    _grant: MagicGrant,
-    _change: Change<1>,
+    source: Source,
+    change: Change<1>,
+}
+
+impl Writing {
+    /// How many bytes are asked for: fewer than wanted if only so many could be staged.
+    pub fn bytes(&self) -> u64 {
+        match &self.source {
+            Source::Program { bytes, .. } => *bytes,
+            Source::Cache(staged) => staged.bytes(),
+        }
+    }
+
+    /// The file system has replied. Returns how many bytes are written and the size of the file; `None`: nothing has come of it, and it is to be made
+    /// again.
+    pub fn end(self, reply: Result<Message, Errno>) -> Option<Result<(u64, u64), Errno>> {
+        let bytes = self.bytes();
+        let written = reply.map(|reply| (reply.words[0].min(bytes), reply.words[1]));
+        let is_void = match self.source {
+            Source::Program { .. } => false,
+            Source::Cache(staged) => staged.end(written.map(|(moved, _)| moved), &self.change),
+        };
+        (!is_void).then_some(written)
+    }
 }
 
 impl Mappings {
@@ -53,37 +84,53 @@ impl Mappings {
         Ok(reply.words[0])
     }
 
-    /// A piece of a write, straight from the program. Returns bytes and new size.
-    pub async fn write_directly(
+    /// A piece of a write, through the cache if it stays there, else straight from the program. Returns how many of its bytes are written, how many were asked for, and the new size.
+    pub async fn write_piece(
         &self,
         caller: &Caller,
         node: &NodeRef,
         buffer: &UserBuffer,
         position: u64,
         bytes: u64,
-    ) -> Result<(u64, u64), Errno> {
-        self.files.settle_for([Some(node)], bytes).await?;
-        let (request, _writing) = self.ask_to_write(caller, node, buffer, position, bytes)?;
-        let reply = self.peers.ask_to_write(caller, node.service(), request, buffer.moved()).await?;
-        Ok((reply.words[0].min(bytes), reply.words[1]))
+    ) -> Result<(u64, u64, u64), Errno> {
+        let mut may_stage = true;
+        loop {
+            self.files.settle_for([Some(node)], bytes).await?;
+            let (request, writing) = self.ask_to_write(caller, node, buffer, (position, bytes), may_stage)?;
+            let asked = writing.bytes();
+            let reply = self.peers.ask_to_write(caller, node.service(), request, buffer.moved()).await;
+            if let Some(written) = writing.end(reply) {
+                return written.map(|(moved, size)| (moved, asked, size));
+            }
+            may_stage = false;
+        }
     }
 
-    /// The request of [`Mappings::write_directly`] for a file that is settled, and what is held until its reply.
+    /// The request of [`Mappings::write_piece`] for a file that is settled, and what is held until its reply.
     pub fn ask_to_write(
         &self,
         caller: &Caller,
         node: &NodeRef,
         buffer: &UserBuffer,
-        position: u64,
-        bytes: u64,
+        (position, bytes): (u64, u64),
+        may_stage: bool,
     ) -> Result<(Message, Writing), Errno> {
-        let (service, address) = (node.service(), buffer.piece().address);
-        let grant = MagicGrant::new(buffer.owner, address, bytes, service.endpoint(), Access::Read)?;
+        let (service, owner) = (node.service(), buffer.owner);
+        let piece = Piece { bytes, ..buffer.piece() };
         let change = Change::writing(node, bytes);
         self.cache.changed(node, position, bytes);
-        let ids = caller.credentials().ids();
-        let request = fs::Write { node: node.number(), grant: grant.id(), position, bytes, ids, written_ns: 0 };
-        Ok((request.message(), Writing { _grant: grant, _change: change }))
+        let staged = if may_stage { self.cache.stage(node, position, (owner, piece), &change) } else { None };
+        let (grant, source) = match staged {
+            Some(staged) => (staged.grant(), Source::Cache(staged)),
+            None => {
+                let grant = MagicGrant::new(owner, piece.address, bytes, service.endpoint(), Access::Read)?;
+                (grant.id(), Source::Program { _grant: grant, bytes })
+            }
+        };
+        let writing = Writing { source, change };
+        let (node, bytes, ids) = (node.number(), writing.bytes(), caller.credentials().ids());
+        let request = fs::Write { node, grant, position, bytes, ids, written_ns: 0 };
+        Ok((request.message(), writing))
     }
 
     /// A piece of a write to a file that is mapped: to the file, and into vm's pages. Returns bytes and new size.

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     base::{Base, Flow},
+    cache::STAGED_BYTES,
     callers::{Caller, permission::after_write},
     events::poll::ALWAYS_READY,
     files::{
@@ -333,27 +334,28 @@ impl Write {
 
     /// Begins it: without a task, if it is one request to the file system.
     fn begin(mut self) -> Result<Flow, Errno> {
-        let is_one = self.buffer.piece().bytes == self.buffer.left() && self.buffer.left() <= CHUNK;
+        let is_one = self.buffer.piece().bytes == self.buffer.left() && self.buffer.left() <= self.most();
         let waits = !is_one || self.start >= self.caller.file_limit() || self.node.shared_object().is_some();
         if waits || !self.base.files().is_settled_for([Some(&self.node)], self.buffer.left()) {
             return Ok(Flow::task(self.run()));
         }
         self.prepare()?;
-        let (base, service, position, bytes) = (self.base, self.node.service(), self.start, self.buffer.piece().bytes);
-        let asked = base.mappings().ask_to_write(&self.caller, &self.node, &self.buffer, position, bytes);
+        let (base, service, part) = (self.base, self.node.service(), (self.start, self.buffer.piece().bytes));
+        let asked = base.mappings().ask_to_write(&self.caller, &self.node, &self.buffer, part, true);
         let asked = asked.and_then(|asked| Ok((asked, base.peers().write_tag(&self.caller, service, 0)?)));
         let ((request, writing), tag) = match asked {
             Ok(asked) => asked,
             Err(error) => {
-                self.take(bytes, Err(error));
+                self.result = Err(error);
                 return self.end();
             }
         };
         let caller = self.caller.clone();
         base.ask_then(&caller, (service, request, tag), move |reply| {
-            drop(writing);
-            self.take(bytes, reply.map(|reply| (reply.words[0].min(bytes), reply.words[1])));
-            self.end()
+            let asked = writing.bytes();
+            let is_over =
+                writing.end(reply).is_some_and(|written| !self.take(written.map(|(moved, size)| (moved, asked, size))));
+            if is_over || self.buffer.left() == 0 { self.end() } else { Ok(Flow::task(self.go_on())) }
         })
     }
 
@@ -362,22 +364,33 @@ impl Write {
         // At the limit nothing is written; before it, what is below.
         self.base.check_file_limit(&self.caller, self.start.saturating_add(1)).await?;
         self.prepare()?;
+        self.go_on().await
+    }
+
+    /// Writes what is left of it, as a task.
+    async fn go_on(mut self) -> Result<u64, Errno> {
         while self.buffer.left() > 0 {
             let is_mapped = self.node.shared_object().is_some();
-            let bytes = self.buffer.piece().bytes.min(if is_mapped { BUFFER_BYTES } else { CHUNK });
+            let bytes = self.buffer.piece().bytes.min(if is_mapped { BUFFER_BYTES } else { self.most() });
             let (mappings, position) = (self.base.mappings(), self.start + self.buffer.moved());
             let written = if is_mapped {
                 let ids = self.caller.credentials().ids();
-                mappings.write_through(&self.node, &self.buffer, position, bytes, ids).await
+                let written = mappings.write_through(&self.node, &self.buffer, position, bytes, ids).await;
+                written.map(|(moved, size)| (moved, bytes, size))
             } else {
-                mappings.write_directly(&self.caller, &self.node, &self.buffer, position, bytes).await
+                mappings.write_piece(&self.caller, &self.node, &self.buffer, position, bytes).await
             };
-            if !self.take(bytes, written) {
+            if !self.take(written) {
                 break;
             }
         }
         self.settle_size();
         self.finish().await
+    }
+
+    /// How much the file system is asked for at a time.
+    fn most(&self) -> u64 {
+        if self.base.cache().keeps_written(&self.node) { STAGED_BYTES } else { CHUNK }
     }
 
     /// Finds out how much is written, and reserves that part of the file for it. Errors: nothing.
@@ -393,13 +406,13 @@ impl Write {
         Ok(())
     }
 
-    /// Takes note of what has become of a piece: so many bytes of it are written, and the file has this size. Returns whether to go on.
-    fn take(&mut self, bytes: u64, written: Result<(u64, u64), Errno>) -> bool {
+    /// Takes note of what has become of a piece: so many bytes of it are written, so many were asked for, and the file has this size. Returns whether to go on.
+    fn take(&mut self, written: Result<(u64, u64, u64), Errno>) -> bool {
         match written {
-            Ok((moved, size)) => {
+            Ok((moved, asked, size)) => {
                 self.buffer.advance(moved);
                 self.real_size = size;
-                moved == bytes
+                moved == asked
             }
             Err(error) => {
                 self.result = Err(error);

@@ -163,6 +163,76 @@ fn what_changes_a_file_is_seen() {
     });
 }
 
+/// Whole pages, and the rest of the file behind them.
+fn written(mark: u8) -> Vec<u8> {
+    std::vec![mark; BYTES as usize]
+}
+
+#[test]
+fn whole_pages_that_are_written_are_known() {
+    let mut world = world();
+    assert_eq!(write_at(&world, 0, &written(1)), Ok(BYTES));
+    assert_eq!(read_at(&world, PAGE, 1), [1], "the file system hears of the first read");
+    assert!(is_known(&mut world));
+    assert!(whole(&world) == written(1));
+}
+
+#[test]
+fn what_a_program_does_with_its_memory_while_it_writes_does_not_matter_afterwards() {
+    let mut world = world();
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    world.data(world.root, &written(1));
+    assert_eq!(world.begin_call(world.root, nr::PWRITE64, &[FILE, DATA, BYTES, 0]), None);
+    world.data(world.root, &written(2));
+    world.restart_ext2();
+    assert_eq!(world.result(world.root), Some(Ok(BYTES)));
+    let now = whole(&world);
+    world.restart_vfs();
+    assert!(whole(&world) == now, "the cache has what the file system has");
+}
+
+#[test]
+fn a_part_of_a_page_that_is_written_makes_the_page_unknown() {
+    let world = world();
+    for (position, bytes) in [(PAGE, PAGE - 1), (PAGE + 1, PAGE), (3 * PAGE, PAGE + 1), (10, 20)] {
+        let before = whole(&world);
+        assert_eq!(write_at(&world, position, &written(9)[..bytes as usize]), Ok(bytes));
+        let mut after = before;
+        after[position as usize..(position + bytes) as usize].fill(9);
+        assert!(whole(&world) == after && whole(&world) == after, "{bytes} bytes at {position}");
+    }
+}
+
+#[test]
+fn a_write_whose_pages_are_taken_back_is_made_without_them() {
+    let mut world = world();
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    world.data(world.root, &written(1));
+    assert_eq!(world.begin_call(world.root, nr::PWRITE64, &[FILE, DATA, BYTES, 0]), None);
+    let cache = world.vm().cache.clone();
+    world.machine.unmap(cache);
+    world.restart_ext2();
+    assert_eq!(world.result(world.root), Some(Ok(BYTES)));
+    assert!(whole(&world) == written(1));
+    world.machine.unmap(0..0);
+    assert_eq!(write_at(&world, 0, &written(2)), Ok(BYTES));
+    assert!(whole(&world) == written(2));
+}
+
+#[test]
+fn memory_is_asked_for_many_pages_at_a_time_and_for_few_when_there_is_little() {
+    let world = world();
+    let before = world.vm().cache_pages;
+    assert!(before >= 64, "the first pages were asked for with many others");
+    for number in 0..8 {
+        world.make(&format!("/small{number}"), b"content", 0o644, (0, 0));
+        (0..3).for_each(|_| assert_eq!(world.content(&format!("/small{number}")), b"content"));
+    }
+    assert_eq!(world.vm().cache_pages, before, "there are some left");
+}
+
 #[test]
 fn a_change_that_fails_leaves_what_the_file_system_has() {
     let world = world();

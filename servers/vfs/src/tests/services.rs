@@ -4,6 +4,7 @@
 use abi::{Endpoint, Errno, GrantId, Message, Name, block, chardev, ds, fs, rs, vm};
 use server::SyncStep;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::string::String;
 use std::sync::{Arc, Mutex};
 use std::vec::Vec;
@@ -428,6 +429,9 @@ pub struct Memory {
     pub gone: bool,
     /// It has no memory for the page cache.
     pub is_short: bool,
+    /// Where the page cache lies, and how many pages vfs has asked for.
+    pub cache: Range<u64>,
+    pub cache_pages: u64,
     /// Old and new sizes that it was told of.
     pub resizes: Vec<(u64, u64)>,
 }
@@ -582,10 +586,13 @@ impl Vm {
             NextFileMap(_) | NextUnmapped(_) | NextSync(_) | NextShared(_) => return Err(Errno::ENOENT),
             CacheOpen(request) => {
                 let cache = Vec::leak(std::vec![0_u8; (request.pages * PAGE) as usize]);
-                return Ok(vm::CacheOpen::reply(message, 0, cache.as_ptr() as u64));
+                let address = cache.as_ptr() as u64;
+                memory.cache = address..address + request.pages * PAGE;
+                return Ok(vm::CacheOpen::reply(message, 0, address));
             }
             CacheTake(_) if memory.is_short => return Err(Errno::ENOMEM),
-            CacheTake(_) | FileName(_) => {}
+            CacheTake(request) => memory.cache_pages += request.pages,
+            FileName(_) => {}
             MemoryInfo(_) => return Ok(vm::MemoryInfo::reply(message, 0, 1 << 28, 1 << 27, 0, 0)),
             _ => return Err(Errno::ENOSYS),
         }

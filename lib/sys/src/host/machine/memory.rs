@@ -50,13 +50,16 @@ pub(super) struct Use {
     pub(super) offset: u64,
 }
 
-/// Memory of a service for the time of one copy.
-fn own<'a>(address: u64, bytes: usize) -> &'a mut [u8] {
-    // SAFETY: see the head of the file; the slice is used within one copy and not kept.
-    unsafe { std::slice::from_raw_parts_mut(address as *mut u8, bytes) }
-}
-
 impl State {
+    /// Memory of a service for the time of one copy.
+    fn own<'a>(&self, address: u64, bytes: usize) -> Result<&'a mut [u8]> {
+        if address < self.unmapped.end && address + bytes as u64 > self.unmapped.start {
+            return Err(Errno::EFAULT);
+        }
+        // SAFETY: see the head of the file; the slice is used within one copy and not kept.
+        Ok(unsafe { std::slice::from_raw_parts_mut(address as *mut u8, bytes) })
+    }
+
     pub(super) fn read_program(&mut self, program: Endpoint, address: u64, into: &mut [u8]) -> Result<()> {
         let (memory, range) = self.program(program, address, into.len())?;
         into.copy_from_slice(&memory[range]);
@@ -81,8 +84,8 @@ impl State {
         match side {
             Some(Side::Into(buffer)) => self.read_program(from, from_address, buffer)?,
             Some(Side::From(buffer)) => self.write_program(to, to_address, buffer)?,
-            None if from == Endpoint::SELF => self.write_program(to, to_address, own(from_address, length))?,
-            None if to == Endpoint::SELF => self.read_program(from, from_address, own(to_address, length))?,
+            None if from == Endpoint::SELF => self.write_program(to, to_address, self.own(from_address, length)?)?,
+            None if to == Endpoint::SELF => self.read_program(from, from_address, self.own(to_address, length)?)?,
             None => {
                 let mut between = vec![0; length];
                 self.read_program(from, from_address, &mut between)?;
@@ -103,7 +106,7 @@ impl State {
         let entry = self.granted(used, length, side.right())?;
         let address = entry.address + used.offset;
         if entry.flags & MAGIC == 0 {
-            side.copy(own(address, length));
+            side.copy(self.own(address, length)?);
         } else {
             let (memory, range) = self.program(entry.owner, address, length)?;
             side.copy(&mut memory[range]);

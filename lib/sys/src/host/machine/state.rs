@@ -80,6 +80,8 @@ pub(super) struct State {
     played: BTreeMap<usize, Played>,
     generations: BTreeMap<usize, u32>,
     preserved: BTreeMap<usize, &'static [AtomicU64]>,
+    /// Memory of a service that is not mapped.
+    pub(super) unmapped: Range<u64>,
     pub(super) now_ns: u64,
     pub(super) log: String,
     pub(super) failure: Option<String>,

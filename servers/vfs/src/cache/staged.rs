@@ -1,0 +1,97 @@
+//! What a program writes on its way to a file system, in pages of the cache, where it stays.
+//!
+//! The file system copies from these pages, and not from the program's memory: what it has got is what is known afterwards, whatever the program does with its
+//! memory meanwhile. Should vm take the pages back before that, the write fails with `EFAULT`, and is made again without them.
+
+use super::{Key, PageCache};
+use crate::{
+    files::{known::Change, vnode::NodeRef},
+    memory::buffer::Piece,
+};
+use abi::{Endpoint, Errno, GrantId, layout::PAGE_BYTES, vm::CACHE_BATCH};
+use alloc::rc::Rc;
+use core::ops::Range;
+use sys::grant::{Access, RangeGrant};
+
+/// At most so many bytes go through the cache with one request.
+pub const STAGED_BYTES: u64 = CACHE_BATCH * PAGE_BYTES;
+
+/// See the head of the file. Dropping it forgets them.
+pub struct Staged {
+    cache: Rc<PageCache>,
+    slots: Range<usize>,
+    first: Key,
+    bytes: u64,
+    grant: RangeGrant,
+    /// The file as the write began: see [`Change::alone`].
+    version: u64,
+}
+
+impl PageCache {
+    /// Whether whole pages that are written to a file are to be kept: they would have to be read from a disk. A file system in memory has them at hand.
+    pub fn keeps_written(&self, node: &NodeRef) -> bool {
+        self.memory.is_some() && !node.mount().is_volatile() && !node.mount().is_in_memory()
+    }
+
+    /// Copies what a program writes within a change from `position` on, the first of it at least, and lets the file system have it. `None`: it is not worth it, not possible now, or
+    /// not a part of whole pages up to the end that the file is about to have.
+    pub fn stage(
+        self: &Rc<Self>,
+        node: &NodeRef,
+        position: u64,
+        (owner, piece): (Endpoint, Piece),
+        change: &Change<1>,
+    ) -> Option<Staged> {
+        let memory = self.memory.as_ref().filter(|_| self.keeps_written(node))?;
+        let ends_file = position.checked_add(piece.bytes)? >= node.size();
+        let is_worth = position % PAGE_BYTES == 0 && (piece.bytes >= PAGE_BYTES || position == 0 && ends_file);
+        let version = change.alone().filter(|_| is_worth)?;
+        let first = Key { content: self.content(node), page: u32::try_from(position / PAGE_BYTES).ok()? };
+        let wanted = if ends_file { piece.bytes.div_ceil(PAGE_BYTES) } else { piece.bytes / PAGE_BYTES };
+        let filling = memory.take(wanted.min(CACHE_BATCH)).ok()?;
+        let offset = filling.slots.start as u64 * PAGE_BYTES;
+        let bytes = piece.bytes.min(filling.slots.len() as u64 * PAGE_BYTES);
+        memory.pages.copy_from(offset, owner, piece.address, bytes).ok()?;
+        let grant = memory.pages.grant(offset, bytes, node.service().endpoint(), Access::Read).ok()?;
+        let slots = filling.into_slots();
+        Some(Staged { cache: self.clone(), slots, first, bytes, grant, version })
+    }
+}
+
+impl Staged {
+    /// How much of it there is, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What the file system copies from.
+    pub fn grant(&self) -> GrantId {
+        self.grant.id()
+    }
+
+    /// The file system has replied how much it has written. All of it is known from now on if the file has not changed otherwise. Returns whether the write has to be
+    /// made again.
+    pub fn end(mut self, written: Result<u64, Errno>, change: &Change<1>) -> bool {
+        let Some(memory) = &self.cache.memory else { return false };
+        match written {
+            Ok(bytes) if bytes == self.bytes && change.alone() == Some(self.version) => {
+                let slots = core::mem::replace(&mut self.slots, 0..0);
+                memory.slots.borrow_mut().keep(slots, self.first, bytes);
+                false
+            }
+            Err(Errno::EFAULT) => {
+                memory.slots.borrow_mut().set_present(self.slots.clone(), false);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if let Some(memory) = &self.cache.memory {
+            memory.slots.borrow_mut().give_back(self.slots.clone());
+        }
+    }
+}
