@@ -65,6 +65,19 @@ impl PageCache {
         raw::kernel(KernelCall::VirCopy, arguments).map(drop)
     }
 
+    /// Copies `bytes` bytes within the cache; the two ranges do not overlap.
+    ///
+    /// # Errors
+    /// `EFAULT`: the pages are gone; `EINVAL`: beyond the cache; `E2BIG`: more than `layout::MAX_COPY`.
+    pub fn copy_within(&self, from: u64, to: u64, bytes: u64) -> Result<()> {
+        let (from, to) = (self.place(from, bytes)?, self.place(to, bytes)?);
+        if bytes > MAX_COPY {
+            return Err(Errno::E2BIG);
+        }
+        let own = Endpoint::SELF.to_word();
+        raw::kernel(KernelCall::VirCopy, [own, from, own, to, bytes, 0]).map(drop)
+    }
+
     /// Lets `grantee` copy to or from `bytes` bytes from `offset` on. Its copy fails if the pages are gone.
     ///
     /// # Errors

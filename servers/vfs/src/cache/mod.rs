@@ -103,6 +103,28 @@ impl PageCache {
         }
     }
 
+    /// Whether the page of a file at `position` is there.
+    pub fn has(&self, node: &NodeRef, position: u64) -> bool {
+        self.memory.as_ref().is_some_and(|memory| memory.has(node, position))
+    }
+
+    /// Makes known what a request is about to copy from a file whose page at `position` is there: what follows it of `bytes` bytes, a read ahead at most. False: not
+    /// even that page is known afterwards, or is there.
+    pub async fn complete(&self, node: &NodeRef, position: u64, bytes: u64) -> bool {
+        if !self.has(node, position) {
+            return false;
+        }
+        let known = || self.known_bytes(node, position, bytes);
+        if known() == 0 && !self.fill(node, position, bytes).await {
+            return false;
+        }
+        let (rest, left) = (position + known(), bytes - known());
+        if left > 0 && rest < node.size() && !self.has(node, rest) {
+            self.fill(node, rest, left).await;
+        }
+        known() > 0
+    }
+
     /// A file was read past the cache, as the file system has replied: `accessed_ns` as of `fs::Read`. `version`: before it was asked, if the
     /// file was not changing. Returns whether it has been the same since.
     pub fn was_read(&self, node: &NodeRef, version: Option<u64>, source: Endpoint, accessed_ns: u64) -> bool {
@@ -216,6 +238,20 @@ impl Memory {
             moved += bytes;
         }
         moved
+    }
+
+    /// Copies what is known of a file from a position on to a range of the cache that is being filled. Returns how many bytes.
+    fn copy_within(&self, content: u64, mut from: u64, to: Range<u64>) -> Option<u64> {
+        let mut at = to.start;
+        while at < to.end {
+            let found = self.slots.borrow_mut().find(content, from, to.end - at);
+            let bytes = found.end - found.start;
+            if bytes == 0 || self.pages.copy_within(found.start, at, bytes).is_err() {
+                break;
+            }
+            (from, at) = (from + bytes, at + bytes);
+        }
+        Some(at - to.start)
     }
 
     /// Whether the page at `position` is there.

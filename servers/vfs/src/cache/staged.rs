@@ -3,7 +3,7 @@
 //! The file system copies from these pages, and not from the program's memory: what it has got is what is known afterwards, whatever the program does with its
 //! memory meanwhile. Should vm take the pages back before that, the write fails with `EFAULT`, and is made again without them.
 
-use super::{Key, PageCache};
+use super::{Key, Memory, PageCache};
 use crate::{
     files::{known::Change, vnode::NodeRef},
     memory::buffer::Piece,
@@ -33,28 +33,54 @@ impl PageCache {
         self.memory.is_some() && !node.mount().is_volatile() && !node.mount().is_in_memory()
     }
 
-    /// Copies what a program writes within a change from `position` on, the first of it at least, and lets the file system have it. `None`: it is not worth it, not possible now, or
-    /// not a part of whole pages up to the end that the file is about to have.
+    /// Copies what a program writes within a change from `position` on, the first of it at least, and lets the file system have it. `None`: it is
+    /// not worth it, not possible now, or not a part of whole pages up to the end that the file is about to have.
     pub fn stage(
         self: &Rc<Self>,
-        node: &NodeRef,
-        position: u64,
+        (node, position): (&NodeRef, u64),
         (owner, piece): (Endpoint, Piece),
         change: &Change<1>,
     ) -> Option<Staged> {
+        self.stage_by((node, position), piece.bytes, change, |memory, to| {
+            memory.pages.copy_from(to.start, owner, piece.address, to.end - to.start).ok()?;
+            Some(to.end - to.start)
+        })
+    }
+
+    /// As [`PageCache::stage`], what is known of another file, as of now, from a position of it on.
+    pub fn stage_copy(
+        self: &Rc<Self>,
+        (node, position): (&NodeRef, u64),
+        (source, from): (&NodeRef, u64),
+        bytes: u64,
+        change: &Change<1>,
+    ) -> Option<Staged> {
+        let content = source.content().filter(|_| source.known_stat().is_read_in(self.hour.get()))?;
+        self.stage_by((node, position), bytes, change, |memory, to| memory.copy_within(content, from, to))
+    }
+
+    /// `fill` is given a range of the cache, and returns how many bytes of it it has filled.
+    fn stage_by(
+        self: &Rc<Self>,
+        (node, position): (&NodeRef, u64),
+        bytes: u64,
+        change: &Change<1>,
+        fill: impl FnOnce(&Memory, Range<u64>) -> Option<u64>,
+    ) -> Option<Staged> {
         let memory = self.memory.as_ref().filter(|_| self.keeps_written(node))?;
-        let ends_file = position.checked_add(piece.bytes)? >= node.size();
-        let is_worth = position % PAGE_BYTES == 0 && (piece.bytes >= PAGE_BYTES || position == 0 && ends_file);
+        let ends_file = position.checked_add(bytes)? >= node.size();
+        let is_worth = position % PAGE_BYTES == 0 && (bytes >= PAGE_BYTES || position == 0 && ends_file);
         let version = change.alone().filter(|_| is_worth)?;
         let first = Key { content: self.content(node), page: u32::try_from(position / PAGE_BYTES).ok()? };
-        let wanted = if ends_file { piece.bytes.div_ceil(PAGE_BYTES) } else { piece.bytes / PAGE_BYTES };
+        let wanted = if ends_file { bytes.div_ceil(PAGE_BYTES) } else { bytes / PAGE_BYTES };
         let filling = memory.take(wanted.min(CACHE_BATCH)).ok()?;
-        let offset = filling.slots.start as u64 * PAGE_BYTES;
-        let bytes = piece.bytes.min(filling.slots.len() as u64 * PAGE_BYTES);
-        memory.pages.copy_from(offset, owner, piece.address, bytes).ok()?;
-        let grant = memory.pages.grant(offset, bytes, node.service().endpoint(), Access::Read).ok()?;
+        let (start, pages) = (filling.slots.start as u64 * PAGE_BYTES, filling.slots.len() as u64);
+        let filled = fill(memory, start..start + bytes.min(pages * PAGE_BYTES))?;
+        let bytes = if filled < bytes { filled - filled % PAGE_BYTES } else { bytes };
+        let grant = memory.pages.grant(start, bytes, node.service().endpoint(), Access::Read).ok()?;
         let slots = filling.into_slots();
-        Some(Staged { cache: self.clone(), slots, first, bytes, grant, version })
+        let staged = Staged { cache: self.clone(), slots, first, bytes, grant, version };
+        (bytes > 0).then_some(staged)
     }
 }
 

@@ -119,7 +119,7 @@ impl Mappings {
         let piece = Piece { bytes, ..buffer.piece() };
         let change = Change::writing(node, bytes);
         self.cache.changed(node, position, bytes);
-        let staged = if may_stage { self.cache.stage(node, position, (owner, piece), &change) } else { None };
+        let staged = if may_stage { self.cache.stage((node, position), (owner, piece), &change) } else { None };
         let (grant, source) = match staged {
             Some(staged) => (staged.grant(), Source::Cache(staged)),
             None => {
@@ -131,6 +131,24 @@ impl Mappings {
         let (node, bytes, ids) = (node.number(), writing.bytes(), caller.credentials().ids());
         let request = fs::Write { node, grant, position, bytes, ids, written_ns: 0 };
         Ok((request.message(), writing))
+    }
+
+    /// A piece of a copy between two files that are settled, through the cache, if what is known of the source may stay there as the target's. Returns how many bytes and the
+    /// new size; `None`: nothing has come of it.
+    pub async fn copy_by_cache(
+        &self,
+        (source, from): (&NodeRef, u64),
+        (target, to): (&NodeRef, u64),
+        bytes: u64,
+        ids: u64,
+    ) -> Option<(u64, u64)> {
+        let change = Change::writing(target, bytes);
+        self.cache.changed(target, to, bytes);
+        let staged = self.cache.stage_copy((target, to), (source, from), bytes, &change)?;
+        let (node, grant, bytes) = (target.number(), staged.grant(), staged.bytes());
+        let request = fs::Write { node, grant, position: to, bytes, ids, written_ns: 0 };
+        let writing = Writing { source: Source::Cache(staged), change };
+        writing.end(self.peers.ask(target.service(), request.message()).await)?.ok()
     }
 
     /// A piece of a write to a file that is mapped: to the file, and into vm's pages. Returns bytes and new size.

@@ -193,6 +193,41 @@ fn what_a_program_does_with_its_memory_while_it_writes_does_not_matter_afterward
 }
 
 #[test]
+fn a_copy_of_what_is_known_is_known() {
+    for (from, bytes) in [(0, BYTES), (512, BYTES - 512), (512, PAGE), (PAGE, 3 * PAGE + 5)] {
+        let mut world = world();
+        let copy = world.open(world.root, "/copy", O_RDWR | O_CREAT, 0o644).unwrap();
+        world.seek(world.root, FILE, from as i64, SEEK_SET).unwrap();
+        let sent = world.call(world.root, nr::SENDFILE, &[copy, FILE, 0, bytes]);
+        assert_eq!(sent, Ok(bytes), "{bytes} from {from}");
+        let read = |world: &World, position| world.begin_call(world.root, nr::PREAD64, &[copy, DATA, BYTES, position]);
+        assert_eq!(read(&world, bytes - 1), Some(Ok(1)), "the file system hears of the first read");
+        let ext2 = world.ext2();
+        world.machine.kill(ext2);
+        assert_eq!(read(&world, 0), Some(Ok(bytes)), "{bytes} from {from}");
+        assert!(world.machine.read(world.root, DATA, bytes as usize) == expected(from..from + bytes));
+    }
+}
+
+#[test]
+fn a_copy_into_a_file_leaves_the_rest_of_it() {
+    let world = world();
+    world.make("/copy", &written(7), 0o666, (0, 0));
+    let copy = world.open(world.root, "/copy", O_RDWR, 0).unwrap();
+    (0..2).for_each(|_| assert!(world.content("/copy") == written(7)));
+    for (from, to, bytes) in [(10, PAGE, 100), (PAGE, 2 * PAGE, PAGE + 1), (512, 0, 2 * PAGE), (0, BYTES - 3, BYTES)] {
+        let mut after = world.content("/copy");
+        world.data(world.root, &[from.to_le_bytes(), to.to_le_bytes()].concat());
+        let call = world.call(world.root, nr::COPY_FILE_RANGE, &[FILE, DATA, copy, DATA + 8, bytes, 0]);
+        assert_eq!(call, Ok(bytes), "{bytes} from {from} to {to}");
+        let end = (to + bytes) as usize;
+        after.resize(after.len().max(end), 0);
+        after[to as usize..end].copy_from_slice(&expected(from..from + bytes));
+        assert!(world.content("/copy") == after && world.content("/copy") == after, "{bytes} from {from} to {to}");
+    }
+}
+
+#[test]
 fn a_part_of_a_page_that_is_written_makes_the_page_unknown() {
     let world = world();
     for (position, bytes) in [(PAGE, PAGE - 1), (PAGE + 1, PAGE), (3 * PAGE, PAGE + 1), (10, 20)] {

@@ -84,6 +84,9 @@ impl State {
         match side {
             Some(Side::Into(buffer)) => self.read_program(from, from_address, buffer)?,
             Some(Side::From(buffer)) => self.write_program(to, to_address, buffer)?,
+            None if from == Endpoint::SELF && to == Endpoint::SELF => {
+                self.own(to_address, length)?.copy_from_slice(self.own(from_address, length)?);
+            }
             None if from == Endpoint::SELF => self.write_program(to, to_address, self.own(from_address, length)?)?,
             None if to == Endpoint::SELF => self.read_program(from, from_address, self.own(to_address, length)?)?,
             None => {

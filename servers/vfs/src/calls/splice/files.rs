@@ -1,11 +1,12 @@
 //! Files and devices as source and target: splice, sendfile, copy_file_range.
 //!
 //! What goes from a file into a pipe or socket is read first, and put in when there is room; what comes from a pipe is held there until it is
-//! written. A copy between two files of one file system is made by that file system.
+//! written. A copy between two files of one file system is made by that file system, or by a write of what the page cache has of the source.
 
 use super::{Mover, PIECE_BYTES, open_file, pipe_of, stream, swallows};
 use crate::{
     base::{Base, Flow},
+    cache::STAGED_BYTES,
     callers::{Caller, permission::S_IFDIR},
     calls::{call::Call, task},
     files::{known::Change, vnode::NodeRef, watches::flag},
@@ -351,7 +352,7 @@ impl Mover {
         result.map(|()| moved)
     }
 
-    /// Copies up to so many bytes: within the file system if it has both files, else through memory of vfs.
+    /// Copies up to so many bytes: within the file system if it has both files, unless the page cache has the source and may keep it as the target's; else through memory of vfs.
     async fn copy_piece(
         &self,
         source: &NodeRef,
@@ -367,6 +368,9 @@ impl Mover {
         }
         let bytes = bytes.min(CHUNK);
         mappings.write_back(source, from_position, bytes).await?;
+        if let Some(moved) = self.copy_known(source, target, [from_position, to_position], bytes).await? {
+            return Ok(moved);
+        }
         self.base.files().settle_for([Some(source), Some(target)], bytes).await?;
         let (from, to) = (source.number(), target.number());
         let version = source.known_stat().unchanging();
@@ -378,6 +382,30 @@ impl Mover {
         target.set_size(size);
         self.base.cache().was_read(source, version, reply.source, accessed_ns);
         Ok(reply.words[0].min(bytes))
+    }
+}
+
+/// Copies of what the page cache knows.
+impl Mover {
+    /// Copies a piece to another file of the file system, if the page cache has it and may keep it as the target's. `None`: nothing has been done.
+    async fn copy_known(
+        &self,
+        source: &NodeRef,
+        target: &NodeRef,
+        [from, to]: [u64; 2],
+        bytes: u64,
+    ) -> Result<Option<u64>, Errno> {
+        let (cache, bytes) = (self.base.cache(), bytes.min(STAGED_BYTES));
+        if source.is_same_file(target) || !cache.keeps_written(target) || !cache.complete(source, from, bytes).await {
+            return Ok(None);
+        }
+        self.base.files().settle_for([Some(source), Some(target)], bytes).await?;
+        let ids = self.caller.credentials().ids();
+        let copied = self.base.mappings().copy_by_cache((source, from), (target, to), bytes, ids).await;
+        Ok(copied.map(|(moved, size)| {
+            target.set_size(size);
+            moved
+        }))
     }
 }
 
