@@ -33,8 +33,15 @@ impl PageCache {
         self.memory.is_some() && !node.mount().is_volatile() && !node.mount().is_in_memory()
     }
 
+    /// Whether so many bytes that are written at `position` are to be kept, some of them at least: whole pages, or all of a small file.
+    pub fn may_stage(&self, node: &NodeRef, position: u64, bytes: u64) -> bool {
+        let ends_file = position.saturating_add(bytes) >= node.size();
+        let is_worth = position % PAGE_BYTES == 0 && (bytes >= PAGE_BYTES || position == 0 && ends_file);
+        is_worth && self.keeps_written(node)
+    }
+
     /// Copies what a program writes within a change from `position` on, the first of it at least, and lets the file system have it. `None`: it is
-    /// not worth it, not possible now, or not a part of whole pages up to the end that the file is about to have.
+    /// not to be kept, or cannot be now.
     pub fn stage(
         self: &Rc<Self>,
         (node, position): (&NodeRef, u64),
@@ -67,10 +74,9 @@ impl PageCache {
         change: &Change<1>,
         fill: impl FnOnce(&Memory, Range<u64>) -> Option<u64>,
     ) -> Option<Staged> {
-        let memory = self.memory.as_ref().filter(|_| self.keeps_written(node))?;
+        let memory = self.memory.as_ref()?;
         let ends_file = position.checked_add(bytes)? >= node.size();
-        let is_worth = position % PAGE_BYTES == 0 && (bytes >= PAGE_BYTES || position == 0 && ends_file);
-        let version = change.alone().filter(|_| is_worth)?;
+        let version = change.alone().filter(|_| self.may_stage(node, position, bytes))?;
         let first = Key { content: self.content(node), page: u32::try_from(position / PAGE_BYTES).ok()? };
         let wanted = if ends_file { bytes.div_ceil(PAGE_BYTES) } else { bytes / PAGE_BYTES };
         let filling = memory.take(wanted.min(CACHE_BATCH)).ok()?;

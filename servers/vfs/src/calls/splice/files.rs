@@ -396,7 +396,8 @@ impl Mover {
         bytes: u64,
     ) -> Result<Option<u64>, Errno> {
         let (cache, bytes) = (self.base.cache(), bytes.min(STAGED_BYTES));
-        if source.is_same_file(target) || !cache.keeps_written(target) || !cache.complete(source, from, bytes).await {
+        let may_stay = !source.is_same_file(target) && cache.may_stage(target, to, bytes);
+        if !may_stay || !cache.complete(source, from, bytes).await {
             return Ok(None);
         }
         self.base.files().settle_for([Some(source), Some(target)], bytes).await?;
