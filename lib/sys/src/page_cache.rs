@@ -35,6 +35,14 @@ impl PageCache {
         ipc::call(Endpoint::VM, &vm::CacheTake { first, pages }.message()).map(drop)
     }
 
+    /// Has an image show pages, from `first` on, at `offset` of its file. Its frames are the image's, too, until the pages are taken anew.
+    ///
+    /// # Errors
+    /// As `vm::ImageShow`.
+    pub fn show(&self, first: u64, image: u64, offset: u64, bytes: u64) -> Result<()> {
+        ipc::call(Endpoint::VM, &vm::ImageShow { image, offset, first, bytes }.message()).map(drop)
+    }
+
     /// Copies `bytes` bytes from `offset` on to `address` of another process.
     ///
     /// # Errors

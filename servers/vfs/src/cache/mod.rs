@@ -125,6 +125,18 @@ impl PageCache {
         known() > 0
     }
 
+    /// Has an image show what is known of its file from the start of a page on, asking the file system if nothing is. Returns how many bytes: whole pages, or up to the end of the file; none: the
+    /// image has to be filled.
+    pub async fn show(&self, node: &NodeRef, image: u64, position: u64, bytes: u64) -> u64 {
+        let is_known = self.known_bytes(node, position, bytes) > 0 || self.fill(node, position, bytes).await;
+        match (node.content(), &self.memory) {
+            (Some(content), Some(memory)) if is_known && node.known_stat().is_read_in(self.hour.get()) => {
+                memory.show(content, image, position, bytes, node.size())
+            }
+            _ => 0,
+        }
+    }
+
     /// A file was read past the cache, as the file system has replied: `accessed_ns` as of `fs::Read`. `version`: before it was asked, if the
     /// file was not changing. Returns whether it has been the same since.
     pub fn was_read(&self, node: &NodeRef, version: Option<u64>, source: Endpoint, accessed_ns: u64) -> bool {
@@ -142,11 +154,15 @@ impl PageCache {
         if node.mount().is_volatile() || node.dirty().is_any() {
             return false;
         }
-        let filled = match memory.has(node, position) {
-            true => self.tell_of_read(node, position).await,
+        // A page of which the file system has heard, and which cannot be read, is one that vm has taken back.
+        let wants_to_be_heard = !node.known_stat().is_read_in(self.hour.get());
+        let filled = if wants_to_be_heard && memory.has(node, position) {
+            self.tell_of_read(node, position).await
+        } else if node.known_stat().is_changed() {
             // A file that has just been changed may be changed again.
-            false if node.known_stat().is_changed() => return false,
-            false => self.ask(memory, node, position, bytes).await,
+            Ok(false)
+        } else {
+            self.ask(memory, node, position, bytes).await
         };
         filled.unwrap_or(false)
     }
@@ -241,17 +257,42 @@ impl Memory {
     }
 
     /// Copies what is known of a file from a position on to a range of the cache that is being filled. Returns how many bytes.
-    fn copy_within(&self, content: u64, mut from: u64, to: Range<u64>) -> Option<u64> {
+    /// `EFAULT`: vm has taken pages back.
+    fn copy_within(&self, content: u64, mut from: u64, to: Range<u64>) -> Result<u64, Errno> {
         let mut at = to.start;
         while at < to.end {
             let found = self.slots.borrow_mut().find(content, from, to.end - at);
             let bytes = found.end - found.start;
-            if bytes == 0 || self.pages.copy_within(found.start, at, bytes).is_err() {
+            if bytes == 0 {
                 break;
             }
+            self.pages.copy_within(found.start, at, bytes).inspect_err(|_| self.forget_slots(&found))?;
             (from, at) = (from + bytes, at + bytes);
         }
-        Some(at - to.start)
+        Ok(at - to.start)
+    }
+
+    /// vm may have taken the pages of a range back.
+    fn forget_slots(&self, range: &Range<u64>) {
+        let slots = (range.start / PAGE_BYTES) as usize..range.end.div_ceil(PAGE_BYTES) as usize;
+        let mut known = self.slots.borrow_mut();
+        known.retake(slots.clone());
+        slots.for_each(|slot| known.remove(slot));
+    }
+
+    /// Has an image show the first of what is known from `position` on of a file of this size.
+    fn show(&self, content: u64, image: u64, position: u64, bytes: u64, size: u64) -> u64 {
+        let found = self.slots.borrow_mut().find(content, position, bytes);
+        let bytes = found.end - found.start;
+        let bytes = if position + bytes < size { bytes - bytes % PAGE_BYTES } else { bytes };
+        let slots = (found.start / PAGE_BYTES) as usize..(found.start + bytes).div_ceil(PAGE_BYTES) as usize;
+        if bytes == 0 {
+            return 0;
+        }
+        // An error may come after some of them.
+        self.slots.borrow_mut().retake(slots.clone());
+        let shown = self.pages.show(slots.start as u64, image, position, bytes);
+        shown.inspect_err(|_| self.forget_slots(&found)).map_or(0, |()| bytes)
     }
 
     /// Whether the page at `position` is there.

@@ -41,7 +41,7 @@ struct Slot {
     next: u32,
     /// Was asked for since the hand came by.
     is_used: bool,
-    /// vm has given memory for it, and has not been seen to take it back.
+    /// vm has given memory for it, has not been seen to take it back, and shows it nowhere else: it may be filled.
     is_present: bool,
 }
 
@@ -154,6 +154,11 @@ impl Slots {
         self.set_present(used, true);
     }
 
+    /// vm has to be asked for memory for these slots before they are filled again: images show them, too, or it may be gone.
+    pub fn retake(&mut self, slots: Range<usize>) {
+        self.slots[slots].iter_mut().for_each(|slot| slot.is_present = false);
+    }
+
     /// vm has given memory for these slots, or refused, or taken it back.
     pub fn set_present(&mut self, slots: Range<usize>, is_present: bool) {
         self.slots[slots].iter_mut().for_each(|slot| slot.is_present = is_present);
@@ -207,7 +212,7 @@ impl Slots {
     }
 
     /// Empties a slot, unless it is being filled.
-    fn remove(&mut self, slot: usize) {
+    pub fn remove(&mut self, slot: usize) {
         let Slot { state: State::Holds { key, .. }, next, .. } = self.slots[slot] else { return };
         self.slots[slot].state = State::Empty;
         let head = hash(key, self.heads.len());

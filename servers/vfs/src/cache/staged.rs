@@ -36,7 +36,7 @@ impl PageCache {
     /// Whether so many bytes that are written at `position` are to be kept, some of them at least: whole pages, or all of a small file.
     pub fn may_stage(&self, node: &NodeRef, position: u64, bytes: u64) -> bool {
         let ends_file = position.saturating_add(bytes) >= node.size();
-        let is_worth = position % PAGE_BYTES == 0 && (bytes >= PAGE_BYTES || position == 0 && ends_file);
+        let is_worth = position.is_multiple_of(PAGE_BYTES) && (bytes >= PAGE_BYTES || position == 0 && ends_file);
         is_worth && self.keeps_written(node)
     }
 
@@ -49,8 +49,8 @@ impl PageCache {
         change: &Change<1>,
     ) -> Option<Staged> {
         self.stage_by((node, position), piece.bytes, change, |memory, to| {
-            memory.pages.copy_from(to.start, owner, piece.address, to.end - to.start).ok()?;
-            Some(to.end - to.start)
+            let bytes = to.end - to.start;
+            memory.pages.copy_from(to.start, owner, piece.address, bytes).map(|()| bytes)
         })
     }
 
@@ -72,7 +72,7 @@ impl PageCache {
         (node, position): (&NodeRef, u64),
         bytes: u64,
         change: &Change<1>,
-        fill: impl FnOnce(&Memory, Range<u64>) -> Option<u64>,
+        fill: impl FnOnce(&Memory, Range<u64>) -> Result<u64, Errno>,
     ) -> Option<Staged> {
         let memory = self.memory.as_ref()?;
         let ends_file = position.checked_add(bytes)? >= node.size();
@@ -81,7 +81,11 @@ impl PageCache {
         let wanted = if ends_file { bytes.div_ceil(PAGE_BYTES) } else { bytes / PAGE_BYTES };
         let filling = memory.take(wanted.min(CACHE_BATCH)).ok()?;
         let (start, pages) = (filling.slots.start as u64 * PAGE_BYTES, filling.slots.len() as u64);
-        let filled = fill(memory, start..start + bytes.min(pages * PAGE_BYTES))?;
+        let filled = fill(memory, start..start + bytes.min(pages * PAGE_BYTES));
+        if filled.is_err() {
+            memory.slots.borrow_mut().retake(filling.slots.clone());
+        }
+        let filled = filled.ok()?;
         let bytes = if filled < bytes { filled - filled % PAGE_BYTES } else { bytes };
         let grant = memory.pages.grant(start, bytes, node.service().endpoint(), Access::Read).ok()?;
         let slots = filling.into_slots();

@@ -205,6 +205,15 @@ impl Mappings {
         Ok(())
     }
 
+    /// Has an image show pages of the cache. Returns how many bytes; none: it has to be filled.
+    async fn show(&self, node: &NodeRef, image: u64, offset: u64, bytes: u64) -> Result<u64, Errno> {
+        self.write_back(node, offset, bytes).await?;
+        if node.shared_object().is_some() {
+            return Ok(0);
+        }
+        Ok(self.cache.show(node, image, offset, bytes).await)
+    }
+
     /// Fills a stretch of an image where pages are missing.
     pub async fn fill_image(&self, node: &NodeRef, image: u64, offset: u64, bytes: u64) -> Result<(), Errno> {
         let end = offset + bytes;
@@ -216,6 +225,12 @@ impl Mappings {
             }
             let start = vm::ImageMissing::results(&missing)?;
             let length = missing.words[0].min(BUFFER_BYTES);
+            let shown =
+                if node.shared_object() == Some(image) { 0 } else { self.show(node, image, start, length).await? };
+            if shown > 0 {
+                at = start + shown;
+                continue;
+            }
             let data = self.read_into(node, start, length as usize).await?;
             if (data.len() as u64) < length {
                 return Err(Errno::EIO);

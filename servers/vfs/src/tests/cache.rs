@@ -1,7 +1,7 @@
 //! The page cache: what was read is read again without the file system, and never is what the file system would not say any more.
 
 use super::devices::node;
-use super::mappings::{MAP_SHARED, PROT_READ, PROT_WRITE, map, store};
+use super::mappings::{MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE, map, store};
 use super::meanwhile::{byte, expected};
 use super::services::PAGE;
 use super::*;
@@ -225,6 +225,55 @@ fn a_copy_into_a_file_leaves_the_rest_of_it() {
         after[to as usize..end].copy_from_slice(&expected(from..from + bytes));
         assert!(world.content("/copy") == after && world.content("/copy") == after, "{bytes} from {from} to {to}");
     }
+}
+
+/// The content of a private mapping of the file, made now.
+fn mapped(world: &World) -> Vec<u8> {
+    let (image, error, _) = map(world, FILE, 0, BYTES, MAP_PRIVATE | PROT_READ);
+    assert_eq!(error, 0);
+    world.vm().images[(image as usize - 1) / 2].filled.values().flatten().copied().collect()
+}
+
+#[test]
+fn mappings_show_pages_of_the_cache() {
+    let world = world();
+    assert!(mapped(&world) == expected(0..BYTES));
+    assert_eq!(world.vm().shown_pages, BYTES.div_ceil(PAGE));
+    assert_eq!(write_at(&world, 0, &written(1)), Ok(BYTES));
+    assert!(mapped(&world) == written(1), "what was written is shown, too");
+    assert_eq!(world.vm().shown_pages, 2 * BYTES.div_ceil(PAGE));
+}
+
+#[test]
+fn pages_that_are_shown_are_taken_anew_before_they_are_filled_again() {
+    let world = world();
+    let before = world.vm().cache_pages;
+    mapped(&world);
+    let content: Vec<u8> = (0..1_500_000).map(byte).collect();
+    world.make("/large", &content, 0o644, (0, 0));
+    (0..3).for_each(|_| assert!(world.content("/large") == content, "all slots are used again"));
+    let cache = world.vm().cache.clone();
+    let never_taken = (cache.end - cache.start) / PAGE - before;
+    assert!(world.vm().cache_pages - before > never_taken, "some are taken a second time");
+}
+
+#[test]
+fn pages_that_were_taken_back_are_known_again_in_another_place() {
+    let mut world = world();
+    let first = world.vm().cache.start;
+    world.machine.unmap(first..first + 6 * PAGE);
+    (0..3).for_each(|_| assert!(whole(&world) == expected(0..BYTES)));
+    assert!(is_known(&mut world));
+}
+
+#[test]
+fn a_mapping_is_filled_when_the_cache_cannot_be_shown() {
+    let world = World::new();
+    world.vm().is_short = true;
+    world.make("/file", &expected(0..BYTES), 0o666, (0, 0));
+    assert_eq!(world.open(world.root, "/file", O_RDWR, 0), Ok(FILE));
+    assert!(mapped(&world) == expected(0..BYTES));
+    assert_eq!(world.vm().shown_pages, 0);
 }
 
 #[test]

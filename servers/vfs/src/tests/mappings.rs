@@ -7,7 +7,7 @@ use abi::{Errno, linux::nr};
 pub const PROT_READ: u64 = 1 << 32;
 pub const PROT_WRITE: u64 = 2 << 32;
 pub const MAP_SHARED: u64 = 1;
-const MAP_PRIVATE: u64 = 2;
+pub const MAP_PRIVATE: u64 = 2;
 
 /// A program calls mmap; returns the image or shared file, the error and whether it may be written.
 pub fn map(world: &World, descriptor: u64, offset: u64, bytes: u64, flags: u64) -> (u64, i32, bool) {

@@ -6,7 +6,10 @@ use server::SyncStep;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::string::String;
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, Ordering},
+};
 use std::vec::Vec;
 use sys::{copy, ipc};
 
@@ -432,6 +435,9 @@ pub struct Memory {
     /// Where the page cache lies, and how many pages vfs has asked for.
     pub cache: Range<u64>,
     pub cache_pages: u64,
+    cache_content: &'static [AtomicU64],
+    /// How many pages of the cache images have been shown.
+    pub shown_pages: u64,
     /// Old and new sizes that it was told of.
     pub resizes: Vec<(u64, u64)>,
 }
@@ -467,6 +473,19 @@ impl Memory {
         });
         list[index].open += 1;
         index as u64
+    }
+
+    /// The pages as they are now: a test for images that change with the cache has to be vm's.
+    fn show(&mut self, request: vm::ImageShow) -> Result<(), Errno> {
+        let vm::ImageShow { image, offset, first, bytes } = request;
+        let words = &self.cache_content[(first * PAGE / 8) as usize..][..bytes.div_ceil(8) as usize];
+        let mut content: Vec<u8> = words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
+        content.truncate(bytes as usize);
+        self.shown_pages += bytes.div_ceil(PAGE);
+        for (page, content) in content.chunks(PAGE as usize).enumerate() {
+            self.pages(image).filled.insert(offset + page as u64 * PAGE, content.to_vec());
+        }
+        Ok(())
     }
 
     fn missing(&mut self, request: vm::ImageMissing) -> (u64, u64) {
@@ -585,11 +604,13 @@ impl Vm {
             }
             NextFileMap(_) | NextUnmapped(_) | NextSync(_) | NextShared(_) => return Err(Errno::ENOENT),
             CacheOpen(request) => {
-                let cache = Vec::leak(std::vec![0_u8; (request.pages * PAGE) as usize]);
+                let cache = Vec::leak((0..request.pages * PAGE / 8).map(|_| AtomicU64::new(0)).collect());
+                memory.cache_content = cache;
                 let address = cache.as_ptr() as u64;
                 memory.cache = address..address + request.pages * PAGE;
                 return Ok(vm::CacheOpen::reply(message, 0, address));
             }
+            ImageShow(request) => return memory.show(request).map(|()| message.reply(Ok(0))),
             CacheTake(_) if memory.is_short => return Err(Errno::ENOMEM),
             CacheTake(request) => memory.cache_pages += request.pages,
             FileName(_) => {}

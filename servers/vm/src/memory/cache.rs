@@ -1,4 +1,4 @@
-//! The cache of vfs: pages at fixed addresses of vfs, which alone knows what is in them.
+//! The cache of vfs: pages at fixed addresses of vfs, which alone knows what is in them. Images may have the same frames (`images::show`).
 //!
 //! vm gives pages out as long as plenty of memory is free, and takes them back when memory is short, without asking and before it drops
 //! images. vfs never touches them itself: a copy by the kernel from a page that is gone fails, and vfs has forgotten that page then.

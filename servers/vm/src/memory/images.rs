@@ -1,7 +1,7 @@
-//! The requests of vfs about images: opened, filled, closed, forgotten. Shared files are filled here too.
+//! The requests of vfs about images: opened, filled, shown pages of the cache, closed, forgotten. Shared files are filled here too.
 
 use crate::memory::kernel::{Kernel, Source};
-use crate::memory::object::{Content, FileId, ObjectId};
+use crate::memory::object::{Content, FileId, Object, ObjectId};
 use crate::memory::pages::{LEAF_HEAP_BYTES, LEAF_PAGES};
 use crate::memory::{Floor, Memory};
 use abi::{
@@ -64,6 +64,31 @@ pub fn fill<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, part: Stretch, sour
         let skipped = (start - first) * PAGE_BYTES;
         let rest = Stretch { offset: start * PAGE_BYTES, bytes: (pages * PAGE_BYTES).min(part.bytes - skipped) };
         page = start + fill_absent(memory, id, rest, source.plus(skipped))?;
+    }
+    Ok(())
+}
+
+/// Shows pages of vfs's cache, from its page `first` on, where those of an image are absent. Nobody writes to a page that is shown: vfs takes another one before it fills
+/// its place again, and programs write to copies. `EINVAL`: as [`fill`], or it is no image; `EFAULT`: a page of the cache is gone.
+pub fn show<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, part: Stretch, first: u64) -> Result<(), Errno> {
+    let growth_bytes = check(memory, id, part)?;
+    let is_image = |image: &Object| matches!(image.content, Content::File { .. });
+    let cache = memory.objects.cache().filter(|_| memory.objects.get(id).is_some_and(is_image)).ok_or(Errno::EINVAL)?;
+    let pages = part.bytes.div_ceil(PAGE_BYTES);
+    memory.ensure_heap((pages / LEAF_PAGES) as usize * LEAF_HEAP_BYTES + growth_bytes)?;
+    let shown = part.offset / PAGE_BYTES;
+    for index in 0..pages {
+        let (image, cache) = (memory.objects.get(id).ok_or(Errno::EINVAL)?, memory.objects.get(cache));
+        if image.pages.frame(shown + index).is_some() {
+            continue;
+        }
+        let place = first.checked_add(index).ok_or(Errno::EINVAL)?;
+        let frame = cache.and_then(|cache| cache.pages.frame(place)).ok_or(Errno::EFAULT)?;
+        memory.clear_behind(frame, part.bytes - index * PAGE_BYTES)?;
+        memory.frames.share(frame);
+        if let Some(image) = memory.objects.get_mut(id) {
+            image.pages.own(shown + index, frame, &mut memory.frames);
+        }
     }
     Ok(())
 }

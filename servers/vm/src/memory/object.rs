@@ -399,10 +399,12 @@ impl Objects {
         true
     }
 
-    /// Pages of images and of vfs's cache that could be dropped or read again.
-    pub fn cached_pages(&self) -> u64 {
-        let all = self.by_file.values().chain(self.cache.as_ref());
-        all.filter_map(|&id| self.get(id)).map(|object| object.pages.count()).sum()
+    /// Pages of images, and of vfs's cache those that no image shows, that could be dropped or read again.
+    pub fn cached_pages(&self, frames: &Frames) -> u64 {
+        let images = self.by_file.values().filter_map(|&id| self.get(id)).map(|image| image.pages.count()).sum::<u64>();
+        let cache = self.cache.and_then(|id| self.get(id));
+        let is_alone = |&(_, frame): &(u64, Frame)| frames.users(frame) == 1;
+        images + cache.map_or(0, |cache| cache.pages.owned().filter(is_alone).count() as u64)
     }
 
     /// All objects that exist.

@@ -375,6 +375,17 @@ impl<K: Kernel> Memory<K> {
         if bytes == 0 { Ok(()) } else { self.kernel.fill(first, offset % PAGE_BYTES, source, bytes) }
     }
 
+    /// Clears what a frame has behind its first `bytes` bytes.
+    pub fn clear_behind(&mut self, frame: Frame, bytes: u64) -> Result<(), Errno> {
+        if bytes >= PAGE_BYTES {
+            return Ok(());
+        }
+        let mut page: PageBytes = [0; PAGE_BYTES as usize];
+        self.kernel.read_frame(frame, &mut page)?;
+        page[bytes as usize..].fill(0);
+        self.kernel.write_frame(frame, &page)
+    }
+
     /// A frame with the first `bytes` bytes of `from` and zeros behind.
     pub fn take_cut_copy(&mut self, from: Frame, bytes: usize, floor: Floor) -> Result<Frame, Errno> {
         let mut page: PageBytes = [0; PAGE_BYTES as usize];

@@ -12,6 +12,7 @@ use abi::{
     layout::{PAGE_BYTES, SERVICE_DEVICES, map},
     vm::CACHE_BATCH,
 };
+use core::ops::Range;
 
 impl AddressSpace {
     /// `CacheOpen`. Returns the address.
@@ -40,9 +41,29 @@ impl AddressSpace {
         memory.check_plenty(pages)?;
         let growth_bytes = memory.objects.get(id).map_or(0, |cache| cache.pages.growth_bytes());
         memory.ensure_heap(growth_bytes + self.pages.growth_bytes() + 4 * LEAF_HEAP_BYTES)?;
+        self.replace_shown(memory, id, region.start, first..end)?;
         let mut page = first;
         while let Some((start, absent)) = memory.objects.get(id).and_then(|cache| cache.pages.absent(page, end)) {
             page = start + self.own_cached(memory, id, region.first_page(), start, absent)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the pages that images show, too, out of the cache, whose first page is at `window`.
+    fn replace_shown<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        id: ObjectId,
+        window: u64,
+        pages: Range<u64>,
+    ) -> Result<(), Errno> {
+        for page in pages {
+            let Some(cache) = memory.objects.get_mut(id) else { return Ok(()) };
+            let is_shown = cache.pages.frame(page).is_some_and(|frame| memory.frames.users(frame) > 1);
+            if is_shown {
+                memory.kernel.unmap(self.id, window + page * PAGE_BYTES, 1)?;
+                cache.pages.release(page, page + 1, &mut memory.frames);
+            }
         }
         Ok(())
     }

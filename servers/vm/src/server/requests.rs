@@ -159,6 +159,10 @@ impl<K: Kernel> Server<K> {
                 let part = Stretch { offset: fill.offset, bytes: fill.bytes };
                 images::fill(&mut self.memory, ObjectId(fill.image), part, source(fill.grant)).map(|()| done)
             }
+            Request::ImageShow(show) => {
+                let part = Stretch { offset: show.offset, bytes: show.bytes };
+                images::show(&mut self.memory, ObjectId(show.image), part, show.first).map(|()| done)
+            }
             Request::FileName(name) => {
                 images::set_name(&mut self.memory, ObjectId(name.object), source(name.grant), name.bytes).map(|()| done)
             }
@@ -423,7 +427,7 @@ impl<K: Kernel> Server<K> {
 
     fn memory_info(&self, message: &Message) -> Message {
         let free = self.memory.frames.free() as u64 * PAGE_BYTES;
-        let cached = self.memory.objects.cached_pages() * PAGE_BYTES;
+        let cached = self.memory.objects.cached_pages(&self.memory.frames) * PAGE_BYTES;
         let own = self.memory.own_frames() * PAGE_BYTES;
         vm::MemoryInfo::reply(message, 0, self.total_bytes, free, cached, own)
     }

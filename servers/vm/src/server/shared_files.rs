@@ -151,10 +151,7 @@ impl<K: Kernel> Server<K> {
     fn clear_behind(&mut self, id: ObjectId, end: u64) -> Result<(), Errno> {
         let object = self.memory.objects.get(id).ok_or(Errno::EINVAL)?;
         let Some(frame) = object.pages.frame(end / PAGE_BYTES) else { return Ok(()) };
-        let mut page: PageBytes = [0; PAGE_BYTES as usize];
-        self.memory.kernel.read_frame(frame, &mut page)?;
-        page[(end % PAGE_BYTES) as usize..].fill(0);
-        self.memory.kernel.write_frame(frame, &page)
+        self.memory.clear_behind(frame, end % PAGE_BYTES)
     }
 
     /// `SharedClose`.

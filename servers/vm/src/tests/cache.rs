@@ -142,3 +142,114 @@ fn vm_may_die_at_any_call_of_the_kernel() {
         }
     }
 }
+
+/// vfs shows what is in its cache from page `first` on at the start of a file of so many bytes. Returns the image.
+fn show(server: &mut Server<Simulation>, first: u64, bytes: u64) -> Result<u64, Errno> {
+    let open = server.ask(slot::VFS, vm::ImageOpen { device: 1, inode: 7, version: 1, bytes }.message());
+    let (image, _) = vm::ImageOpen::results(&open)?;
+    server.ask(slot::VFS, vm::ImageShow { image, offset: 0, first, bytes }.message()).result()?;
+    invariants::check(server);
+    Ok(image)
+}
+
+/// A cache whose pages from 10 on have these bytes at their starts.
+fn with_content(marks: &[u8]) -> (Server<Simulation>, Endpoint, u64) {
+    let (mut server, program, address) = with_cache();
+    take(&mut server, 10, marks.len() as u64).expect("enough memory");
+    for (page, &mark) in (10..).zip(marks) {
+        server.store(vfs(), address + page * P, mark).expect("present");
+    }
+    (server, program, address)
+}
+
+/// What the program sees at the start of each page of an image that it maps.
+fn seen(server: &mut Server<Simulation>, program: Endpoint, image: u64, pages: u64) -> Vec<u8> {
+    let at = files::map(server, program, image, pages);
+    (0..pages).map(|page| server.load(program, at + page * P).expect("mapped")).collect()
+}
+
+#[test]
+fn an_image_has_the_frames_of_the_cache() {
+    let (mut server, program, _) = with_content(&[1, 2, 3]);
+    let free = server.memory.frames.free();
+    let image = show(&mut server, 10, 3 * P).expect("present");
+    assert_eq!(server.memory.frames.free(), free, "no memory is taken");
+    assert_eq!(seen(&mut server, program, image, 3), [1, 2, 3]);
+}
+
+#[test]
+fn pages_that_are_taken_anew_are_others_than_those_that_are_shown() {
+    let (mut server, program, address) = with_content(&[1, 2, 3]);
+    let image = show(&mut server, 10, 3 * P).expect("present");
+    assert_eq!(take(&mut server, 11, 2), Ok(0));
+    (11..13).for_each(|page| server.store(vfs(), address + page * P, 9).expect("present"));
+    assert_eq!(server.load(vfs(), address + 10 * P), Ok(1), "it was not taken anew");
+    assert_eq!(seen(&mut server, program, image, 3), [1, 2, 3]);
+}
+
+#[test]
+fn an_image_keeps_pages_that_the_cache_has_lost() {
+    let (mut server, program, address) = with_content(&[1, 2]);
+    let image = show(&mut server, 10, 2 * P).expect("present");
+    let at = files::map(&mut server, program, image, 2);
+    let other = super::program(1);
+    fork(&mut server, program, other).expect("enough memory");
+    exhaust(&mut server, other);
+    assert!(!is_mapped(&server, address, 10));
+    assert_eq!([at, at + P].map(|address| server.load(program, address)), [Ok(1), Ok(2)]);
+}
+
+#[test]
+fn nothing_is_shown_behind_the_end_of_a_file() {
+    let (mut server, program, address) = with_content(&[1, 2]);
+    server.store(vfs(), address + 11 * P + 99, 5).expect("present");
+    server.store(vfs(), address + 11 * P + 100, 6).expect("present");
+    let image = show(&mut server, 10, P + 100).expect("present");
+    let at = files::map(&mut server, program, image, 2);
+    assert_eq!([99, 100].map(|offset| server.load(program, at + P + offset)), [Ok(5), Ok(0)]);
+}
+
+#[test]
+fn what_cannot_be_shown_is_refused() {
+    let (mut server, _, _) = with_content(&[1, 2]);
+    assert_eq!(show(&mut server, 11, 2 * P), Err(Errno::EFAULT), "the second is gone");
+    assert_eq!(show(&mut server, u64::MAX, 2 * P), Err(Errno::EINVAL));
+    let open = server.ask(slot::VFS, vm::SharedOpen { device: 1, inode: 8, bytes: P }.message());
+    let (object, _) = vm::SharedOpen::results(&open).expect("enough memory");
+    for (image, offset, bytes) in [(object, 0, P), (999, 0, P)] {
+        let request = vm::ImageShow { image, offset, first: 10, bytes };
+        assert_eq!(server.ask(slot::VFS, request.message()).result(), Err(Errno::EINVAL), "{request:?}");
+    }
+}
+
+#[test]
+fn pages_that_are_shown_are_counted_once() {
+    let (mut server, _, _) = with_content(&[1, 2, 3]);
+    let cached = |server: &Server<Simulation>| server.memory.objects.cached_pages(&server.memory.frames);
+    let before = cached(&server);
+    show(&mut server, 10, 3 * P).expect("present");
+    assert_eq!(cached(&server), before);
+}
+
+#[test]
+fn vm_may_die_at_any_call_of_the_kernel_while_it_shows_pages() {
+    for call in 1.. {
+        let (mut server, program, address) = with_content(&[1, 2]);
+        server.memory.kernel.dies_in = Some(call);
+        let died = catch_unwind(AssertUnwindSafe(|| {
+            let image = show(&mut server, 10, P + 100);
+            (image, take(&mut server, 10, 2))
+        }));
+        if died.is_err() {
+            server.recover(|_| true);
+            invariants::check(&server);
+        }
+        if server.memory.kernel.dies_in.take().is_some() {
+            return;
+        }
+        let image = show(&mut server, 10, P + 100).expect("present");
+        take(&mut server, 10, 2).expect("enough memory");
+        server.store(vfs(), address + 10 * P, 9).expect("present");
+        assert!(seen(&mut server, program, image, 1) != [9], "at call {call}");
+    }
+}

@@ -50,6 +50,12 @@ fn end_map(server: &mut Server<Simulation>, image: u64, error: i32) -> Result<u6
     answer.result()
 }
 
+/// Maps an image for reading. Returns the address.
+pub fn map(server: &mut Server<Simulation>, process: Endpoint, image: u64, pages: u64) -> u64 {
+    begin_map(server, process, [0, pages * P, READ, PRIVATE, 3, 0]);
+    end_map(server, image, 0).expect("mapped")
+}
+
 #[test]
 fn a_mapped_file_shows_its_content_and_zeros_behind_its_end() {
     let (mut server, p) = with_program(512);
