@@ -124,7 +124,7 @@ impl Copy {
             let complaints = match self.cargo(one, "check")? {
                 Built::Complaints(complaints) => complaints,
                 Built::Tests(_) => match self.cargo(one, "test")? {
-                    Built::Tests(tests) => return Ok((tests, refused)),
+                    Built::Tests(tests) => return Ok((self.keep(&tests)?, refused)),
                     Built::Complaints(complaints) => complaints,
                 },
             };
@@ -145,6 +145,20 @@ impl Copy {
             }
             eprintln!("mutants: {}: {} changes do not compile", one.name, refused.len());
         }
+    }
+
+    /// Copies executables to where no build replaces them: those of the checkout itself have the same names.
+    fn keep(&self, tests: &[PathBuf]) -> Result<Vec<PathBuf>> {
+        let folder = self.root.join("executables");
+        fs::create_dir_all(&folder)?;
+        let kept = tests.iter().map(|test| {
+            let to = folder.join(test.file_name().context("an executable has a name")?);
+            // One that still runs keeps its file.
+            let _ = fs::remove_file(&to);
+            fs::copy(test, &to).with_context(|| format!("cannot copy {}", test.display()))?;
+            Ok(to)
+        });
+        kept.collect()
     }
 
     fn write(

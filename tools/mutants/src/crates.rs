@@ -51,7 +51,7 @@ pub const CRATES: [Crate; 6] = [
 pub fn is_changed(one: &Crate, path: &str) -> bool {
     let is_test = path.starts_with("tests/") || path.ends_with("tests.rs") || path == "tests.rs";
     // The host has other code in its place.
-    let is_native = ["native.rs", "launch.rs", "main.rs"].contains(&path);
+    let is_native = ["native.rs", "launch.rs", "main.rs", "program.rs"].contains(&path);
     // What stands for a room that is left out; all rooms are built in.
     let is_twin = path.starts_with("rooms/absent/");
     let is_part = one.parts.is_empty() || one.parts.iter().any(|part| path.split('/').next() == Some(part));

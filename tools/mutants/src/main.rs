@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 const HELP: &str = "\
-Usage: ./skink mutants [--seed N] [--crate NAME]... [--count N]
+Usage: ./skink mutants [--seed N] [--crate NAME]... [--count N] [--at PLACE]...
 
 Changes a sample of the source, one place at a time, and runs the crate's host tests with each
 change. Prints a table, and every change that no test minds.
@@ -33,6 +33,8 @@ change. Prints a table, and every change that no test minds.
   --seed N      the sample (default: 1)
   --crate NAME  only this crate; may be given more than once
   --count N     changes of each crate (default: 80)
+  --at PLACE    no sample: all changes of files whose path begins so, or of a line
+                (calls/read.rs:12, below the crate's src/); may be given more than once
 
 Exit status: 0 when at least 90 % of the changes are noticed, 1 when fewer are.
 ";
@@ -43,6 +45,7 @@ const WANTED: usize = 90;
 struct Options {
     seed: u64,
     count: usize,
+    at: Vec<String>,
     crates: Vec<&'static Crate>,
     root: PathBuf,
     build: PathBuf,
@@ -74,12 +77,13 @@ fn parse() -> Result<Option<Options>> {
     let root = PathBuf::from(std::env::var_os("SKINK_ROOT").unwrap_or_else(|| ".".into())).canonicalize()?;
     let build = std::env::var_os("SKINK_BUILD").map_or_else(|| root.join("build"), PathBuf::from);
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let mut options = Options { seed: 1, count: 80, crates: Vec::new(), root, build, target };
+    let mut options = Options { seed: 1, count: 80, at: Vec::new(), crates: Vec::new(), root, build, target };
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
             Long("seed") => options.seed = parser.value()?.parse()?,
             Long("count") => options.count = parser.value()?.parse()?,
+            Long("at") => options.at.push(parser.value()?.string()?),
             Long("crate") => {
                 let name = parser.value()?.string()?;
                 let known = CRATES.iter().find(|one| one.name == name);
@@ -126,12 +130,10 @@ fn try_crate(options: &Options, copy: &Copy, one: &Crate) -> Result<Row> {
     let sources = copy.sources(one)?;
     let mut candidates = build::candidates(one, &sources)?;
     let all = candidates.len();
-    fastrand::Rng::with_seed(options.seed).shuffle(&mut candidates);
-    // Some will not compile.
-    candidates.truncate(options.count + options.count / 4);
+    let count = choose(options, &mut candidates);
     let (executables, refused) = copy.build(one, &sources, &candidates)?;
     let tests = Tests::new(&executables, &copy.folder(one), one.slow)?;
-    let numbers = (1..=candidates.len()).filter(|number| !refused.contains(number)).take(options.count);
+    let numbers = (1..=candidates.len()).filter(|number| !refused.contains(number)).take(count);
     let mut row = Row { name: one.name, candidates: all, tried: 0, timed_out: 0, survivors: Vec::new(), seconds: 0 };
     for number in numbers {
         row.tried += 1;
@@ -148,6 +150,21 @@ fn try_crate(options: &Options, copy: &Copy, one: &Crate) -> Result<Row> {
     row.seconds = start.elapsed().as_secs();
     eprintln!("mutants: {}: {} of {} survived", one.name, row.survivors.len(), row.tried);
     Ok(row)
+}
+
+/// Leaves the changes that are to be tried, and some more of a sample, because not all compile. Returns how many of them to try.
+fn choose(options: &Options, candidates: &mut Vec<Candidate>) -> usize {
+    if options.at.is_empty() {
+        fastrand::Rng::with_seed(options.seed).shuffle(candidates);
+        candidates.truncate(options.count + options.count / 4);
+        return options.count;
+    }
+    let is_at = |candidate: &Candidate, place: &String| match place.split_once(':') {
+        Some((file, line)) => candidate.file == file && candidate.mutation.line.to_string() == line,
+        None => candidate.file.starts_with(place),
+    };
+    candidates.retain(|candidate| options.at.iter().any(|place| is_at(candidate, place)));
+    candidates.len()
 }
 
 /// A change as people read it: file, line, from and to.
