@@ -86,6 +86,16 @@ fn cpu_random() -> Option<u64> {
 mod tests {
     use super::*;
 
+    /// What the generator splitmix64 yields first and second from the seed 1234567.
+    #[test]
+    fn mixing_is_that_of_splitmix64() {
+        let step = |seed: u64| seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        assert_eq!(
+            (mix(1_234_567, 0), mix(step(1_234_567), 0)),
+            (6_457_827_717_110_365_317, 3_203_168_211_198_807_973)
+        );
+    }
+
     #[test]
     fn each_bit_of_pool_and_value_changes_many() {
         let changed = |a: u64, b: u64| (mix(a, b) ^ mix(7, 9)).count_ones();

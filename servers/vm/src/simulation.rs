@@ -309,6 +309,7 @@ impl Kernel for Simulation {
     }
 
     fn answer(&mut self, process: Endpoint, reply: &Message) {
+        assert!(reply.is_reply(), "the kernel hands only a reply to a program that waits in a call");
         self.answers.push((process, *reply));
     }
 

@@ -25,7 +25,7 @@ pub struct Stretch {
 
 /// The image of a file, held once more.
 pub fn open<K: Kernel>(memory: &mut Memory<K>, file: FileId, version: u64, bytes: u64) -> Result<ObjectId, Errno> {
-    memory.ensure_heap(0)?;
+    memory.ensure_request_heap()?;
     Ok(memory.objects.open_image(&mut memory.frames, file, version, bytes))
 }
 

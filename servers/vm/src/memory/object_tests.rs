@@ -60,3 +60,33 @@ fn a_number_never_means_a_successor() {
     assert!(objects.get(first).is_none() && objects.get(second).is_some());
     assert!(objects.get(ObjectId(0)).is_none());
 }
+
+#[test]
+fn every_shared_file_is_found_by_its_file_and_on_the_way_through_all() {
+    let mut objects = Objects::default();
+    let file = |inode| FileId { inode, ..FILE };
+    let first = objects.open_shared(file(1), 10);
+    objects.add_anonymous();
+    let others = [2, 3].map(|inode| objects.open_shared(file(inode), 10));
+    let all = [(first, file(1)), (others[0], file(2)), (others[1], file(3))];
+    let mut found = Vec::new();
+    while let Some(next) = objects.next_shared(found.last().map_or(ObjectId(0), |&(id, _)| id)) {
+        found.push(next);
+    }
+    assert_eq!(found, all);
+    assert!(all.iter().all(|&(id, file)| objects.open_shared(file, 10) == id), "one memory for each file");
+}
+
+#[test]
+fn frames_that_a_death_left_set_aside_go_with_their_image() {
+    let (mut objects, mut frames) = (Objects::default(), frames());
+    let image = objects.open_image(&mut frames, FILE, 1, 8192);
+    let run = frames.take_run(2).expect("enough frames");
+    let object = objects.get_mut(image).expect("exists");
+    object.set_reserve(run);
+    object.begin_close();
+    objects.end_recount(&mut frames);
+    assert_eq!(frames.free(), 62, "the image is cached");
+    objects.forget_image(&mut frames, FILE);
+    assert_eq!(frames.free(), 64);
+}

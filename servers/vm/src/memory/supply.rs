@@ -396,6 +396,11 @@ impl<K: Kernel> Memory<K> {
         Ok(frame)
     }
 
+    /// Sees to it that vm's own heap has what every request takes.
+    pub fn ensure_request_heap(&mut self) -> Result<(), Errno> {
+        self.ensure_heap(0)
+    }
+
     /// Sees to it that vm's own heap has `bytes` free for a request, beyond what every request takes.
     pub fn ensure_heap(&mut self, bytes: usize) -> Result<(), Errno> {
         permit()?;

@@ -22,7 +22,7 @@ impl AddressSpace {
         }
         let bytes = pages.checked_mul(PAGE_BYTES).filter(|&bytes| bytes > 0).ok_or(Errno::EINVAL)?;
         let start = self.regions.free_above(SERVICE_DEVICES, DEVICES_END, bytes).ok_or(Errno::ENOMEM)?;
-        memory.ensure_heap(0)?;
+        memory.ensure_request_heap()?;
         let cache = memory.objects.add_cache(self.id, start);
         let rights = Rights::READ.with(Rights::WRITE, true);
         let backing = Backing::Object(cache, 0);

@@ -3,6 +3,7 @@
 
 use crate::space::region::{MAX_STACK_BYTES, MMAP_TOP};
 use abi::layout::{PAGE_BYTES, USER_END, VDSO_BYTES};
+use sys::random::mix;
 
 /// Random bits of each part, in pages.
 const STACK_BITS: u32 = 22;
@@ -34,7 +35,10 @@ impl Placement {
             return Placement::FIXED;
         }
         let mut state = seed;
-        let mut distance = |bits| next(&mut state) >> (u64::BITS - bits) << PAGE_BYTES.trailing_zeros();
+        let mut distance = |bits| {
+            state = mix(state, u64::from(bits));
+            state >> (u64::BITS - bits) << PAGE_BYTES.trailing_zeros()
+        };
         let stack_end = Placement::FIXED.stack_end - distance(STACK_BITS);
         Placement {
             stack_end,
@@ -43,14 +47,6 @@ impl Placement {
             heap_gap: distance(HEAP_BITS),
         }
     }
-}
-
-/// The next number of the generator SplitMix64.
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ mixed >> 31
 }
 
 #[cfg(test)]
@@ -74,6 +70,18 @@ mod tests {
             assert!(place.mmap_top - place.base > 1 << 40, "{place:x?}");
             let all = place.stack_end | place.mmap_top | place.base | place.heap_gap;
             assert_eq!(all % PAGE_BYTES, 0);
+        }
+    }
+
+    #[test]
+    fn no_part_lies_further_off_than_in_linux() {
+        let fixed = Placement::FIXED;
+        for place in (1..=50_000).map(Placement::of) {
+            assert!(place.stack_end <= fixed.stack_end && fixed.stack_end - place.stack_end < 1 << 34);
+            let below_stack = place.stack_end.checked_sub(place.mmap_top + MAX_STACK_BYTES);
+            assert!(below_stack.is_some_and(|bytes| bytes < 1 << 40), "{place:x?}");
+            assert!(place.base >= fixed.base && place.base - fixed.base < 1 << 40);
+            assert!(place.heap_gap < 1 << 25);
         }
     }
 }

@@ -10,11 +10,10 @@ use crate::operations::{devices, exec};
 use crate::server::Server;
 use crate::space::{Limits, MemoryUse};
 use abi::{
-    Endpoint, Errno, Message, Word,
+    Endpoint, Errno, Message,
     endpoint::slot,
     layout::PAGE_BYTES,
     linux::nr,
-    message::REPLY,
     vm::{self, MapRecord, Request},
 };
 use zerocopy::IntoBytes;
@@ -199,7 +198,7 @@ impl<K: Kernel> Server<K> {
     fn shared_request(&mut self, message: &Message, request: Request) -> Result<Message, Errno> {
         let done = message.reply(Ok(0));
         let grant = |grant| Source { granter: message.source, grant, offset: 0 };
-        self.memory.ensure_heap(0)?;
+        self.memory.ensure_request_heap()?;
         match request {
             Request::SharedOpen(open) => {
                 let file = FileId { device: open.device, inode: open.inode };
@@ -244,9 +243,7 @@ impl<K: Kernel> Server<K> {
             return Ok(());
         }
         let result = if sync.error == 0 { Ok(0) } else { Err(Errno(sync.error.saturating_abs())) };
-        let mut reply = Message::new(nr::MSYNC | REPLY);
-        reply.words[0] = result.to_word();
-        self.memory.kernel.answer(sync.process, &reply);
+        self.memory.kernel.answer(sync.process, &Message::new(nr::MSYNC).reply(result));
         Ok(())
     }
 
@@ -255,7 +252,7 @@ impl<K: Kernel> Server<K> {
         if !process.is_service() {
             return Err(Errno::EINVAL);
         }
-        self.memory.ensure_heap(0)?;
+        self.memory.ensure_request_heap()?;
         self.dma.inherit(process.slot());
         self.recheck_windows(process)?;
         self.processes.add(&mut self.memory, process, 0)?;
@@ -276,7 +273,7 @@ impl<K: Kernel> Server<K> {
         if !process.is_service() {
             return Err(Errno::EINVAL);
         }
-        self.memory.ensure_heap(0)?;
+        self.memory.ensure_request_heap()?;
         let recipe = Recipe {
             image: Source { granter: message.source, grant: request.grant, offset: 0 },
             image_bytes: request.image_bytes,
@@ -300,7 +297,7 @@ impl<K: Kernel> Server<K> {
         if !child.is_application() {
             return Err(Errno::EINVAL);
         }
-        self.memory.ensure_heap(0)?;
+        self.memory.ensure_request_heap()?;
         self.processes.add(&mut self.memory, child, pid as u32)?;
         if parent == Endpoint::NONE {
             return Ok(message.reply(Ok(0)));
@@ -342,7 +339,7 @@ impl<K: Kernel> Server<K> {
         if !self.processes.knows(request.process) {
             return Err(Errno::ESRCH);
         }
-        self.memory.ensure_heap(0)?;
+        self.memory.ensure_request_heap()?;
         let image = ObjectId(request.image);
         // The first program has no memory yet.
         let (limits, used, payer) = match self.processes.space(request.process) {
@@ -391,9 +388,7 @@ impl<K: Kernel> Server<K> {
             error => Err(Errno(error.saturating_abs())),
         };
         self.memory.objects.report_unmapped(ObjectId(done.image));
-        let mut reply = Message::new(nr::MMAP | REPLY);
-        reply.words[0] = result.to_word();
-        self.memory.kernel.answer(done.process, &reply);
+        self.memory.kernel.answer(done.process, &Message::new(nr::MMAP).reply(result));
         Ok(())
     }
 
@@ -411,7 +406,7 @@ impl<K: Kernel> Server<K> {
         if !process.is_service() {
             return Err(Errno::EPERM);
         }
-        self.memory.ensure_heap(0)?;
+        self.memory.ensure_request_heap()?;
         let space = self.processes.space(process)?;
         let vm::AllocateDma { bytes, flags } = *request;
         let (address, physical) = self.dma.allocate(space, &mut self.memory, process.slot(), bytes, flags)?;

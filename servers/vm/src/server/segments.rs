@@ -15,7 +15,7 @@ use abi::{
 impl<K: Kernel> Server<K> {
     /// Maps a segment. Returns its address.
     pub(crate) fn attach_segment(&mut self, request: &vm::SegmentAttach) -> Result<u64, Errno> {
-        self.memory.ensure_heap(0)?;
+        self.memory.ensure_request_heap()?;
         let vm::SegmentAttach { process, call, segment, pages, address, flags } = *request;
         let space = self.processes.space(process)?;
         let growth_bytes = space.pages.growth_bytes();

@@ -6,11 +6,10 @@ use crate::operations::windows::{lose, own_memory};
 use crate::operations::{devices, mmap::MapRequest};
 use crate::server::Server;
 use abi::{
-    Endpoint, Errno, Message, Word,
+    Endpoint, Errno, Message,
     endpoint::SERVICE_SLOTS,
     layout::{PAGE_BYTES, map},
     linux::nr,
-    message::REPLY,
     vm,
 };
 use sys::fallible::TryVec;
@@ -34,9 +33,7 @@ impl<K: Kernel> Server<K> {
             Ok(window) => self.show_window(done, &map.request, window),
             Err(_) => Err(Errno::EIO),
         };
-        let mut reply = Message::new(nr::MMAP | REPLY);
-        reply.words[0] = result.to_word();
-        self.memory.kernel.answer(done.process, &reply);
+        self.memory.kernel.answer(done.process, &Message::new(nr::MMAP).reply(result));
         window.map(drop)
     }
 
@@ -52,7 +49,7 @@ impl<K: Kernel> Server<K> {
         if request.wants_copies() {
             return Err(Errno::EINVAL);
         }
-        self.memory.ensure_heap(0)?;
+        self.memory.ensure_request_heap()?;
         let object = self.memory.objects.add_window(window);
         let result =
             self.with_space(done.process, |space, memory| space.mmap(memory, request, Some(object), done.may_write));

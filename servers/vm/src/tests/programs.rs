@@ -93,6 +93,45 @@ fn real_programs_are_in_memory_as_in_their_files() {
     }
 }
 
+/// A program of these segments: flags, offset in the file, address, bytes in the file and in memory. The file goes on behind them.
+fn made_up(segments: &[[u64; 5]], file_bytes: u64) -> Vec<u8> {
+    let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+    file.resize(16, 0);
+    file.extend([2u16, 62].iter().flat_map(|half| half.to_le_bytes()));
+    file.extend(1u32.to_le_bytes());
+    [segments[0][2], 64, 0].iter().for_each(|word| file.extend(word.to_le_bytes()));
+    file.extend(0u32.to_le_bytes());
+    let halves = [64, 56, segments.len() as u16, 0, 0, 0];
+    file.extend(halves.iter().flat_map(|half| half.to_le_bytes()));
+    for &[flags, offset, address, bytes, memory_bytes] in segments {
+        let words = [flags << 32 | 1, offset, address, 0, bytes, memory_bytes, P];
+        words.iter().for_each(|word| file.extend(word.to_le_bytes()));
+    }
+    file.extend((file.len() as u64..file_bytes).map(|at| (at % 251) as u8 | 1));
+    file
+}
+
+#[test]
+fn a_segment_without_zeros_shows_its_last_page_of_the_file_and_one_of_zeros_alone_nothing_of_it() {
+    let text = 0x40_0000;
+    let (zeros, both, one) = (text + 3 * P + 50, text + 5 * P, text + 6 * P);
+    let whole = [5, 0, text, P + 100, P + 100];
+    let file = made_up(&[whole, [6, 50, zeros, 0, 200], [6, P, both, 30, 60], [6, 2 * P, one, 1, 2]], 3 * P);
+    let (mut server, p) = with_program(512);
+    let image = files::image(&mut server, 9, file.clone());
+    exec(&mut server, p, image, 0).expect("a program");
+    for offset in [P, P + 99, P + 100, 2 * P - 1] {
+        assert_eq!(server.load(p, text + offset), Ok(file[offset as usize]), "{offset}");
+    }
+    for address in [zeros - 50, zeros - 1, zeros, zeros + 199, both + 30, both + P - 1, one + 1] {
+        assert_eq!(server.load(p, address), Ok(0), "{address:#x}");
+    }
+    for (address, offset) in [(both + 29, P + 29), (one, 2 * P)] {
+        assert_eq!(server.load(p, address), Ok(file[offset as usize]), "{address:#x}");
+    }
+    invariants::check(&server);
+}
+
 #[test]
 fn an_interpreter_is_loaded_beside_its_program() {
     let file = linker();

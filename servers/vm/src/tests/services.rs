@@ -370,8 +370,19 @@ fn maps_and_sizes_tell_the_truth() {
     let maps = vm::Maps { first: 1, ..maps };
     assert_eq!(server.ask(SLOT, maps.message()).result(), Ok(0));
     let reply = server.ask(slot::PM, vm::MemoryInfo {}.message());
-    let (total, free, cached, _) = vm::MemoryInfo::results(&reply).expect("told");
-    assert!(total == 512 * P && free < total && cached == 0);
+    let frames = &server.memory.frames;
+    let (free, own) = (frames.free() as u64 * P, server.memory.own_frames() * P);
+    assert_eq!(vm::MemoryInfo::results(&reply), Ok((512 * P, free, 0, own)));
+    assert!(own >= P && own < 512 * P - free, "the program has memory, too");
+    let image = files::image(&mut server, 9, files::content(2 * P));
+    let cached = |server: &mut Server<Simulation>| {
+        let reply = server.ask(slot::PM, vm::MemoryInfo {}.message());
+        vm::MemoryInfo::results(&reply).expect("told").2
+    };
+    assert_eq!(cached(&mut server), 2 * P);
+    server.ask(slot::VFS, vm::ImageForget { device: 1, inode: 9, gone: false }.message()).result().expect("known");
+    assert_eq!(cached(&mut server), 0, "an image that is for nobody new is no cache");
+    server.ask(slot::VFS, vm::ImageClose { image }.message()).result().expect("held");
 }
 
 #[test]

@@ -141,6 +141,25 @@ fn what_calls_write_is_seen_in_memory() {
 }
 
 #[test]
+fn what_calls_write_differs_from_the_file_only_while_the_page_is_being_written_back() {
+    let (mut server, p, object, at) = mapped();
+    server.store(p, at + P, 1).expect("writable");
+    let data = grant(&mut server, vec![9; 8]);
+    let update = |server: &mut Server<Simulation>| {
+        let update = vm::SharedUpdate { object, offset: 16, grant: data, bytes: 8, size: 3 * P + 100 };
+        ask(server, update.message()).expect("within the file");
+    };
+    update(&mut server);
+    assert_eq!(take(&mut server, object, 0, P), None, "vfs has written the same to the file");
+    server.store(p, at, 1).expect("writable");
+    take(&mut server, object, 0, P).expect("changed");
+    update(&mut server);
+    written(&mut server, object, 0, P);
+    let (_, content) = take(&mut server, object, 0, P).expect("the older bytes may have come to the file last");
+    assert_eq!((content[0], content[16]), (1, 9));
+}
+
+#[test]
 fn what_is_cut_off_is_gone_and_comes_back_as_zeros() {
     let (mut server, p, object, at) = mapped();
     (0..3).for_each(|page| server.store(p, at + page * P + 50, 99).expect("writable"));
@@ -227,8 +246,16 @@ fn a_new_vfs_learns_what_is_mapped() {
     let (mut server, p, object, at) = mapped();
     let reply = ask(&mut server, vm::NextShared { after: 0 }.message()).expect("one");
     assert_eq!(vm::NextShared::results(&reply), Ok((object, 1, FILE)));
-    let end = ask(&mut server, vm::NextShared { after: object }.message());
-    assert_eq!(end.map(drop), Err(Errno::ENOENT));
+    let next = |server: &mut Server<Simulation>, after| {
+        let reply = ask(server, vm::NextShared { after }.message())?;
+        vm::NextShared::results(&reply)
+    };
+    assert_eq!(next(&mut server, object), Err(Errno::ENOENT));
+    let second = vm::SharedOpen { device: 1, inode: FILE + 1, bytes: P };
+    let (second, _) =
+        vm::SharedOpen::results(&ask(&mut server, second.message()).expect("enough memory")).expect("new");
+    assert_eq!(next(&mut server, object), Ok((second, 1, FILE + 1)));
+    assert_eq!(next(&mut server, second), Err(Errno::ENOENT));
     server.touch(p, at, Touch::Write(3)).expect("writable");
 }
 
