@@ -13,4 +13,5 @@ mod messages;
 mod overlap;
 mod power_cuts;
 mod random_operations;
+mod rules;
 mod xattrs;
