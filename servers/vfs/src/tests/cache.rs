@@ -107,6 +107,10 @@ fn a_file_larger_than_the_cache_is_read_as_it_is() {
     let content: Vec<u8> = (0..1_500_000).map(byte).collect();
     world.make("/large", &content, 0o644, (0, 0));
     (0..3).for_each(|_| assert!(world.content("/large") == content));
+    let vm = world.vm();
+    let (pages, taken) = ((vm.cache.end - vm.cache.start) / PAGE, vm.cache_pages);
+    assert!(pages * PAGE < 1_500_000 && taken > 0);
+    assert!(taken <= pages, "{taken} pages were asked for, of a cache of {pages}: each is there from then on");
 }
 
 /// Everything is known, then `act` changes the file, which is read as its file system and a successor of vfs say.
