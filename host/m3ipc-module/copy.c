@@ -266,28 +266,32 @@ static int bring(const struct party *from, const struct party *to, unsigned long
     return missing == bytes ? EMOLADDRNOTAVAIL : 0;
 }
 
-/* Copies what is pinned. */
+/* Copies what is pinned, a few pages after the other. Memory of the caller's is brought to the end of these pages, and each few of them have their tries:
+ * were the next attempt to reach further, each of them would end where nothing has been brought yet. */
 static int copy_pinned(const struct party *from, const struct party *to, unsigned long bytes)
 {
-    unsigned long done = 0;
+    unsigned long done = 0, end = 0;
     int tries = 0;
 
     while (done < bytes) {
-        unsigned long some = min_t(unsigned long, bytes - done, AT_ONCE);
-        long copied = copy_locked(from, to, done, some);
-        int error = 0;
+        long copied;
+        int error;
 
+        if (done == end) {
+            end = min_t(unsigned long, bytes, done + AT_ONCE);
+            tries = 0;
+        }
+        copied = copy_locked(from, to, done, end - done);
         if (copied < 0)
             return copied;
         done += copied;
-        if (copied == some) {
-            tries = 0;
+        if (done == end) {
             cond_resched();
             continue;
         }
         if (tries++ == TRIES || (!from->member == !to->member))
             return EMOLADDRNOTAVAIL;
-        error = bring(from, to, done, some - copied);
+        error = bring(from, to, done, end - done);
         if (error)
             return error;
     }

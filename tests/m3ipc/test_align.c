@@ -42,6 +42,7 @@ int main(void)
     pid_t pid = spawn(2, child);
     SHOW(mnx_receive(2, &m));
     char *own = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    small(m.m1_p1, own);
     for (int i = 0; i < COUNT; i++)
         for (int pass = 0; pass < 2; pass++) {
             char *source = m.m1_p1 + offsets[pass ? 0 : i], *target = own + offsets[pass ? i : COUNT - 1 - i];
@@ -54,7 +55,6 @@ int main(void)
             wrong += memcmp(target, theirs + (source - m.m1_p1), BYTES) != 0 || target[BYTES] != 'z';
         }
     printf("%d copies, %d wrong\n", copies, wrong);
-    small(m.m1_p1, own);
     SHOW(mnx_reply(2, &m));
     reap(pid);
     return 0;
