@@ -160,6 +160,44 @@ wait "$steady"
 while [ "$(grep -c 'worker ended' log)" -lt 10 ]; do sleep 0.01; done
 "$m3" end
 
+# Supervisor and worker of a broker are killed in turns meanwhile, each also twice in a row; then SIGTERM to either ends both.
+turns() (
+    export M3IPC_SOCKET="$PWD/turns"
+    "$made/m3ipcd" 2>turns.log &
+    supervisor=$!
+    trap 'kill $supervisor $worker $(successor supervisor) 2>/dev/null || true' EXIT
+    while worker=$(cat /proc/$supervisor/task/$supervisor/children); [ -z "$worker" ] || ! [ -S turns ]; do sleep 0.01; done
+    worker=${worker% }
+    successor() { sed -n "s/.*pid \([0-9]*\) is the new $1.*/\1/p" turns.log | tail -n 1; }
+    kill_9() {
+        local last=$(successor "$1")
+        kill -9 "$2"
+        while [ "$(successor "$1")" = "$last" ]; do sleep 0.01; done
+    }
+    ./steady $(($1 * 3 / 10 + 1)) &
+    steady=$!
+    for i in $(seq "$1"); do
+        sleep 0.2
+        case $((i % 4)) in
+            0 | 1) kill_9 supervisor "$supervisor"; supervisor=$(successor supervisor) ;;
+            *) kill_9 worker "$worker"; worker=$(successor worker) ;;
+        esac
+    done
+    wait "$steady"
+    [ "$(grep -c 'supervisor ended' turns.log)" = $(($1 / 2)) ] && [ "$(grep -c 'worker ended' turns.log)" = $(($1 / 2)) ]
+    "$m3" end
+    case $2 in
+        worker) kill "$worker" ;;
+        supervisor) kill "$supervisor" ;;
+    esac
+    while [ -e "/proc/$supervisor" ] || [ -e "/proc/$worker" ]; do sleep 0.01; done
+    [ "$(grep -c 'ended' turns.log)" = "$1" ]
+)
+turns 20 worker
+turns 4 supervisor
+turns 0 supervisor
+turns 0 worker
+
 # Garbage at the broker's socket.
 python3 - <<'PYTHON' || exit 1
 import os, random, socket
@@ -183,12 +221,13 @@ PYTHON
 (
     export M3IPC_SOCKET="$PWD/crowded" m3
     prlimit --nofile=32:32 "$made/m3ipcd" --uid 1001 --uid 1002 --uid 1003 --uid 1004 --uid 1005 2>crowd.log &
-    trap 'kill $!' EXIT
+    export supervisor=$!
+    trap 'kill $supervisor $(sed -n "s/.*pid \([0-9]*\) is the new supervisor/\1/p" crowd.log) 2>/dev/null || true' EXIT
     while ! [ -S crowded ]; do sleep 0.01; done
     chmod a+rw crowded
     "$m3" init 3
     python3 - <<'PYTHON'
-import os, socket, subprocess
+import os, signal, socket, subprocess, time
 
 def connected(uid):
     """A connection of this user."""
@@ -208,9 +247,14 @@ answer = asked()
 assert 'EMOLNOMEM' in answer, answer
 root.pop().close()
 assert asked() == 'served'
+supervisor = int(os.environ['supervisor'])
 held = [connected(uid) for uid in (1001, 1002, 1003, 1004) for i in range(4)]
 last = connected(1005)
 assert last.recv(1) == b'', 'the broker had a file left'
+# All its files are in use: the supervisor has a successor nevertheless.
+os.kill(supervisor, signal.SIGKILL)
+while 'is the new supervisor' not in open('crowd.log').read():
+    time.sleep(0.01)
 away = 0
 for s in held:
     s.setblocking(False)
@@ -362,7 +406,7 @@ chown -R 1000:1000 own
     grep -q EMOLPERM error
 )
 
-# Supervisor and worker are killed both: members with a box talk on, others are told that there is no broker, and a new one begins with nothing.
+# Supervisor and worker are killed both at once: members with a box talk on, others are told that there is no broker, and a new one begins with nothing.
 (
     export M3IPC_SOCKET="$PWD/lost"
     "$made/m3ipcd" 2>lost.log &
@@ -378,8 +422,12 @@ chown -R 1000:1000 own
     while ! "$m3" ps 0 | grep -q ' 2 .*talk'; do sleep 0.01; done
     [ "$(./talk 0 client 3)" = 'sendrec -> 0, type 8' ]
     sleep 0.2
-    # shellcheck disable=SC2046
-    kill -9 $broker $(cat /proc/$broker/task/$broker/children)
+    worker=$(cat /proc/$broker/task/$broker/children)
+    # Stopped first, so that neither finds the other one dead.
+    for signal in STOP KILL; do
+        # shellcheck disable=SC2086
+        kill -$signal $broker $worker
+    done
     while "$m3" ps 0 2>error; do sleep 0.01; done
     grep -q EMOLDRVSINIT error
     wait "$client"

@@ -17,7 +17,7 @@
 //! So a member that scribbles can delay others of its container and spoil the order of messages, but not read, forge or double them.
 //!
 //! Whatever is read from shared memory is an atomic, read once; every bit pattern has a meaning. `unsafe` is in
-//! [`memory`] and [`region`], in `skink::raw`, in [`module`] and in `module::raw`; and where a caller's promise is passed on, in [`backend`] and `copy`.
+//! [`memory`], [`region`] and [`signals`], in `skink::raw`, in [`module`] and in `module::raw`; and where a caller's promise is passed on, in [`backend`] and `copy`.
 
 mod ask;
 pub mod backend;
@@ -38,6 +38,7 @@ mod place;
 pub mod process;
 mod receive;
 pub mod region;
+pub mod signals;
 pub mod skink;
 mod sync;
 mod take;

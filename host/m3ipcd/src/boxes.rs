@@ -27,6 +27,11 @@ impl Boxes {
         self.files.get(&ends).map(|(file, _)| file)
     }
 
+    /// All boxes, and who pays for each.
+    pub fn all(&self) -> impl Iterator<Item = (Ends, &OwnedFd, u32)> {
+        self.files.iter().map(|(ends, (file, uid))| (*ends, file, *uid))
+    }
+
     /// Adds a box that this user pays for.
     pub fn add(&mut self, ends: Ends, file: OwnedFd, uid: u32) {
         self.remove(ends);

@@ -1,11 +1,14 @@
 //! The worker's loop: connections, processes that end, calls that wait.
 //!
-//! One thread, one `epoll`. Nothing here waits for a program: a connection whose peer does not read its replies is closed.
+//! Below: `succession`, what a worker takes over and hands over. One thread, one `epoll`. Nothing here waits for a program: a connection whose peer does not read its replies is closed.
+
+mod succession;
 
 use crate::Options;
 use crate::admission::{Admission, Caller};
 use crate::container::{Container, Fate, numbers};
-use crate::store::{self, Key, Packet};
+use crate::partner::Partner;
+use m3core::signals::Signals;
 use m3core::wait::Limit;
 use m3core::wire::{self, Reply, Request};
 use m3core::{memory, process};
@@ -22,8 +25,6 @@ use std::num::NonZeroI32;
 use std::rc::Rc;
 use zerocopy::FromBytes;
 
-/// The socket to the supervisor is the worker's standard input.
-const SUPERVISOR: i32 = 0;
 /// Events that are taken at a time.
 const EVENTS: usize = 64;
 
@@ -37,7 +38,8 @@ const REFUSED_AT_ONCE: usize = 64;
 /// What is watched.
 enum Watched {
     Listener(OwnedFd),
-    Supervisor(OwnedFd),
+    Supervisor(Rc<OwnedFd>),
+    Signals(Rc<Signals>),
     Connection(OwnedFd, Caller),
     /// Of a user who was not admitted: his first request is answered with the reason.
     Refused(OwnedFd, Caller, Error),
@@ -107,10 +109,13 @@ pub struct Node {
 
 /// The broker.
 pub struct Broker {
-    supervisor: Rc<OwnedFd>,
+    supervisor: Partner,
+    /// When to start a successor of the supervisor, which has ended.
+    successor: Option<Limit>,
+    signals: Rc<Signals>,
     poll: OwnedFd,
-    /// Is closed when there are no more files, so that a connection can be accepted, to be closed.
-    spare: Option<OwnedFd>,
+    /// Are closed when there are no more files, so that there are some for what must be.
+    spare: Vec<OwnedFd>,
     watched: BTreeMap<u64, Watched>,
     next_token: u64,
     waiters: Vec<Waiter>,
@@ -126,86 +131,19 @@ pub struct Broker {
     pub containers: BTreeMap<i32, Container>,
 }
 
-/// Works until the supervisor has ended.
+/// Works until a signal ends the broker.
 ///
 /// # Errors
-/// When it was not started by a supervisor, or cannot watch anything.
+/// When it was not started by a supervisor, which has handed over what it has; or cannot watch anything.
 pub fn work(options: &Options) -> Result<(), String> {
-    let supervisor = memory::inherited(SUPERVISOR).ok_or("worker without a supervisor")?;
-    let mut broker = Broker::take_over(supervisor, options, crate::file_limit())
+    let signals = Signals::block().map_err(|error| format!("cannot wait for signals: {error}"))?;
+    let supervisor = Partner::starter().ok_or("worker without a supervisor")?;
+    let mut broker = Broker::take_over(supervisor, signals, options, crate::file_limit())
         .map_err(|error| format!("cannot take over: {error}"))?;
     broker.run().map_err(|error| format!("cannot wait for events: {error}"))
 }
 
 impl Broker {
-    /// Gets the predecessor's deposits, and watches the processes that are bound.
-    fn take_over(supervisor: OwnedFd, options: &Options, files: usize) -> Result<Broker, Errno> {
-        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let mut broker = Broker {
-            poll,
-            watched: BTreeMap::new(),
-            next_token: 1,
-            waiters: Vec::new(),
-            ending: Vec::new(),
-            admission: Admission::new(options, files),
-            last_buffer: 0,
-            node: None,
-            containers: BTreeMap::new(),
-            supervisor: Rc::new(supervisor.try_clone().map_err(|_| Errno::MFILE)?),
-            spare: Some(supervisor.try_clone().map_err(|_| Errno::MFILE)?),
-        };
-        broker.watch(Watched::Supervisor(supervisor.try_clone().map_err(|_| Errno::MFILE)?))?;
-        while let Some(Packet::Keep(key, bytes, files)) = store::receive(&supervisor) {
-            broker.take_over_deposit(key, &bytes, files)?;
-        }
-        let pids: Vec<i32> = broker.bound_pids();
-        for pid in pids {
-            broker.watch_process(pid);
-        }
-        Ok(broker)
-    }
-
-    fn take_over_deposit(&mut self, key: Key, bytes: &[u8], mut files: Vec<OwnedFd>) -> Result<(), Errno> {
-        match key {
-            Key::Listener => {
-                let listener = files.pop().ok_or(Errno::BADF)?;
-                self.watch(Watched::Listener(listener))?;
-            }
-            Key::Node => self.node = Node::decode(bytes),
-            Key::Container(number) => {
-                if let Some(container) = Container::taken_over(bytes, files) {
-                    self.containers.insert(number, container);
-                }
-            }
-            Key::Box(container, low, high) => {
-                if let (Some(container), Some(file)) = (self.containers.get_mut(&container), files.pop()) {
-                    container.take_over_box(low, high, bytes, file);
-                }
-            }
-            Key::Buffer(container, leader, place) => {
-                let supervisor = self.supervisor();
-                if let (Some(container), Some(file)) = (self.containers.get_mut(&container), files.pop()) {
-                    container.take_over_buffer(leader, place, file, &supervisor);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Deposits the node.
-    pub fn keep_node(&self) -> Result<(), Error> {
-        let kept = match &self.node {
-            Some(node) => store::keep(&self.supervisor, Key::Node, &node.encode(), &[]),
-            None => store::drop(&self.supervisor, Key::Node),
-        };
-        kept.map_err(|_| Error::NoMemory)
-    }
-
-    /// Returns the socket to the supervisor.
-    pub fn supervisor(&self) -> Rc<OwnedFd> {
-        self.supervisor.clone()
-    }
-
     fn bound_pids(&self) -> Vec<i32> {
         let of = |container: &Container| -> Vec<i32> {
             numbers().filter_map(|number| container.board().occupant(number)).map(|bound| bound.pid).collect()
@@ -220,8 +158,10 @@ impl Broker {
         let token = self.next_token;
         self.next_token += 1;
         let fd = match &watched {
-            Watched::Listener(fd) | Watched::Supervisor(fd) | Watched::Process(fd, _) => fd,
-            Watched::Connection(fd, _) | Watched::Refused(fd, ..) => fd,
+            Watched::Listener(fd) | Watched::Process(fd, _) => fd.as_fd(),
+            Watched::Connection(fd, _) | Watched::Refused(fd, ..) => fd.as_fd(),
+            Watched::Supervisor(fd) => fd.as_fd(),
+            Watched::Signals(signals) => signals.as_fd(),
         };
         epoll::add(&self.poll, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?;
         self.watched.insert(token, watched);
@@ -277,10 +217,12 @@ impl Broker {
             }
             let tokens: Vec<u64> = events.iter().map(|event| event.data.u64()).collect();
             for token in tokens {
-                if self.serve(token) == Some(Ends::Supervisor) {
+                if self.serve(token) == Some(Ends::Broker) {
+                    self.supervisor.ask_to_end();
                     return Ok(());
                 }
             }
+            self.replace_supervisor();
             self.unbind_ended_threads();
             self.finish_waiters();
         }
@@ -289,7 +231,10 @@ impl Broker {
     /// Serves what is watched under this token.
     fn serve(&mut self, token: u64) -> Option<Ends> {
         match self.watched.get(&token)? {
-            Watched::Supervisor(_) => return Some(Ends::Supervisor),
+            Watched::Signals(_) => return Some(Ends::Broker),
+            // One that a signal ends sends one before it is gone.
+            Watched::Supervisor(_) if self.signals.have_come() => return Some(Ends::Broker),
+            Watched::Supervisor(_) => self.supervisor_ended(token),
             Watched::Listener(listener) => match accept(listener) {
                 Ok(socket) => self.welcome(socket),
                 Err(Errno::MFILE | Errno::NFILE) => self.turn_away(token),
@@ -322,11 +267,11 @@ impl Broker {
 
     /// Closes a connection for which there is no file: one that stays in the queue would wake the loop for ever.
     fn turn_away(&mut self, listener: u64) {
-        self.spare = None;
+        self.spare.clear();
         if let Some(Watched::Listener(listener)) = self.watched.get(&listener) {
             drop(accept(listener));
         }
-        self.spare = self.supervisor.try_clone().ok();
+        self.fill_spare();
     }
 
     /// How many wait to be told that they were not admitted.
@@ -462,7 +407,8 @@ impl Broker {
         let limits = self.waiters.iter().filter_map(|waiter| waiter.limit.left_ns());
         let soon = (!self.ending.is_empty()).then_some(LOOK_NS);
         // A little later, so that the limit has passed.
-        let ns = limits.chain(soon).min()? + 100_000;
+        let successor = self.successor.and_then(Limit::left_ns);
+        let ns = limits.chain(soon).chain(successor).min()? + 100_000;
         Some(Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 })
     }
 }
@@ -472,10 +418,10 @@ fn accept(listener: &OwnedFd) -> Result<OwnedFd, Errno> {
     rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
 }
 
-/// Who has ended.
+/// What has ended.
 #[derive(PartialEq, Eq)]
 enum Ends {
-    Supervisor,
+    Broker,
 }
 
 impl Node {

@@ -1,6 +1,6 @@
 //! A container: its descriptor, board and desks, the boxes of its pairs, and the buffers of its members.
 
-use crate::boxes::{self, Boxes};
+use crate::boxes::{self, Boxes, Ends};
 use crate::store::{self, Key};
 use m3core::board::{Board, Buffer, Occupant, Writer};
 use m3core::desk::{Desks, Doing, From, Takes};
@@ -12,6 +12,7 @@ use m3ipc::error::Error;
 use m3ipc::limits::{BUFFERS, SLOTS};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use zerocopy::{FromBytes, IntoBytes};
@@ -97,6 +98,22 @@ impl Container {
         }
     }
 
+    /// Gives a new supervisor all that there is of this container.
+    ///
+    /// # Errors
+    /// As [`store::hand_over`].
+    pub fn hand_over(&self, to: &OwnedFd) -> Result<(), Errno> {
+        let files = [self.board_file.as_fd(), self.desks_file.as_fd()];
+        store::hand_over(to, Key::Container(self.info.number), self.info.as_bytes(), &files)?;
+        for (ends, file, uid) in self.boxes.all() {
+            store::hand_over(to, self.box_key(ends), &uid.to_le_bytes(), &[file.as_fd()])?;
+        }
+        for ((leader, place), file) in &self.buffers {
+            store::hand_over(to, self.buffer_key(*leader, *place), &[], &[file.as_fd()])?;
+        }
+        Ok(())
+    }
+
     /// Returns the places of all buffers.
     pub fn buffers(&self) -> impl Iterator<Item = (Number, usize)> {
         self.buffers.keys().copied()
@@ -138,11 +155,15 @@ impl Container {
                     if fate == Fate::Ended {
                         empty(&file);
                     }
-                    // A supervisor that has ended takes the worker with it.
+                    // What is kept too long is a file that nobody gets.
                     let _ = store::drop(supervisor, self.buffer_key(leader, place));
                 }
             }
         }
+    }
+
+    fn box_key(&self, (low, high): Ends) -> Key {
+        Key::Box(self.info.number, low.get(), high.get())
     }
 
     fn buffer_key(&self, leader: Number, place: usize) -> Key {
@@ -270,10 +291,10 @@ impl Container {
             if self.board.occupant(number).is_some() {
                 Writer(&self.board).vacate(number);
             }
-            for (low, high) in self.boxes.of(number) {
-                self.boxes.remove((low, high));
-                // A supervisor that has ended takes the worker with it.
-                let _ = store::drop(supervisor, Key::Box(self.info.number, low.get(), high.get()));
+            for ends in self.boxes.of(number) {
+                self.boxes.remove(ends);
+                // What is kept too long is a file that nobody gets.
+                let _ = store::drop(supervisor, self.box_key(ends));
             }
         }
         self.ring_all();
@@ -300,8 +321,8 @@ impl Container {
         let ends = boxes::ends(own, peer);
         if self.boxes.get(ends).is_none() {
             let (file, _) = Mapping::<pair::Box>::create("m3ipc box").map_err(|_| Error::NoMemory)?;
-            let key = Key::Box(self.info.number, ends.0.get(), ends.1.get());
-            store::keep(supervisor, key, &uid.to_le_bytes(), &[file.as_fd()]).map_err(|_| Error::NoMemory)?;
+            store::keep(supervisor, self.box_key(ends), &uid.to_le_bytes(), &[file.as_fd()])
+                .map_err(|_| Error::NoMemory)?;
             self.boxes.add(ends, file, uid);
         }
         if !self.board.boxes(peer).contains(own) {

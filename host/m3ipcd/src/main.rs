@@ -1,10 +1,10 @@
 //! m3ipcd, the broker of M3-IPC in Linux: who is bound where, boxes, rights, deaths. Messages do not pass it.
 //!
-//! There are two processes. The *supervisor* listens at the socket and holds what must not be lost; the *worker* does the work, and
-//! deposits all that it makes with the supervisor (`store`) before anybody learns of it. A worker that dies has a successor within
-//! milliseconds, which gets the deposits back and goes on; members notice a delay, and only if they ask something meanwhile.
+//! There are two processes. The *supervisor* holds what must not be lost; the *worker* does the work, and deposits all that it makes with the
+//! supervisor (`store`) before anybody learns of it. Whichever of the two dies has a successor within milliseconds: a worker gets the deposits back
+//! and goes on, a supervisor gets all that the worker has. Members notice a delay, and only if they ask something meanwhile.
 //!
-//! Neighbours: `container` has a container's tables, `broker` the loop and the connections, `calls` and `bindings` what each call does.
+//! Neighbours: `partner` is how the two hold each other, `container` has a container's tables, `broker` the loop and the connections, `calls` and `bindings` what each call does.
 
 #![forbid(unsafe_code)]
 
@@ -15,9 +15,11 @@ mod broker;
 mod buffers;
 mod calls;
 mod container;
+mod partner;
 mod store;
 mod supervisor;
 
+use partner::Role;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -31,7 +33,8 @@ usage: m3ipcd [--socket PATH] [--uid UID]... [--gid GID]... [--buffers MIB]
   --gid GID       and those of this group
   --buffers MIB   memory for all buffers together, instead of an eighth of the machine's; a user has an eighth of it, root half
 
-It stays in the foreground; end it by a signal. `m3 init` starts containers, `m3 --help` tells the rest.
+It stays in the foreground. It is two processes, and either of them has a successor when it is killed or crashes; SIGTERM, SIGINT or SIGHUP
+to either ends both. `m3 init` starts containers, `m3 --help` tells the rest.
 ";
 
 /// What the command line says.
@@ -89,9 +92,10 @@ fn main() -> ExitCode {
         }
     };
     raise_file_limit();
-    let ended = match std::env::var_os(supervisor::WORKER) {
-        Some(_) => broker::work(&options),
-        None => supervisor::supervise(&options).map_err(|error| format!("{}: {error}", options.socket.display())),
+    let ended = match Role::of_this_process() {
+        Some(Role::Worker) => broker::work(&options),
+        Some(Role::Supervisor) => supervisor::succeed().map_err(|error| error.to_string()),
+        None => supervisor::begin(&options).map_err(|error| format!("{}: {error}", options.socket.display())),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,5 +1,5 @@
 //! What the worker deposits with the supervisor, and its successor gets back: packets with a key, bytes and open files. A packet with the key
-//! of an earlier one replaces it.
+//! of an earlier one replaces it. Neighbour: `partner`.
 
 use m3core::wire::{self, ARGUMENTS, Request};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,17 +23,20 @@ pub enum Key {
 
 /// What one of the two says to the other.
 pub enum Packet {
+    /// This process speaks.
+    Introduce(OwnedFd),
     /// Keep this.
     Keep(Key, Vec<u8>, Vec<OwnedFd>),
     /// Keep it no longer.
     Drop(Key),
-    /// There is nothing more of the predecessor's.
+    /// That was everything that there is to hand over.
     End,
 }
 
 const KEEP: u32 = 1;
 const DROP: u32 = 2;
 const END: u32 = 3;
+const INTRODUCE: u32 = 4;
 
 impl Key {
     fn words(self) -> [i64; 4] {
@@ -66,12 +69,12 @@ fn send(to: BorrowedFd, kind: u32, key: Key, bytes: &[u8], files: &[BorrowedFd])
     wire::send(to, &request.encode(), files, SendFlags::empty())
 }
 
-/// Deposits something.
+/// Deposits something. With a supervisor that has ended, nothing: its successor gets all that the worker has then.
 ///
 /// # Errors
-/// The other end has ended, or has no room.
+/// The other end has no room.
 pub fn keep(to: impl AsFd, key: Key, bytes: &[u8], files: &[BorrowedFd]) -> Result<(), Errno> {
-    send(to.as_fd(), KEEP, key, bytes, files)
+    unless_ended(hand_over(to, key, bytes, files))
 }
 
 /// Takes a deposit back.
@@ -79,20 +82,40 @@ pub fn keep(to: impl AsFd, key: Key, bytes: &[u8], files: &[BorrowedFd]) -> Resu
 /// # Errors
 /// As [`keep`].
 pub fn drop(to: impl AsFd, key: Key) -> Result<(), Errno> {
-    send(to.as_fd(), DROP, key, &[], &[])
+    unless_ended(send(to.as_fd(), DROP, key, &[], &[]))
 }
 
-/// Says that there are no more deposits.
+fn unless_ended(sent: Result<(), Errno>) -> Result<(), Errno> {
+    if matches!(sent, Err(Errno::PIPE | Errno::CONNRESET)) { Ok(()) } else { sent }
+}
+
+/// Says who speaks.
 ///
 /// # Errors
-/// As [`keep`].
+/// As [`hand_over`].
+pub fn introduce(to: impl AsFd, process: OwnedFd) -> Result<(), Errno> {
+    send(to.as_fd(), INTRODUCE, Key::Listener, &[], &[process.as_fd()])
+}
+
+/// Gives a new partner something to keep.
+///
+/// # Errors
+/// The other end has ended, or has no room.
+pub fn hand_over(to: impl AsFd, key: Key, bytes: &[u8], files: &[BorrowedFd]) -> Result<(), Errno> {
+    send(to.as_fd(), KEEP, key, bytes, files)
+}
+
+/// Says that this was everything.
+///
+/// # Errors
+/// As [`hand_over`].
 pub fn end(to: impl AsFd) -> Result<(), Errno> {
     send(to.as_fd(), END, Key::Listener, &[], &[])
 }
 
 /// Receives a packet; `None`: the other end has ended, or says something else.
 pub fn receive(from: impl AsFd) -> Option<Packet> {
-    let (packet, files) = loop {
+    let (packet, mut files) = loop {
         match wire::receive(from.as_fd(), RecvFlags::empty()) {
             Err(Errno::INTR) => {}
             other => break other.ok()?,
@@ -104,6 +127,7 @@ pub fn receive(from: impl AsFd) -> Option<Packet> {
         KEEP => Some(Packet::Keep(key, request.bytes, files)),
         DROP => Some(Packet::Drop(key)),
         END => Some(Packet::End),
+        INTRODUCE => files.pop().map(Packet::Introduce),
         _ => None,
     }
 }

@@ -1,48 +1,85 @@
-//! The supervisor: starts the worker, keeps its deposits, and starts a successor when it dies.
+//! The supervisor: keeps the worker's deposits, and starts a successor when it dies. A worker does the same for its supervisor (`broker`).
 //!
 //! It knows nothing of containers, and reads nothing that programs write, so that what kills a worker does not reach it.
 
 use crate::Options;
+use crate::partner::{BACK_OFF, Partner, Role};
 use crate::store::{self, Key, Packet};
+use m3core::signals::Signals;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::collections::BTreeMap;
 use std::io;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-/// Set in the environment of workers.
-pub const WORKER: &str = "M3IPCD_WORKER";
-/// A worker that dies sooner than this has its successor later.
-const SHORT_LIFE: Duration = Duration::from_millis(100);
-/// How much later.
-const BACK_OFF: Duration = Duration::from_millis(200);
 /// Connections that wait to be accepted while there is no worker.
 const BACKLOG: i32 = 256;
 
 type Deposits = BTreeMap<Key, (Vec<u8>, Vec<OwnedFd>)>;
 
-/// Listens, and has a worker work, until a worker ends of its own will.
+/// Listens, and has a worker work, until a signal ends the broker.
 ///
 /// # Errors
 /// When it cannot listen, or cannot start a worker.
-pub fn supervise(options: &Options) -> io::Result<()> {
+pub fn begin(options: &Options) -> io::Result<()> {
+    let signals = Signals::block()?;
     let mut deposits = Deposits::new();
     deposits.insert(Key::Listener, (Vec::new(), vec![listen(options)?]));
+    let worker = Partner::start(Role::Worker)?;
+    supervise(worker, deposits, &signals, Holds::Nothing)
+}
+
+/// Supervises the worker that has started this process, and its successors.
+///
+/// # Errors
+/// When the worker ends before it has handed over what it has.
+pub fn succeed() -> io::Result<()> {
+    let signals = Signals::block()?;
+    let lost =
+        || io::Error::other("worker ended before it had handed over to its new supervisor; all containers are lost");
+    let worker = Partner::starter().ok_or_else(lost)?;
+    let mut deposits = Deposits::new();
     loop {
-        let started = Instant::now();
-        let (own, others) =
-            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        let mut worker = start(others)?;
-        serve(&own, &mut deposits);
-        // Whatever it does with a socket that nobody reads: it has ended, or shall.
-        worker.kill()?;
-        let status = worker.wait()?;
-        eprintln!("m3ipcd: worker ended ({status}); starting another one with {} deposits", deposits.len());
-        if started.elapsed() < SHORT_LIFE {
-            std::thread::sleep(BACK_OFF);
+        match store::receive(worker.socket()).ok_or_else(lost)? {
+            Packet::End => return supervise(worker, deposits, &signals, Holds::All),
+            packet => keep(packet, &mut deposits),
         }
+    }
+}
+
+/// What a worker has of the deposits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Nothing,
+    All,
+}
+
+fn supervise(mut worker: Partner, mut deposits: Deposits, signals: &Signals, mut holds: Holds) -> io::Result<()> {
+    loop {
+        if holds == Holds::Nothing && hand_over(worker.socket(), &deposits).is_err() {
+            worker.end();
+        }
+        if serve(worker.socket(), &mut deposits, signals)? == Ends::Broker {
+            worker.ask_to_end();
+            return Ok(());
+        }
+        let (how, pause) = (worker.end(), worker.pause());
+        std::thread::sleep(pause);
+        worker = loop {
+            match Partner::start(Role::Worker) {
+                Ok(worker) => break worker,
+                Err(_) if signals.have_come() => return Ok(()),
+                // What is kept is worth more than to end.
+                Err(error) => eprintln!("m3ipcd: start of a worker failed: {error}; trying again"),
+            }
+            std::thread::sleep(BACK_OFF);
+        };
+        eprintln!(
+            "m3ipcd: worker ended ({how}); pid {} is the new worker, with {} deposits",
+            worker.pid(),
+            deposits.len()
+        );
+        holds = Holds::Nothing;
     }
 }
 
@@ -70,41 +107,48 @@ fn listen(options: &Options) -> io::Result<OwnedFd> {
     Ok(listener)
 }
 
-/// Starts a worker with this end of the pair as its standard input.
-fn start(end: OwnedFd) -> io::Result<Child> {
-    let arguments = std::env::args_os().skip(1);
-    // A program that was replaced meanwhile has its new version work from now on; one that was removed is still there under this name.
-    let program = std::env::current_exe().ok().filter(|path| path.exists()).unwrap_or("/proc/self/exe".into());
-    Command::new(program).args(arguments).env(WORKER, "1").stdin(Stdio::from(end)).spawn()
+/// What has ended.
+#[derive(PartialEq, Eq)]
+enum Ends {
+    Worker,
+    Broker,
 }
 
-/// Hands the deposits over, and keeps what comes, until the worker has ended.
-fn serve(worker: &OwnedFd, deposits: &mut Deposits) {
-    if hand_over(worker, deposits).is_err() {
-        return;
-    }
-    while let Some(packet) = store::receive(worker) {
-        match packet {
-            Packet::Keep(key, bytes, files) => {
-                // A descriptor that changes comes without the files that it came with first.
-                let entry = deposits.entry(key).or_default();
-                entry.0 = bytes;
-                if !files.is_empty() {
-                    entry.1 = files;
-                }
-            }
-            Packet::Drop(key) => {
-                deposits.remove(&key);
-            }
-            Packet::End => {}
+/// Keeps what comes, until the worker has ended, or a signal comes.
+fn serve(worker: &OwnedFd, deposits: &mut Deposits, signals: &Signals) -> io::Result<Ends> {
+    loop {
+        // A worker that a signal ends sends one before it is gone.
+        if signals.come_before(worker)? {
+            return Ok(Ends::Broker);
         }
+        match store::receive(worker) {
+            Some(packet) => keep(packet, deposits),
+            None => return Ok(Ends::Worker),
+        }
+    }
+}
+
+fn keep(packet: Packet, deposits: &mut Deposits) {
+    match packet {
+        Packet::Keep(key, bytes, files) => {
+            // A descriptor that changes comes without the files that it came with first.
+            let entry = deposits.entry(key).or_default();
+            entry.0 = bytes;
+            if !files.is_empty() {
+                entry.1 = files;
+            }
+        }
+        Packet::Drop(key) => {
+            deposits.remove(&key);
+        }
+        Packet::Introduce(_) | Packet::End => {}
     }
 }
 
 fn hand_over(worker: &OwnedFd, deposits: &Deposits) -> Result<(), Errno> {
     for (key, (bytes, files)) in deposits {
         let files: Vec<_> = files.iter().map(AsFd::as_fd).collect();
-        store::keep(worker, *key, bytes, &files)?;
+        store::hand_over(worker, *key, bytes, &files)?;
     }
     store::end(worker)
 }
