@@ -4,7 +4,7 @@ use crate::process;
 use crate::workspace::Workspace;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 
 /// Builds the library, the broker `m3ipcd` and the command `m3`. Returns the folder that they are in.
 ///
@@ -27,4 +27,11 @@ pub fn compile(workspace: &Workspace, library: &Path, source: &Path, to: &Path) 
     cc.arg("-I").arg(workspace.root.join("lib/m3ipc/include"));
     cc.arg(source).arg("-o").arg(to).arg("-L").arg(library).arg("-lm3ipc");
     process::run(&mut cc)
+}
+
+/// Ends a broker in good order: one whose first process is killed goes on in others.
+pub fn end_broker(broker: &mut Child) {
+    // It may have ended by itself.
+    let _ = process::run(Command::new("kill").arg(broker.id().to_string()));
+    let _ = broker.wait();
 }

@@ -217,9 +217,7 @@ impl Broker {
 
 impl Drop for Broker {
     fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        m3ipc_programs::end_broker(&mut self.process);
     }
 }
 
