@@ -1,8 +1,8 @@
 //! `./skink bench m3ipc_ticks`: the same binary on three back ends in the same emulator, Skink, Debian's Linux with a broker, and Debian's Linux with the
-//! module. What it prints are rows of ticks (host/bench/rows.c).
+//! module. What it prints are rows of ticks (host/bench/rows.c). In Skink, those of messages without the library (user/trials/register_rows.c), too.
 
 use crate::bundle::Bundle;
-use crate::c_programs::CProgram;
+use crate::c_programs::{self, CProgram};
 use crate::cli::RAMDISK_SYSTEM;
 use crate::guest::{Guest, Job};
 use crate::m3ipc_module::{Module, Run};
@@ -62,6 +62,16 @@ const TABLE: [(&str, &str); 15] = [
     ("death_receive", "of `receive`"),
     ("death_sendrec", "of `sendrec`"),
 ];
+/// The program with the rows that only Skink has.
+const REGISTER_ROWS: &str = "register_rows";
+const SKINK_TABLE: [(&str, &str); 3] = [
+    (
+        "registers_replyrec",
+        "without the library, by registers: `sendrec`, answered by `replyrec`, one call that answers and receives",
+    ),
+    ("registers", "without the library, by registers: `sendrec`, answered by receive and send"),
+    ("memory", "without the library, by vector 33: `sendrec`, answered by receive and send"),
+];
 
 type Rows = BTreeMap<String, f64>;
 
@@ -74,7 +84,9 @@ pub fn bench(workspace: &Workspace) -> Result<()> {
     let folder = workspace.run_folder()?;
     let program = folder.join(ROWS);
     m3ipc_programs::compile(workspace, &library, &workspace.root.join("host/bench/rows.c"), &program)?;
-    let skink = in_skink(workspace, &program)?;
+    let mut skink = in_skink(workspace, CProgram { name: ROWS.to_string(), path: program.clone() })?;
+    let registers = c_programs::compile(workspace, &["trials"])?.into_iter().find(|made| made.name == REGISTER_ROWS);
+    skink.extend(in_skink(workspace, registers.context("user/trials/register_rows.c is missing")?)?);
     let printed = in_linux(workspace, &library, &program)?;
     let (_, printed) = printed.split_once(MODULE).context("Linux has printed no rows")?;
     let (module, shared) = printed.split_once(SHARED).context("Linux has printed no rows of the broker's")?;
@@ -83,10 +95,10 @@ pub fn bench(workspace: &Workspace) -> Result<()> {
     performance::write(&workspace.root, NAME, &text)
 }
 
-fn in_skink(workspace: &Workspace, program: &Path) -> Result<Rows> {
+fn in_skink(workspace: &Workspace, program: CProgram) -> Result<Rows> {
     let bundle = Bundle::build(workspace, RAMDISK_SYSTEM)?;
-    let programs = [CProgram { name: ROWS.to_string(), path: program.to_path_buf() }];
-    let job = Job { icount: true, c_programs: &programs, ..Job::new(ROWS) };
+    let programs = [program];
+    let job = Job { icount: true, c_programs: &programs, ..Job::new(&programs[0].name) };
     let guest = Guest::prepare(workspace, &bundle, &job)?;
     let mut output = Vec::new();
     let outcome = guest.run(|bytes| output.extend_from_slice(bytes), |_| ())?;
@@ -138,6 +150,10 @@ fn laid_out(columns: &[Rows; 3]) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "| {what} | {skink} | {shared} | {module} |");
     }
+    for (name, what) in SKINK_TABLE {
+        let value = columns[0].get(name).map_or("not measured".to_string(), |value| grouped(*value as u64));
+        let _ = writeln!(text, "| {what} | {value} | – | – |");
+    }
     text.push('\n');
     text
 }
@@ -151,5 +167,7 @@ mod tests {
         let rows = [read("ipc2   987\n"), read("hello world\nipc2  12345\n"), read("")];
         let text = laid_out(&rows);
         assert!(text.contains("(IPC2) | 987 | 12,345 | not measured |"), "{text}");
+        let text = laid_out(&[read("registers   958\n"), read(""), read("")]);
+        assert!(text.contains("answered by receive and send | 958 | – | – |"), "{text}");
     }
 }
