@@ -1,12 +1,15 @@
 /* The paper's micro-benchmarks of local messages, beside what the kernel offers, and beside two processes that do nothing but pass on one word,
- * or 64 bytes, with the library's waiting.
+ * or 64 bytes, with the library's waiting. The file is long because each mechanism has its own way to be set up, used and taken down.
  *
  *   IPC1  client send and receive, server receive and send
  *   IPC2  client sendrec, server receive and send
  *   IPC3  client notify and receive, server receive and notify
  *   ANY   as IPC2, with a server that receives from anybody
- *   COPY1  vcopy of 4 KiB and 1 MiB by a server from a client that waits, between buffers of the library and from other memory, beside memcpy
- *         into shared memory. The paper's COPY2, a copy between two others, is in rows.c
+ *   COPY1  vcopy by a server from a client that waits, between buffers of the library and from other memory
+ *   COPY2  the same by a third process, between two that wait
+ *
+ * Beside the copies memcpy into shared memory, and out of it too, process_vm_readv, and blocks that one process writes into a pipe or a Unix stream and
+ * another reads: by size of the block, as in the paper's Figure 2.
  *
  * usage: ipc [RUNS [ROUNDS [PLACEMENT]]]. Placement 4: copies. RUNS runs of each, one after the other in turn. Prints a line for each run: placement, mechanism,
  * thousand messages a second of all pairs together (GB/s for copies).
@@ -30,6 +33,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -394,23 +398,36 @@ static double run(enum kind kind, const struct placement *where)
 
 /* As the placement of the command line. */
 enum { COPIES = 4 };
-enum { SMALL = 4 << 10, LARGE = 1 << 20, COPIED = 64 << 20 };
+enum { LARGE = 1 << 20, COPIED = 64 << 20, MOST_COPIES = 100000 };
 
-/* What copies. */
-enum way { MEMCPY, VCOPY_BUFFERS, VCOPY, WAYS };
-static const char *const ways[] = {"memcpy into shared memory", "M3-IPC vcopy, buffers", "M3-IPC vcopy, any memory"};
+/* The paper's sizes, and one more. */
+static const struct {
+    int bytes;
+    const char *name;
+} sizes[] = {{36, "36 B"},       {512, "512 B"},      {1 << 10, "1 KiB"},  {2 << 10, "2 KiB"},  {4 << 10, "4 KiB"},
+             {8 << 10, "8 KiB"}, {16 << 10, "16 KiB"}, {32 << 10, "32 KiB"}, {64 << 10, "64 KiB"}, {LARGE, "1 MiB"}};
+
+/* What copies. The first is the ceiling: one copy into memory that others have mapped. */
+enum way { MEMCPY, COPY1_BUFFERS, COPY1, COPY2_BUFFERS, COPY2, READV, BY_SHARED, BY_PIPE, BY_UNIX, WAYS };
+static const char *const ways[] = {"memcpy into shared memory",    "COPY1, buffers", "COPY1, any memory", "COPY2, buffers", "COPY2, any memory",
+                                   "process_vm_readv", "memcpy into and out of shared memory", "pipe", "Unix stream"};
+
+static int is_of_buffers(enum way way)
+{
+    return way == COPY1_BUFFERS || way == COPY2_BUFFERS;
+}
 
 static char *block(enum way way)
 {
     void *block = NULL;
-    if (way == VCOPY_BUFFERS ? mnx_alloc(&block, LARGE) != 0 : !(block = malloc(LARGE)))
+    if (is_of_buffers(way) ? mnx_alloc(&block, LARGE) != 0 : !(block = malloc(LARGE)))
         fail("block");
     memset(block, 1, LARGE);
     return block;
 }
 
 /* Waits, with a block, until the other one has copied it. */
-static void source(enum way way)
+static void wait_with_block(enum way way)
 {
     message m;
     mnx_wait4bind();
@@ -419,38 +436,122 @@ static void source(enum way way)
     exit(0);
 }
 
-/* Copies a block again and again, from a process that waits, or from this one into the memory that all share. Returns GB/s. */
-static double copy(enum way way, int bytes, char *shared)
+/* Who waits with a block: a member, bound to this slot. */
+struct waiting {
+    pid_t pid;
+    int p_nr;
+    char *block;
+};
+
+static struct waiting start_waiting(enum way way, int p_nr)
 {
-    pid_t pid = 0;
     message m;
+    fflush(stdout);
+    struct waiting it = {.pid = fork(), .p_nr = p_nr};
+    if (it.pid == 0)
+        wait_with_block(way);
+    mnx_lclbind(0, it.pid, p_nr);
+    mnx_receive(p_nr, &m);
+    it.block = m.m1_p1;
+    return it;
+}
+
+static void end_waiting(struct waiting *it)
+{
+    message m = {0};
+    mnx_send(it->p_nr, &m);
+    waitpid(it->pid, NULL, 0);
+    mnx_wait4unbind(it->p_nr);
+}
+
+/* Copies from a process that waits: by the one that gets it, by a third one between two that wait, or by the kernel's call. Returns seconds. */
+static double copy_from_waiting(enum way way, int bytes, int times)
+{
+    int is_second = way == COPY2 || way == COPY2_BUFFERS;
+    struct waiting source = start_waiting(way, 2), target;
     char *own = block(way);
-    if (way != MEMCPY) {
-        fflush(stdout);
-        pid = fork();
-        if (pid == 0)
-            source(way);
-        mnx_lclbind(0, pid, 2);
-        mnx_receive(2, &m);
-    }
-    int times = COPIED / bytes;
+    if (is_second)
+        target = start_waiting(way, 3);
+    struct iovec here = {own, bytes}, there = {source.block, bytes};
     double start = now();
-    for (int i = 0; i < times; i++)
-        if (way == MEMCPY)
-            memcpy(shared, own, bytes);
-        else if (mnx_vcopy(2, m.m1_p1, SELF, own, bytes) != bytes)
-            fail("vcopy");
-    double speed = (double)bytes * times / (now() - start) / 1e9;
-    if (way != MEMCPY) {
-        mnx_send(2, &m);
-        waitpid(pid, NULL, 0);
-        mnx_wait4unbind(2);
+    for (int i = 0; i < times; i++) {
+        long got = way == READV ? process_vm_readv(source.pid, &here, 1, &there, 1, 0)
+                                : mnx_vcopy(2, source.block, is_second ? 3 : SELF, is_second ? target.block : own, bytes);
+        if (got != bytes)
+            fail(ways[way]);
     }
-    if (way == VCOPY_BUFFERS)
+    double seconds = now() - start;
+    end_waiting(&source);
+    if (is_second)
+        end_waiting(&target);
+    if (is_of_buffers(way))
         mnx_free(own);
     else
         free(own);
-    return speed;
+    return seconds;
+}
+
+/* Copies into memory that all share, and out of it again. */
+static double copy_by_shared(enum way way, int bytes, int times, char *shared)
+{
+    char *own = block(way), *other = block(way);
+    double start = now();
+    for (int i = 0; i < times; i++) {
+        memcpy(shared, own, bytes);
+        if (way == BY_SHARED)
+            memcpy(other, shared, bytes);
+        // Or the compiler leaves out what nobody reads.
+        __asm__ volatile("" : : "r"(shared), "r"(other) : "memory");
+    }
+    double seconds = now() - start;
+    free(own);
+    free(other);
+    return seconds;
+}
+
+static void write_all(int fd, const char *block, int bytes)
+{
+    for (int done = 0, got; done < bytes; done += got)
+        if ((got = write(fd, block + done, bytes - done)) <= 0)
+            exit(1);
+}
+
+/* Reads blocks that another process writes. */
+static double copy_by_stream(enum way way, int bytes, int times)
+{
+    int fds[2];
+    char *own = block(way);
+    if (way == BY_PIPE ? pipe(fds) : socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+        fail(ways[way]);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(fds[0]);
+        for (int i = 0; i < times; i++)
+            write_all(fds[1], own, bytes);
+        exit(0);
+    }
+    close(fds[1]);
+    double start = now();
+    for (int i = 0; i < times; i++)
+        for (int done = 0, got; done < bytes; done += got)
+            if ((got = read(fds[0], own + done, bytes - done)) <= 0)
+                fail(ways[way]);
+    double seconds = now() - start;
+    close(fds[0]);
+    waitpid(pid, NULL, 0);
+    free(own);
+    return seconds;
+}
+
+/* Copies a block again and again. Returns GB/s. */
+static double copy(enum way way, int bytes, char *shared)
+{
+    int times = COPIED / bytes < MOST_COPIES ? COPIED / bytes : MOST_COPIES;
+    double seconds = way == MEMCPY || way == BY_SHARED  ? copy_by_shared(way, bytes, times, shared)
+                     : way == BY_PIPE || way == BY_UNIX ? copy_by_stream(way, bytes, times)
+                                                        : copy_from_waiting(way, bytes, times);
+    return (double)bytes * times / seconds / 1e9;
 }
 
 int main(int argc, char **argv)
@@ -472,11 +573,9 @@ int main(int argc, char **argv)
                     printf("%s\t%s\t%.3f\n", placements[at].name, names[kind], run(kind, &placements[at]));
         if (only >= 0 && only != COPIES)
             continue;
-        for (int bytes = SMALL; bytes <= LARGE; bytes += LARGE - SMALL) {
-            const char *name = bytes == SMALL ? "COPY1, 4 KiB" : "COPY1, 1 MiB";
+        for (unsigned at = 0; at < sizeof sizes / sizeof *sizes; at++)
             for (enum way way = MEMCPY; way < WAYS; way++)
-                printf("%s\t%s\t%.3f\n", name, ways[way], copy(way, bytes, shared));
-        }
+                printf("copies of %s\t%s\t%.3f\n", sizes[at].name, ways[way], copy(way, sizes[at].bytes, shared));
     }
     mnx_vm_end(0);
     return 0;

@@ -6,6 +6,7 @@
 mod chart;
 pub mod ticks;
 
+use crate::m3ipc_programs;
 use crate::performance;
 use crate::process;
 use crate::workspace::Workspace;
@@ -22,6 +23,8 @@ pub const NAME: &str = "m3ipc";
 const RUNS: &str = "11";
 /// Rounds of each run of the fast ones.
 const ROUNDS: &str = "20000";
+/// Before the size of the block where others have where the processes run.
+const COPIES: &str = "copies of ";
 /// How long the broker may take to listen.
 const START: Duration = Duration::from_secs(10);
 
@@ -51,9 +54,7 @@ pub fn bench(workspace: &Workspace) -> Result<()> {
     let mut run = Command::new(&program);
     run.current_dir(folder.path()).args([RUNS, ROUNDS]).env("M3IPC_SOCKET", &socket);
     let output = process::output(&mut run);
-    // It has nothing to lose, and may have ended by itself.
-    let _ = broker.kill();
-    let _ = broker.wait();
+    m3ipc_programs::end_broker(&mut broker);
     let rows = read(&String::from_utf8_lossy(&output?))?;
     let text = tables(&rows);
     print!("{text}");
@@ -68,8 +69,7 @@ fn start(program: &Path, socket: &Path) -> Result<Child> {
     let begin = Instant::now();
     while !socket.exists() {
         if begin.elapsed() > START {
-            // Nobody has spoken with it yet.
-            let _ = broker.kill();
+            m3ipc_programs::end_broker(&mut broker);
             bail!("m3ipcd does not listen at {}", socket.display());
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -112,7 +112,7 @@ impl Row {
     }
 
     fn is_copy(&self) -> bool {
-        self.placement.starts_with("COPY")
+        self.placement.starts_with(COPIES)
     }
 
     /// The median of the ratios to another one's runs of the same rounds.
@@ -126,15 +126,12 @@ fn tables(rows: &[Row]) -> String {
     let mut text = String::new();
     for (is_copy, unit) in [(false, "thousand messages/s"), (true, "GB/s")] {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.is_copy() == is_copy).collect();
-        let mut placements: Vec<&str> = rows.iter().map(|row| row.placement.as_str()).collect();
-        placements.sort_unstable();
-        placements.dedup();
-        let mut mechanisms: Vec<&str> = Vec::new();
-        for row in &rows {
-            if !mechanisms.contains(&row.mechanism.as_str()) {
-                mechanisms.push(&row.mechanism);
-            }
+        let mut placements = in_order(rows.iter().map(|row| row.placement.as_str()));
+        // Copies come by size.
+        if !is_copy {
+            placements.sort_unstable();
         }
+        let mechanisms = in_order(rows.iter().map(|row| row.mechanism.as_str()));
         // Writing to a String cannot fail.
         let _ = writeln!(text, "| {unit} | {} |", placements.join(" | "));
         let _ = writeln!(text, "|---|{}", "---|".repeat(placements.len()));
@@ -147,6 +144,17 @@ fn tables(rows: &[Row]) -> String {
     text
 }
 
+/// What is there, once, in the order in which it comes first.
+fn in_order<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut known = Vec::new();
+    names.for_each(|name| {
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    });
+    known
+}
+
 /// Median, quartiles, and the ratio to the first mechanism of the placement.
 fn cell(rows: &[&Row], placement: &str, mechanism: &str) -> String {
     let at = |mechanism: &str| rows.iter().find(|row| row.placement == placement && row.mechanism == mechanism);
@@ -154,7 +162,12 @@ fn cell(rows: &[&Row], placement: &str, mechanism: &str) -> String {
         return "not measured".to_string();
     };
     let (middle, low, high) = row.summary();
-    let digits = if row.is_copy() { 1 } else { 0 };
+    // A small block by the kernel takes a thousandth of a large one by memcpy.
+    let digits = match row.is_copy() {
+        true if middle < 1.0 => 3,
+        true => 1,
+        false => 0,
+    };
     let figures = format!("{middle:.digits$} ({low:.digits$}–{high:.digits$})");
     if mechanism == base.mechanism { figures } else { format!("{figures} {:.2}", row.ratio_to(base)) }
 }
@@ -170,5 +183,14 @@ mod tests {
         let text = tables(&rows);
         assert!(text.contains("| pipe | 50 (5–50) 0.50 |"), "{text}");
         assert!(read("one\ttwo\n").is_err());
+    }
+
+    #[test]
+    fn copies_come_by_size() {
+        let rows =
+            read("copies of 512 B\tpipe\t0.25\n2 pairs\tpipe\t7\ncopies of 1 KiB\tpipe\t2.5\n").expect("three columns");
+        let text = tables(&rows);
+        assert!(text.contains("| GB/s | copies of 512 B | copies of 1 KiB |"), "{text}");
+        assert!(text.contains("| pipe | 0.250 (0.250–0.250) | 2.5 (2.5–2.5) |"), "{text}");
     }
 }
