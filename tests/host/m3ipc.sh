@@ -44,6 +44,28 @@ wait "$tracer"
 "$m3" end
 ! "$m3" end 2>error || exit 1
 grep -q EMOLDRVSINIT error
+"$m3" init 2 --name small --node 1 --max-containers 3 --max-nodes 4 --max-copy 4096 --processes 20 --tasks 5 --system 10 --uid 1000 --gid 1001 --capability 21
+"$m3" info >told
+grep -q '^node 1, socket' told && grep -qx '3 containers, 4 nodes' told && grep -qx 'copies of at most 4096 bytes' told
+"$m3" containers | grep -q '^ *2 small  *0  *20  *5  *1$'
+! "$m3" init 3 2>error || exit 1
+grep -q EMOLRANGE error
+"$m3" init 1 --open
+! "$m3" init 0 --max-copy 4096 2>error || exit 1
+grep -q 'm3 info' error
+! "$m3" init 0 --max-colours 3 2>error || exit 1
+grep -q "max-colours" error
+# shellcheck disable=SC2046
+! "$m3" init 0 $(seq -f '--uid %.0f' 1 9) 2>error || exit 1
+grep -q 'at most 8 users' error
+sleep 60 &
+sleeper=$!
+[ "$("$m3" bind 2 7 $sleeper)" = 7 ]
+"$m3" ps 2 | grep -q " $sleeper .*sleep"
+"$m3" unbind 2 7
+! "$m3" ps 2 | grep sleep || exit 1
+kill $sleeper
+"$m3" end
 
 # A second broker at the same socket is refused.
 ! "$made/m3ipcd" 2>error || exit 1

@@ -1,28 +1,29 @@
-//! `m3`, the command of M3-IPC in Linux: starts and ends containers, shows who is bound and what they wait for, binds processes.
+//! `m3`, the command of M3-IPC, in Linux and in Skink: starts and ends containers, shows who is bound and what they wait for, binds processes.
 
 #![forbid(unsafe_code)]
 
+mod init;
 mod trace;
 
 use lexopt::prelude::{Long, Short, Value, ValueExt};
 use m3core::backend::{self, ask};
 use m3core::wire;
 use m3ipc::call::Call;
-use m3ipc::descriptor::{self, ContainerInfo, DrvsInfo, ProcessInfo, misc, rts};
+use m3ipc::descriptor::{ContainerInfo, DrvsInfo, ProcessInfo, misc, rts};
 use m3ipc::endpoint::Endpoint;
 use m3ipc::error::Error;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::FromBytes;
 
 const HELP: &str = "\
-m3: containers of M3-IPC on this machine; m3ipcd must run
+m3: containers of M3-IPC on this machine; in Linux without the module m3ipcd must run
 
 usage: m3 COMMAND
 
-  init VM [--name NAME] [--node NODE]   starts container VM (0 to 31), and the node first if need be
+  init VM [SETTING]...                  starts container VM (0 to 31), and the node first if need be
   end [VM]                              ends a container and its processes; without VM all, and the node
   containers                            lists the containers
   ps [VM]                               lists who is bound, and what they wait for
@@ -31,6 +32,19 @@ usage: m3 COMMAND
   bind VM NR PID                        binds a process that runs
   unbind VM ENDPOINT                    ends the binding of a process
   info                                  limits of this node
+
+settings of a container:
+
+  --name NAME                           1 to 15 bytes, instead of vm and the number
+  --processes N, --tasks N, --system N  slots for processes, tasks, system processes, instead of as many as the node allows
+  --uid UID, --gid GID, --capability N  who may join besides root; each may be there several times
+  --open                                every user may join
+
+of the node, when it is not running yet:
+
+  --node NODE                           its number, instead of 0
+  --max-containers N, --max-nodes N, --max-processes N, --max-tasks N, --max-system N, --max-copy BYTES
+                                        its limits, instead of the largest
 ";
 
 /// Why a command did not succeed.
@@ -74,10 +88,12 @@ fn main() -> ExitCode {
 /// Says what an error means, and what would help.
 fn explain(error: Error) -> String {
     match error {
+        Error::NotInitialised if !backend::has_broker() => "`m3 init` has not run".to_string(),
         Error::NotInitialised => {
             format!("no m3ipcd answers at {}, or `m3 init` has not run", wire::socket_path().display())
         }
         Error::ContainerNotRunning => "there is no such container; `m3 containers` lists them".to_string(),
+        Error::NotPermitted if !backend::has_broker() => "this is for administrators".to_string(),
         Error::NotPermitted => "this is for root and the user who runs m3ipcd".to_string(),
         Error::SlotUsed => "the slot is in use; `m3 ps` lists them".to_string(),
         other => other.doc().join(" ").trim().trim_end_matches('.').to_lowercase(),
@@ -95,7 +111,7 @@ fn run(mut parser: lexopt::Parser) -> Result<(), Problem> {
         other => return Err(other.unexpected().into()),
     };
     match command.to_str() {
-        Some("init") => init(parser),
+        Some("init") => init::init(parser),
         Some("end") => end(parser),
         Some("containers") => no_more(parser).and_then(|()| show_containers()),
         Some("ps") => show_processes(parser),
@@ -134,25 +150,6 @@ fn no_more(mut parser: lexopt::Parser) -> Result<(), Problem> {
     parser.next()?.map_or(Ok(()), |more| Err(more.unexpected().into()))
 }
 
-fn init(mut parser: lexopt::Parser) -> Result<(), Problem> {
-    let vm = number(&mut parser, "VM")?;
-    let (mut name, mut node) = (format!("vm{vm}"), 0);
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Long("name") => name = parser.value()?.string()?,
-            Long("node") => node = parser.value()?.parse()?,
-            other => return Err(other.unexpected().into()),
-        }
-    }
-    match ask(Call::DrvsInit, &[node], &[]) {
-        Ok(_) | Err(Error::AlreadyInitialised) => {}
-        Err(error) => return Err(Problem::Failed("start of the node", error)),
-    }
-    let name = descriptor::name(name.as_bytes()).map_err(|_| Problem::Usage("a name has 1 to 15 bytes".to_string()))?;
-    let info = ContainerInfo { number: vm, name, ..ContainerInfo::default() };
-    ask(Call::VmInit, &[], info.as_bytes()).map(|_| ()).map_err(failed("start of the container"))
-}
-
 fn end(mut parser: lexopt::Parser) -> Result<(), Problem> {
     let vm = next_value(&mut parser)?;
     no_more(parser)?;
@@ -176,8 +173,9 @@ fn text(name: &[u8]) -> String {
 }
 
 fn show_containers() -> Result<(), Problem> {
+    let all = containers()?;
     println!("{:>3} {:<15} {:>5} {:>5} {:>5}  NODES", "VM", "NAME", "BOUND", "PROCS", "TASKS");
-    for info in containers()? {
+    for info in all {
         let nodes: Vec<String> =
             (0..32).filter(|node| info.nodes & 1 << node != 0).map(|node| node.to_string()).collect();
         let (name, nodes) = (text(&info.name), nodes.join(","));
@@ -281,9 +279,12 @@ fn unbind(mut parser: lexopt::Parser) -> Result<(), Problem> {
 
 fn info() -> Result<(), Problem> {
     let (node, bytes) = ask(Call::DrvsInfo, &[], &[]).map_err(failed("question"))?;
-    let limits =
-        DrvsInfo::read_from_bytes(&bytes).map_err(|_| Problem::Other("m3ipcd is of another version".to_string()))?;
-    println!("node {node}, socket {}", wire::socket_path().display());
+    let limits = DrvsInfo::read_from_bytes(&bytes)
+        .map_err(|_| Problem::Other("m3 and M3-IPC are of different versions".to_string()))?;
+    match backend::has_broker() {
+        true => println!("node {node}, socket {}", wire::socket_path().display()),
+        false => println!("node {node}"),
+    }
     println!("{} containers, {} nodes", limits.containers, limits.nodes);
     println!("{} slots for processes, {} for tasks a container", limits.processes, limits.tasks);
     println!("copies of at most {} bytes", limits.max_copy);

@@ -10,12 +10,10 @@ use m3ipc::call::Call;
 use m3ipc::descriptor::{ContainerInfo, Request};
 use m3ipc::device::{PATH, Parcel};
 use m3ipc::error::Error;
-use m3ipc::limits::CONTAINERS;
 use m3ipc::message::Message;
 use rustix::fd::IntoRawFd;
 use rustix::fs::{Mode, OFlags};
 use std::sync::atomic::{AtomicI32, Ordering};
-use zerocopy::{FromBytes, IntoBytes};
 
 /// The open device, or one of the two below.
 static DEVICE: AtomicI32 = AtomicI32::new(UNKNOWN);
@@ -202,15 +200,4 @@ fn told_bytes(call: Call) -> usize {
         Call::ProxyInfo => size_of::<ProxiesInfo>(),
         _ => 0,
     }
-}
-
-/// The descriptors of all containers, one behind the other.
-///
-/// # Errors
-/// `NotInitialised`.
-pub fn containers() -> Result<Vec<u8>, Error> {
-    ask(Call::DrvsInfo, &[], &[])?;
-    let told = (0..CONTAINERS as i64).filter_map(|number| ask(Call::VmInfo, &[number], &[]).ok());
-    let known = told.filter_map(|(_, bytes)| ContainerInfo::read_from_bytes(&bytes).ok());
-    Ok(known.flat_map(|container| container.as_bytes().to_vec()).collect())
 }
