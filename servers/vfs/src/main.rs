@@ -62,10 +62,16 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use abi::{Endpoint, Errno, Message, endpoint::slot, kernel::Notify, message::LINUX_LABELS, vm};
+use abi::{
+    Endpoint, Errno, Message,
+    endpoint::slot,
+    kernel::Notify,
+    message::{LINUX_LABELS, REPEATED},
+    vm,
+};
 use alloc::{boxed::Box, vec::Vec};
 use base::Flow;
-use calls::{linux_call, mmap::serve_vm, services::service_request};
+use calls::{linux_call, mmap::serve_vm, repeated::awaits_a_giver, services::service_request};
 use devices::Devices;
 use keep::{KEEP_BYTES, Sizes, Store};
 use recover::records::Found;
@@ -165,10 +171,14 @@ fn handle_other(vfs: &'static Vfs, message: &Message) -> Flow {
     Flow::Later
 }
 
-/// Handles a call that came while a predecessor's state is being restored: it waits for that.
+/// Handles a call that came while a predecessor's state is being restored: it waits for that. Those that the predecessor had in progress are
+/// all among these, since recovery waits for them.
 fn handle_recovered(vfs: &'static Vfs, message: Message) {
+    vfs.base().store().begin_call(message.source, message.words[6] & !REPEATED);
+    let startup = vfs.startup();
+    let milestone = if awaits_a_giver(&message) { startup.takers() } else { startup.recovered() };
     vfs.base().runtime().spawn(async move {
-        vfs.startup().recovered().wait().await;
+        milestone.wait().await;
         vfs.base().go_on(message.source, linux_call(vfs, &message));
     });
 }

@@ -14,6 +14,7 @@ mod state;
 use super::Kernel;
 use crate::Result;
 use abi::call::{self, KernelCall};
+use abi::info;
 use abi::kernel::Notify;
 use abi::{Endpoint, Errno, GrantId, Message, Word};
 use memory::{Side, Use};
@@ -86,9 +87,14 @@ impl Machine {
     /// Sends a request of a program or simulated service and runs until every service waits. Returns the reply if it has
     /// arrived; [`Machine::received`] returns a later one.
     pub fn ask(&self, from: Endpoint, to: Endpoint, request: &Message) -> Option<Message> {
-        self.shared.lock().ask(from, to, request);
+        self.queue(from, to, request);
         self.run();
         self.received(from)
+    }
+
+    /// Queues a request of a program or simulated service; nobody runs before the next call of another kind.
+    pub fn queue(&self, from: Endpoint, to: Endpoint, request: &Message) {
+        self.shared.lock().ask(from, to, request);
     }
 
     /// Cancels a program's wait for a reply, so that its call can be sent to the successor of a dead service, as the kernel does.
@@ -326,6 +332,12 @@ impl Kernel for Trap {
             KernelCall::Time => return Ok((state.now_ns, [state.now_ns + START_REAL_NS, 0])),
             KernelCall::SetAlarm => state.set_alarm(self.endpoint, arguments[0]),
             KernelCall::SetGrants => state.set_grants(self.endpoint, arguments[0], arguments[1]),
+            KernelCall::GetInfo if arguments[0] == info::WAIT => {
+                let thread = Endpoint(arguments[1] as u32);
+                return state
+                    .asked_service(thread)
+                    .map(|service| (info::state::ANSWERING as u64 | (service.0 as u64) << 32, [0; 2]));
+            }
             KernelCall::WhoIs => return state.holder(arguments[0] as usize).map(|who| (who.to_word(), [0; 2])),
             KernelCall::VirCopy => {
                 drop(state);

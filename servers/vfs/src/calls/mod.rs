@@ -24,7 +24,7 @@ mod open;
 mod pidfds;
 mod poll;
 mod queues;
-mod repeated;
+pub mod repeated;
 mod seals;
 pub mod services;
 mod shown;

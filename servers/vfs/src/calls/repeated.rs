@@ -6,16 +6,32 @@
 //! * a file system has its change: it is asked for the answer that it gave (`fs::Recall`, with the change's tag).
 //!
 //! Everything else of a call can be done again: it asks, or sets what it set before.
+//!
+//! The kernel makes them again in the order of threads, not in that in which they came. So those on whose waiting the outcome of another
+//! call depends are begun first ([`awaits_a_giver`]).
 
 use crate::{
     callers::Caller,
     calls::{self, Changes, Flow, call::Call},
     files::Files,
     keep::records::Note,
+    objects::O_NONBLOCK,
     peers::Peers,
     state::Vfs,
 };
-use abi::{Message, Word, fs, message::REPLY};
+use abi::{Message, Word, fs, linux::nr, message::REPLY};
+
+/// Whether another call ends differently when this one waits already: a message for which a receiver waits announces nothing, and an open
+/// of a FIFO for writing that does not wait finds the reader.
+pub fn awaits_a_giver(message: &Message) -> bool {
+    let waits = |flags: u64| flags & u64::from(O_NONBLOCK) == 0;
+    match message.label {
+        nr::MQ_TIMEDRECEIVE => true,
+        nr::OPEN => waits(message.words[1]),
+        nr::OPENAT => waits(message.words[2]),
+        _ => false,
+    }
+}
 
 /// Carries out a call that comes again.
 pub(super) fn repeat(vfs: &'static Vfs, call: &Call, number: u32) -> Flow {

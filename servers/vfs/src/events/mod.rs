@@ -195,6 +195,7 @@ impl Milestone {
 /// How far the start of an incarnation has come.
 #[derive(Debug)]
 pub struct Startup {
+    takers: Milestone,
     recovered: Milestone,
     mounted: Milestone,
 }
@@ -202,13 +203,41 @@ pub struct Startup {
 impl Default for Startup {
     /// Without a predecessor, nothing has to be recovered.
     fn default() -> Self {
-        let recovered = Milestone::default();
-        recovered.reach();
-        Startup { recovered, mounted: Milestone::default() }
+        let startup =
+            Startup { takers: Milestone::default(), recovered: Milestone::default(), mounted: Milestone::default() };
+        startup.takers.reach();
+        startup.recovered.reach();
+        startup
     }
 }
 
 impl Startup {
+    /// Calls of programs wait until [`Startup::recover`].
+    pub fn postpone(&self) {
+        self.takers.postpone();
+        self.recovered.postpone();
+    }
+
+    /// Lets calls of programs go on: first those that wait for what others give, which have their turn before the rest is woken.
+    pub async fn recover(&self) {
+        self.takers.reach();
+        let mut is_second = false;
+        poll_fn(|context| {
+            if core::mem::replace(&mut is_second, true) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+        self.recovered.reach();
+    }
+
+    /// Reached right before [`Startup::recovered`]: calls that wait for what others give are begun before the calls of those who give it.
+    pub fn takers(&self) -> &Milestone {
+        &self.takers
+    }
+
     /// The predecessor's state is restored: calls of programs wait for that.
     #[inline]
     pub fn recovered(&self) -> &Milestone {

@@ -46,7 +46,9 @@ use crate::{
 };
 use abi::{
     Errno, chardev,
+    endpoint::slot,
     fs::{self, Use},
+    info,
 };
 use alloc::{
     collections::{BTreeMap, BTreeSet},
@@ -76,7 +78,7 @@ struct Restoration {
 
 /// Restores a predecessor's state. Until [`finish`] has run, calls of programs wait. Returns the terminals that are open.
 pub fn restore(vfs: &'static Vfs) -> Vec<Use> {
-    vfs.startup().recovered().postpone();
+    vfs.startup().postpone();
     let mut restoration = Restoration {
         vfs,
         mounts: BTreeMap::new(),
@@ -125,8 +127,23 @@ pub async fn finish(vfs: &'static Vfs, terminals: Vec<Use>) {
             Err(error) => sys::log!("node {:#x} of {} is lost: {error}", node.number(), node.mount().source()),
         }
     }
-    vfs.startup().recovered().reach();
+    all_have_come(vfs).await;
+    vfs.startup().recover().await;
     base.mappings().release_restored_maps().await;
+}
+
+/// Waits until the calls that the predecessor had in progress have come again, so that they can be begun in the order that they need
+/// (`calls::repeated`): the messages of services are received before those of programs.
+async fn all_have_come(vfs: &Vfs) {
+    const PAUSE_NS: u64 = 100_000;
+    let is_to_come = |caller: &Caller| {
+        let waits = || sys::info::wait(caller.endpoint);
+        caller.call_number() == 0
+            && waits().is_ok_and(|(state, on)| state == info::state::ANSWERING && on.slot() == slot::VFS)
+    };
+    while vfs.processes().all().iter().any(|process| is_to_come(&process.caller)) {
+        vfs.base().runtime().sleep_ns(PAUSE_NS).await;
+    }
 }
 
 fn resume_work(vfs: &'static Vfs) {

@@ -417,6 +417,24 @@ fn queues_outlive_vfs() {
     assert_eq!(world.next_event(), None);
 }
 
+/// The message goes to the receiver that waited, although the sender's call comes again first.
+#[test]
+fn who_waited_for_a_message_still_does_when_vfs_has_died_of_it() {
+    let mut world = World::new();
+    assert_eq!(world.call_as_pm(vfs::ExecCommit { process: world.root }.message()), Ok(0));
+    let queue = make(&world, world.root, "q", 4, 8).unwrap();
+    let child = world.fork(world.root, 0);
+    let kept = open(&world, child, "q", O_RDWR, 0).unwrap();
+    assert_eq!(notify(&world, world.root, queue, SIGEV_SIGNAL, SIGUSR1, 5), Ok(0));
+    let (receives, sends) = ([kept, DATA, 8, 0, 0], [queue, DATA, 4, 0, 0]);
+    assert_eq!(world.begin_call(child, nr::MQ_TIMEDRECEIVE, &receives), None);
+    world.data(world.root, b"text");
+    world.restart_vfs_for(&[(world.root, nr::MQ_TIMEDSEND, &sends), (child, nr::MQ_TIMEDRECEIVE, &receives)]);
+    assert_eq!((world.result(world.root), world.result(child)), (Some(Ok(0)), Some(Ok(4))));
+    assert_eq!(world.machine.read(child, DATA, 4), b"text");
+    assert_eq!(world.next_event(), None, "who waited has the message, and nobody a signal");
+}
+
 #[test]
 fn queues_of_a_user_have_as_many_bytes_as_his_limit_says() {
     let mut world = World::new();

@@ -45,3 +45,17 @@ fn an_append_whose_answer_was_lost_is_not_made_twice() {
     assert_eq!(answer, Some(Ok(4)));
     assert_eq!(world.content("/log"), b"once");
 }
+
+/// A reader that waits for a writer counts for one that does not wait for readers, although the writer's call comes again first.
+#[test]
+fn who_waited_in_the_open_of_a_fifo_still_does_when_vfs_has_died() {
+    let mut world = World::new();
+    assert_eq!(world.path_call(world.root, nr::MKNOD, "/fifo", &[u64::from(S_IFIFO) | 0o600, 0]), Ok(0));
+    let child = world.fork(world.root, 0);
+    let reads = [world.path(child, 0, "/fifo"), O_RDONLY];
+    assert_eq!(world.begin_call(child, nr::OPEN, &reads), None);
+    let writes = [world.path(world.root, 0, "/fifo"), O_WRONLY | O_NONBLOCK];
+    world.restart_vfs_for(&[(world.root, nr::OPEN, &writes), (child, nr::OPEN, &reads)]);
+    assert!(matches!(world.result(child), Some(Ok(_))));
+    assert!(matches!(world.result(world.root), Some(Ok(_))));
+}

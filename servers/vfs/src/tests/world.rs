@@ -199,11 +199,25 @@ impl World {
 
     /// vfs dies, and its successor finds what it has preserved.
     pub fn restart_vfs(&mut self) {
+        self.restart_vfs_for(&[]);
+    }
+
+    /// The same when it had these calls in progress: they are made again, in this order, as soon as there is a successor.
+    pub fn restart_vfs_for(&mut self, in_progress: &[(Endpoint, u32, &[u64])]) {
         self.machine.kill(self.vfs.get());
         // No two incarnations begin at the same time.
         self.machine.advance_ns(1_000_000);
         self.vfs.set(self.machine.start(slot::VFS, |endpoint| crate::main(start(endpoint, ARGUMENTS))));
-        self.machine.run();
+        for (program, number, arguments) in in_progress {
+            self.machine.forget_request(*program);
+            let call = self.calls.replace(self.calls.get() + 1);
+            self.machine.queue(*program, Endpoint::VFS, &call_message(*number, arguments, call | REPEATED));
+        }
+        match in_progress {
+            [] => self.machine.run(),
+            // The successor looks now and then whether all have come.
+            _ => self.machine.advance_ns(1_000_000),
+        }
         *self.restarted.lock().expect("ds has not panicked") = Some(("vfs", self.vfs.get()));
         self.machine.notify(Endpoint::new(slot::DS, 1), Endpoint::new(LOOP_EXT2, 1));
     }
@@ -404,9 +418,7 @@ impl World {
     }
 
     fn send_call(&self, program: Endpoint, number: u32, arguments: &[u64], call: u64) -> Option<Result<u64>> {
-        let mut message = Message::new(number);
-        message.words[..arguments.len()].copy_from_slice(arguments);
-        message.words[6] = call;
+        let message = call_message(number, arguments, call);
         self.machine.ask(program, Endpoint::VFS, &message).map(|reply| reply.result())
     }
 
@@ -612,4 +624,12 @@ pub fn formatted(bytes: u64) -> Vec<u8> {
     let mut disk = std::vec![0; plan.bytes()];
     plan.format(&mut disk, 1, Timestamp::default());
     disk
+}
+
+/// A Linux call with its number among all calls.
+fn call_message(number: u32, arguments: &[u64], call: u64) -> Message {
+    let mut message = Message::new(number);
+    message.words[..arguments.len()].copy_from_slice(arguments);
+    message.words[6] = call;
+    message
 }

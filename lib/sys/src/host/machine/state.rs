@@ -280,6 +280,12 @@ impl State {
         self.post(from, to, request);
     }
 
+    /// The service that has not received yet what this program asks it. `ECALLDENIED`: of other waits nothing is known.
+    pub(super) fn asked_service(&self, program: Endpoint) -> Result<Endpoint> {
+        let has_in_line = |service: &&Service| service.line.iter().any(|message| message.source == program);
+        self.services.values().find(has_in_line).map(|service| service.endpoint).ok_or(Errno::ECALLDENIED)
+    }
+
     pub(super) fn forget_request(&mut self, program: Endpoint) {
         if let Some(played) = self.played.get_mut(&program.slot()) {
             played.asks = false;
