@@ -1,5 +1,6 @@
 /* read, write and their relatives, lseek, offsets, O_APPEND, sparse files, truncate. It is long because it is a list. */
 #include "behaviour.h"
+#include <sys/inotify.h>
 #include <sys/socket.h>
 
 static int file(const char *text, int flags) {
@@ -516,4 +517,73 @@ BEHAVIOUR("truncate by a user clears the set-id bits") {
     chmod("f", 04777);
     AS(USER) { show(truncate("f", 1)); }
     show_mode("f");
+}
+
+/* What calls with a position, and lseek, do with a descriptor. */
+static void show_positioned(int fd) {
+    char byte = 0;
+    struct iovec one = {.iov_base = &byte, .iov_len = 1};
+    note("|");
+    show(pread(fd, &byte, 1, 0));
+    show(pwrite(fd, &byte, 1, 0));
+    show(preadv(fd, &one, 1, 0));
+    show(pwritev(fd, &one, 1, 0));
+    show(preadv2(fd, &one, 1, 0, 0));
+    show(pwritev2(fd, &one, 1, 0, 0));
+    show(lseek(fd, 0, SEEK_CUR));
+}
+/* The same when none of them may be done: with their own position, preadv2 and pwritev2 are as readv and writev. */
+static void show_refused(int reader, int writer) {
+    char byte = 0;
+    struct iovec one = {.iov_base = &byte, .iov_len = 1};
+    show_positioned(reader);
+    show(pwritev2(reader, &one, 1, -1, 0));
+    show_positioned(writer);
+    show(preadv2(writer, &one, 1, -1, 0));
+}
+BEHAVIOUR("calls with positions of pipes and FIFOs, by the wrong end too") {
+    int p[2];
+    must(pipe(p));
+    show_refused(p[0], p[1]);
+    must(mkfifo("fifo", 0600));
+    int both = must(open("fifo", O_RDWR));
+    show_refused(must(open("fifo", O_RDONLY)), must(open("fifo", O_WRONLY)));
+    show_positioned(both);
+}
+BEHAVIOUR("calls with positions of inotify and sockets") {
+    int pair[2];
+    show_positioned(must(inotify_init()));
+    must(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+    show_positioned(pair[0]);
+}
+BEHAVIOUR("calls with positions of terminals and memory devices, as they are not opened") {
+    int master = must(posix_openpt(O_RDWR | O_NOCTTY));
+    must(unlockpt(master));
+    show_refused(must(open(ptsname(master), O_RDONLY | O_NOCTTY)), must(open(ptsname(master), O_WRONLY | O_NOCTTY)));
+    show_refused(must(open("/dev/null", O_RDONLY)), must(open("/dev/null", O_WRONLY)));
+    show_refused(must(open("/dev/zero", O_RDONLY)), must(open("/dev/zero", O_WRONLY)));
+}
+BEHAVIOUR("calls with positions of files and directories, as they are not opened, and by O_PATH") {
+    make("f", "text");
+    show_refused(must(open("f", O_RDONLY)), must(open("f", O_WRONLY)));
+    show_positioned(must(open(".", O_RDONLY)));
+    show_positioned(must(open("f", O_PATH)));
+    must(mkfifo("fifo", 0600));
+    show_positioned(must(open("fifo", O_PATH)));
+}
+BEHAVIOUR("a bad vector, or a negative position, of a bad descriptor, the wrong end, a pipe") {
+    int p[2];
+    must(pipe(p));
+    int fds[] = {99, p[0], p[1]};
+    for (int i = 0; i < 3; i++) {
+        note("|");
+        show(syscall(SYS_readv, fds[i], bad(), 1));
+        show(syscall(SYS_writev, fds[i], bad(), 1));
+        show(syscall(SYS_preadv, fds[i], bad(), 1, 0, 0));
+        show(syscall(SYS_pwritev, fds[i], bad(), 1, 0, 0));
+        show(syscall(SYS_preadv, fds[i], bad(), 1, -1L, 0));
+        show(syscall(SYS_pwrite64, fds[i], bad(), 1, -1L));
+        show(syscall(SYS_preadv2, fds[i], bad(), 1, -1L, 0, 0x8000));
+        show(syscall(SYS_preadv2, fds[i], bad(), 1, -2L, 0, 0x8000));
+    }
 }

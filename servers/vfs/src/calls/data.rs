@@ -34,14 +34,14 @@ const CHUNK: u64 = 1 << 20;
 const OLD_DIRENTS_BYTES: u64 = 32 * 1024;
 
 pub(super) const CALLS: &[Entry] = &[
-    call(nr::READ, |c| read(c.base(), c.process, c.int(0), c.buffer(1)?, None)),
-    call(nr::WRITE, |c| write(c.base(), c.process, c.int(0), c.buffer(1)?, None)),
-    call(nr::READV, |c| read(c.base(), c.process, c.int(0), c.vector(1)?, None)),
-    call(nr::WRITEV, |c| write(c.base(), c.process, c.int(0), c.vector(1)?, None)),
-    call(nr::PREAD64, |c| c.position(3).and_then(|at| read(c.base(), c.process, c.int(0), c.buffer(1)?, at))),
-    call(nr::PWRITE64, |c| c.position(3).and_then(|at| write(c.base(), c.process, c.int(0), c.buffer(1)?, at))),
-    call(nr::PREADV, |c| c.position(3).and_then(|at| read(c.base(), c.process, c.int(0), c.vector(1)?, at))),
-    call(nr::PWRITEV, |c| c.position(3).and_then(|at| write(c.base(), c.process, c.int(0), c.vector(1)?, at))),
+    call(nr::READ, |c| read(c, Memory::Buffer, None)),
+    call(nr::WRITE, |c| write(c, Memory::Buffer, None)),
+    call(nr::READV, |c| read(c, Memory::Vector, None)),
+    call(nr::WRITEV, |c| write(c, Memory::Vector, None)),
+    call(nr::PREAD64, |c| c.position(3).and_then(|at| read(c, Memory::Buffer, at))),
+    call(nr::PWRITE64, |c| c.position(3).and_then(|at| write(c, Memory::Buffer, at))),
+    call(nr::PREADV, |c| c.position(3).and_then(|at| read(c, Memory::Vector, at))),
+    call(nr::PWRITEV, |c| c.position(3).and_then(|at| write(c, Memory::Vector, at))),
     call(nr::GETDENTS64, |c| {
         task(read_directory(c.files(), c.peers(), c.process(), (c.int(0), c.words[1], c.words[2]), false))
     }),
@@ -83,9 +83,8 @@ fn flags_for(call: &Call, file: &OpenFile) -> Result<u32, Errno> {
 
 /// preadv2.
 fn read_flagged(call: &Call) -> Result<Flow, Errno> {
-    let (mut buffer, at) = (call.vector(1)?, position_or_own(call)?);
-    let file = call.process.file(call.int(0))?;
-    file.readable()?;
+    let at = position_or_own(call)?;
+    let (file, mut buffer) = to_read(call, Memory::Vector, at)?;
     let on = Operation { base: call.base(), caller: &call.process.caller, file: &file };
     match flags_for(call, &file)? & rwf::NOWAIT {
         0 => file.any().read(&on, &mut buffer, at),
@@ -95,9 +94,8 @@ fn read_flagged(call: &Call) -> Result<Flow, Errno> {
 
 /// pwritev2.
 fn write_flagged(call: &Call) -> Result<Flow, Errno> {
-    let (mut buffer, at) = (call.vector(1)?, position_or_own(call)?);
-    let file = call.process.file(call.int(0))?;
-    file.writable()?;
+    let at = position_or_own(call)?;
+    let (file, mut buffer) = to_write(call, Memory::Vector, at)?;
     let on = Operation { base: call.base(), caller: &call.process.caller, file: &file };
     let flags = flags_for(call, &file)?;
     let status = |bits: u32, flag: u32| if flags & bits != 0 { flag } else { 0 };
@@ -111,33 +109,52 @@ fn write_flagged(call: &Call) -> Result<Flow, Errno> {
     }
 }
 
+/// How a call gives its memory, in the arguments behind the descriptor.
+#[derive(Clone, Copy)]
+enum Memory {
+    Buffer,
+    Vector,
+}
+
+impl Memory {
+    #[inline(always)]
+    fn of(self, call: &Call) -> Result<UserBuffer, Errno> {
+        match self {
+            Memory::Buffer => call.buffer(1),
+            Memory::Vector => call.vector(1),
+        }
+    }
+}
+
+/// The file that a call reads from, and where to. The descriptor comes first, then the position, the access mode and the memory.
+#[inline(always)]
+fn to_read(call: &Call, memory: Memory, at: Option<u64>) -> Result<(Rc<OpenFile>, UserBuffer), Errno> {
+    let file = call.process.file(call.int(0))?;
+    let buffer = file.readable().and_then(|()| memory.of(call)).map_err(|error| file.error_at(at, error))?;
+    Ok((file, buffer))
+}
+
+/// [`to_read`] for a write.
+#[inline(always)]
+fn to_write(call: &Call, memory: Memory, at: Option<u64>) -> Result<(Rc<OpenFile>, UserBuffer), Errno> {
+    let file = call.process.file(call.int(0))?;
+    let buffer = file.writable().and_then(|()| memory.of(call)).map_err(|error| file.error_at(at, error))?;
+    Ok((file, buffer))
+}
+
 /// read, readv, and with a position pread64, preadv. Inlined into each of them, as [`write`] is: a call would cost the fastest calls 20
 /// ticks.
 #[inline(always)]
-fn read(
-    base: &'static Base,
-    process: &Process,
-    descriptor: i32,
-    mut buffer: UserBuffer,
-    at: Option<u64>,
-) -> Result<Flow, Errno> {
-    let file = process.file(descriptor)?;
-    file.readable()?;
-    file.any().read(&Operation { base, caller: &process.caller, file: &file }, &mut buffer, at)
+fn read(call: &Call, memory: Memory, at: Option<u64>) -> Result<Flow, Errno> {
+    let (file, mut buffer) = to_read(call, memory, at)?;
+    file.any().read(&Operation { base: call.base(), caller: &call.process.caller, file: &file }, &mut buffer, at)
 }
 
 /// write, writev, and with a position pwrite64, pwritev.
 #[inline(always)]
-fn write(
-    base: &'static Base,
-    process: &Process,
-    descriptor: i32,
-    mut buffer: UserBuffer,
-    at: Option<u64>,
-) -> Result<Flow, Errno> {
-    let file = process.file(descriptor)?;
-    file.writable()?;
-    file.any().write(&Operation { base, caller: &process.caller, file: &file }, &mut buffer, at)
+fn write(call: &Call, memory: Memory, at: Option<u64>) -> Result<Flow, Errno> {
+    let (file, mut buffer) = to_write(call, memory, at)?;
+    file.any().write(&Operation { base: call.base(), caller: &call.process.caller, file: &file }, &mut buffer, at)
 }
 
 /// getdents64; with `old` getdents.

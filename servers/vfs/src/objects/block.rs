@@ -140,6 +140,10 @@ impl Object for Block {
         Some(&self.node)
     }
 
+    fn has_positions(&self) -> bool {
+        true
+    }
+
     fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         let (base, file, buffer) = (on.base, on.file.clone(), take(buffer));
         Ok(Flow::task(async move { read(base, &file, buffer, at).await }))

@@ -160,6 +160,10 @@ impl Object for Character {
         Some(&self.node)
     }
 
+    fn has_positions(&self) -> bool {
+        self.has_positions || self.is_memory()
+    }
+
     fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         self.transfer(on, buffer, at, Access::Write)
     }

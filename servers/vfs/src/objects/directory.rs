@@ -36,6 +36,10 @@ impl Object for Directory {
         Err(Errno::EISDIR)
     }
 
+    fn has_positions(&self) -> bool {
+        true
+    }
+
     fn seek(&self, seek: &Seek) -> Result<u64, Errno> {
         seek.within(self.node.size())
     }

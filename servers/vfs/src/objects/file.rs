@@ -285,6 +285,13 @@ impl OpenFile {
         if self.is_path() { Err(Errno::EBADF) } else { Ok(()) }
     }
 
+    /// The error of a call with a position that fails with `error`: that an object has no positions is found first, as on Linux.
+    #[cold]
+    pub fn error_at(&self, at: Option<u64>, error: Errno) -> Errno {
+        let lacks_positions = at.is_some() && !self.is_path() && !self.object.has_positions();
+        if lacks_positions { Errno::ESPIPE } else { error }
+    }
+
     /// `EBADF` unless it is open for reading.
     pub fn readable(&self) -> Result<(), Errno> {
         if self.reads() { Ok(()) } else { Err(Errno::EBADF) }

@@ -35,6 +35,10 @@ impl Object for LoopControl {
         Some(&self.node)
     }
 
+    fn has_positions(&self) -> bool {
+        true
+    }
+
     /// A device has positions, also one that cannot be read.
     fn read(&self, _: &Operation, _: &mut UserBuffer, _at: Option<u64>) -> Result<Flow, Errno> {
         Err(Errno::EINVAL)

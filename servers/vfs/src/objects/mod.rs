@@ -113,6 +113,11 @@ pub trait Object: Any + Debug {
         Ok(())
     }
 
+    /// Whether a call may name a position instead of its own: no other call with one gets further than `ESPIPE`.
+    fn has_positions(&self) -> bool {
+        false
+    }
+
     /// read and its relatives; `at`: a position instead of the file's own. A task takes the buffer out. What cannot be read has no
     /// positions either, which is found first, as on Linux.
     fn read(&self, _: &Operation, _: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {

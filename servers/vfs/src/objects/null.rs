@@ -34,6 +34,10 @@ impl Object for Null {
         done(buffer.left())
     }
 
+    fn has_positions(&self) -> bool {
+        true
+    }
+
     fn seek(&self, _: &Seek) -> Result<u64, Errno> {
         Ok(0)
     }

@@ -25,6 +25,10 @@ impl Object for MessageQueue {
         Ok(Summary { inode: self.0.place() as u64 + 1, mode, uid, gid, ..Summary::default() })
     }
 
+    fn has_positions(&self) -> bool {
+        true
+    }
+
     fn poll(&self) -> u32 {
         self.0.poll()
     }

@@ -77,6 +77,10 @@ impl Object for Zero {
         if self.is_full { Err(Errno::ENOSPC) } else { done(buffer.left()) }
     }
 
+    fn has_positions(&self) -> bool {
+        true
+    }
+
     fn seek(&self, _: &Seek) -> Result<u64, Errno> {
         Ok(0)
     }

@@ -94,6 +94,10 @@ impl Object for Regular {
         Some(&self.node)
     }
 
+    fn has_positions(&self) -> bool {
+        true
+    }
+
     fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         let node = &self.node;
         let ended = at.unwrap_or_else(|| on.file.position()) >= node.size() && !node.mount().is_volatile();
