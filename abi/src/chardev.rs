@@ -16,7 +16,8 @@ protocol! {
     /// `caller`: process group (low half) and session (high half) of the reader.
     Read = 3 { minor: u64, grant: GrantId, bytes: u64, flags: u64, caller: u64 }
     /// Writes from the grant. Word 0 of the reply: bytes written. There is no position: `WriteAt` is for the devices that have one.
-    Write = 4 { minor: u64, grant: GrantId, bytes: u64, flags: u64, caller: u64 }
+    /// `process`: pid of the writer.
+    Write = 4 { minor: u64, grant: GrantId, bytes: u64, flags: u64, caller: u64, process: u64 }
     /// ioctl(2): `argument` as the program passed it; the grant covers 256 bytes of the program's memory at `argument`
     /// (copies of unmapped memory fail with `EFAULT`).
     /// `caller`: pid (low half) and process group (high half); `session` of the caller.

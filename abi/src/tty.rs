@@ -5,7 +5,8 @@ protocol! {
     pub "tty" = 9;
     /// pm: returns the first event but that with the number `done`, which pm has dealt with. `ENOENT`: none. `signal` for every process of the group `target` (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU,
     /// SIGWINCH, SIGHUP, SIGCONT), or with `TO_PROCESS` for the process with that pid: what it has asked for with `VT_SETMODE`, or 0, which
-    /// only asks whether the process exists. If it does not, `ProcessGone` follows.
+    /// only asks whether the process exists. If it does not, `ProcessGone` follows. With `CHANGES` besides, the process wants to change the
+    /// terminal from the background: its group gets SIGTTOU, unless it need not, or nobody could continue it; then `Background` follows.
     NextEvent = 1 { done: u64 } -> { number: u64, signal: u64, target: u64 }
     /// pm: the session of this leader has ended and loses its terminal; SIGHUP and SIGCONT to the foreground group come as events.
     SessionEnd = 2 { session: u64 }
@@ -14,10 +15,15 @@ protocol! {
     Drain = 3 { }
     /// pm: the process to which tty had a signal has ended. Screens that it draws on and terminals whose switch it decides are taken back.
     ProcessGone = 4 { process: u64 }
+    /// pm: what a process wants to do to its terminal from the background is `allowed`, since it ignores or blocks SIGTTOU, or fails with
+    /// `EIO`, since its group is orphaned.
+    Background = 5 { process: u64, allowed: bool }
 }
 
 /// `NextEvent`: the target is a process.
 pub const TO_PROCESS: u64 = 1 << 32;
+/// `NextEvent`: the target is a process that wants to change its terminal from the background.
+pub const CHANGES: u64 = 1 << 33;
 /// Major number of the slaves of pseudo-terminals (Linux's): the node of slave N is `makedev(PTS_MAJOR, N)`.
 pub const PTS_MAJOR: u8 = 136;
 /// Major and minor number of /dev/ptmx (Linux's), each opening of which makes a pseudo-terminal.

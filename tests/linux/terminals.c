@@ -195,3 +195,158 @@ BEHAVIOUR("a session without its terminal's master gets SIGHUP") {
     close(master);
     wait_for(child);
 }
+
+/* Calls of processes in the background: each acts in a group of its own, in a session of its own, whose terminal is `slave`. */
+
+static pid_t leader;
+static long set_at(int how) {
+    struct termios modes;
+    must(tcgetattr(slave, &modes));
+    modes.c_lflag ^= ECHO;
+    return tcsetattr(slave, how, &modes);
+}
+static long set_now(void) { return set_at(TCSANOW); }
+static long set_drained(void) { return set_at(TCSADRAIN); }
+static long set_flushed(void) { return set_at(TCSAFLUSH); }
+static long set_from_bad_memory(void) { return ioctl(slave, TCSETS, bad()); }
+static long send_break(void) { return ioctl(slave, TCSBRK, 0); }
+static long send_long_break(void) { return ioctl(slave, TCSBRKP, 1); }
+static long begin_break(void) { return ioctl(slave, TIOCSBRK, 0); }
+static long end_break(void) { return ioctl(slave, TIOCCBRK, 0); }
+static long drain(void) { return ioctl(slave, TCSBRK, 1); }
+static long stop_output(void) { return ioctl(slave, TCXONC, TCOON); }
+static long flush_queues(void) { return ioctl(slave, TCFLSH, TCIOFLUSH); }
+static long take_foreground(void) { return tcsetpgrp(slave, getpgrp()); }
+static long set_size(void) { return ioctl(slave, TIOCSWINSZ, &(struct winsize){1, 2, 3, 4}); }
+static long write_line(void) { return write(slave, "x", 1); }
+static long read_line(void) {
+    char byte;
+    return read(slave, &byte, 1);
+}
+
+/* Runs `body` as the leader of a session that has the terminal. */
+static void in_session(void (*body)(void)) {
+    new_terminal();
+    leader = must(fork());
+    if (leader == 0) {
+        leader = must(setsid());
+        must(ioctl(slave, TIOCSCTTY, 0));
+        signal(SIGTTOU, SIG_IGN);
+        body();
+        _exit(0);
+    }
+    waitpid(leader, NULL, 0);
+}
+/* Shows what becomes of `act`: how it stops, and when it was brought to the foreground then, its end and its result. */
+static void act_behind(long (*act)(void), void (*before)(void)) {
+    pid_t child = must(fork());
+    int status;
+    if (child == 0) {
+        setpgid(0, 0);
+        signal(SIGTTOU, SIG_DFL);
+        if (before)
+            before();
+        show(act());
+        _exit(0);
+    }
+    setpgid(child, child);
+    must(waitpid(child, &status, WUNTRACED));
+    if (WIFSTOPPED(status)) {
+        note("%s", WSTOPSIG(status) == SIGTTOU ? "SIGTTOU" : WSTOPSIG(status) == SIGTTIN ? "SIGTTIN" : "?");
+        must(tcsetpgrp(slave, child));
+        kill(child, SIGCONT);
+        must(waitpid(child, &status, 0));
+        must(tcsetpgrp(slave, leader));
+    }
+}
+static void ignore_it(void) { signal(SIGTTOU, SIG_IGN); }
+static void block_it(void) { block(SIGTTOU); }
+static void handle_it(void) { handle(SIGTTOU, 0); }
+static void act_as_handled(long (*const acts[])(void), void (*before)(void)) {
+    for (int i = 0; acts[i]; i++) {
+        act_behind(acts[i], before);
+        if (tcgetpgrp(slave) != leader) {
+            note("fg");
+            tcsetpgrp(slave, leader);
+        }
+    }
+}
+
+static void changes_behind(void) {
+    static long (*const acts[])(void) = {set_now, set_drained, set_flushed, set_from_bad_memory, NULL};
+    act_as_handled(acts, NULL);
+}
+BEHAVIOUR("tcsetattr of a process in the background stops it") { in_session(changes_behind); }
+static void commands_behind(void) {
+    static long (*const acts[])(void) = {send_break, send_long_break, begin_break,     end_break, drain,
+                                         stop_output, flush_queues,   take_foreground, NULL};
+    act_as_handled(acts, NULL);
+}
+BEHAVIOUR("breaks, flow, flushes, tcsetpgrp of a process in the background stop it") { in_session(commands_behind); }
+static void questions_behind(void) {
+    int number;
+    struct termios modes;
+    struct winsize size;
+    pid_t child = must(fork());
+    if (child == 0) {
+        setpgid(0, 0);
+        signal(SIGTTOU, SIG_DFL);
+        show(tcgetattr(slave, &modes));
+        show(ioctl(slave, TIOCGWINSZ, &size));
+        show(ioctl(slave, FIONREAD, &number));
+        show(ioctl(slave, TIOCOUTQ, &number));
+        note("%d", tcgetpgrp(slave) == leader);
+        note("%d", tcgetsid(slave) == leader);
+        show(set_size());
+        _exit(0);
+    }
+    must(waitpid(child, &number, WUNTRACED));
+    note("%d", WIFSTOPPED(number));
+}
+BEHAVIOUR("questions and the window's size from the background") { in_session(questions_behind); }
+static long (*const several[])(void) = {set_now, set_flushed, drain, flush_queues, take_foreground, set_from_bad_memory, NULL};
+static void ignoring(void) { act_as_handled(several, ignore_it); }
+BEHAVIOUR("a process in the background that ignores SIGTTOU changes what it wants") { in_session(ignoring); }
+static void blocking(void) { act_as_handled(several, block_it); }
+BEHAVIOUR("a process in the background that blocks SIGTTOU changes what it wants") { in_session(blocking); }
+static void handling(void) { act_as_handled(several, handle_it); }
+BEHAVIOUR("a process in the background that handles SIGTTOU is interrupted") { in_session(handling); }
+
+/* In a group that has lost its last tie to its session. */
+static void orphaned(void) {
+    struct gate done = new_gate();
+    pid_t child = must(fork());
+    if (child == 0) {
+        setpgid(0, 0);
+        signal(SIGTTOU, SIG_DFL);
+        pid_t parent = getpid();
+        if (fork() == 0) {
+            while (getppid() == parent)
+                sleep_ms(1);
+            for (int i = 0; several[i]; i++)
+                show(several[i]());
+            show(read_line());
+            open_gate(done);
+        }
+        _exit(0);
+    }
+    must(waitpid(child, NULL, 0));
+    pass_gate(done);
+}
+BEHAVIOUR("a process in the background whose group is orphaned") { in_session(orphaned); }
+static void writes_behind(void) {
+    struct termios modes;
+    must(tcgetattr(slave, &modes));
+    modes.c_lflag |= TOSTOP;
+    must(tcsetattr(slave, TCSANOW, &modes));
+    act_behind(write_line, NULL);
+    act_behind(write_line, ignore_it);
+    act_behind(write_line, block_it);
+    act_behind(write_line, handle_it);
+    modes.c_lflag &= ~TOSTOP;
+    must(tcsetattr(slave, TCSANOW, &modes));
+    act_behind(write_line, NULL);
+}
+BEHAVIOUR("writes from the background with TOSTOP: stopped, ignored, blocked, handled, and without it") {
+    in_session(writes_behind);
+}

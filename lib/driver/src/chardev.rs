@@ -260,7 +260,7 @@ mod tests {
     fn a_write_is_answered_at_once_and_a_read_when_there_is_input() {
         let mut line = line();
         assert!(line.request(&read(1)).done().is_none());
-        let write = Write { minor: 0, grant: GrantId::NONE, bytes: 3, flags: 0, caller: 0 };
+        let write = Write { minor: 0, grant: GrantId::NONE, bytes: 3, flags: 0, caller: 0, process: 0 };
         let answer = line.request(&from_tty(2, write.message())).done().expect("is answered at once");
         assert_eq!((answer.tag(), answer.result()), (2, Ok(3)));
         line.driver.interrupt(1, &mut line.answers);

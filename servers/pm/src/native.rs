@@ -385,6 +385,10 @@ impl System for Native {
         tell(Endpoint::TTY, &tty::SessionEnd { session: session as u64 }.message());
     }
 
+    fn tty_background(&mut self, pid: u32, is_allowed: bool) {
+        tell(Endpoint::TTY, &tty::Background { process: pid.into(), allowed: is_allowed }.message());
+    }
+
     fn tty_process_gone(&mut self, pid: u32) {
         tell(Endpoint::TTY, &tty::ProcessGone { process: pid.into() }.message());
     }

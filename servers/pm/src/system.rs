@@ -338,6 +338,8 @@ pub trait System {
     fn tty_next_event(&mut self, done: u64) -> Option<TerminalEvent>;
     /// `tty::SessionEnd`.
     fn tty_session_end(&mut self, session: u32);
+    /// `tty::Background`.
+    fn tty_background(&mut self, pid: u32, is_allowed: bool);
     /// `tty::ProcessGone`.
     fn tty_process_gone(&mut self, pid: u32);
 }

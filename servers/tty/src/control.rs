@@ -3,7 +3,7 @@
 use crate::serial::{Command, Ticket};
 use crate::terminal::{Caller, Lower, Terminal, World, signal};
 use crate::termios::{TERMIOS_BYTES, Termios, cc};
-use crate::waiting::{AfterLine, AfterOutput, Need};
+use crate::waiting::{AfterLine, AfterOutput, Need, Waiting};
 use abi::chardev::serial::{MODEM_DTR, MODEM_LOOP, MODEM_RTS};
 use abi::{Errno, Message, chardev};
 
@@ -50,8 +50,17 @@ const BREAK_UNIT_NS: u64 = 100_000_000;
 const MAX_BREAK_UNITS: u64 = 100;
 
 impl Terminal {
-    /// Carries out an ioctl and replies, at once or when output has drained.
+    /// Carries out an ioctl and replies, at once or when output has drained, unless a process in the background may not.
     pub fn control(&mut self, world: &mut impl World, message: &Message, control: chardev::Control) {
+        let caller = Caller { group: (control.caller >> 32) as u32, session: control.session as u32 };
+        if is_for_the_foreground(control.request) && self.in_background(caller) {
+            return self.wait_for_verdict(world, message, control.caller as u32, 0);
+        }
+        self.control_allowed(world, message, control);
+    }
+
+    /// [`Terminal::control`], whoever the caller is.
+    pub(crate) fn control_allowed(&mut self, world: &mut impl World, message: &Message, control: chardev::Control) {
         match self.need_of(world, message, &control) {
             Ok(Some(need)) => self.wait(world, message, need),
             Ok(None) => {
@@ -64,6 +73,25 @@ impl Terminal {
             self.discipline.flush();
         }
         self.settle(world);
+    }
+
+    /// What this process wants to do in the background is allowed, or fails with `EIO`; for `TIOCSPGRP` with `ENOTTY`, as on Linux.
+    pub fn judged(&mut self, world: &mut impl World, pid: u32, is_allowed: bool) {
+        let is_its = |waiting: &Waiting| matches!(waiting.need, Need::Verdict { pid: other, .. } if other == pid);
+        while let Some(at) = self.waiting.iter().position(is_its) {
+            let Waiting { request: message, need } = self.waiting.remove(at);
+            let done = if let Need::Verdict { done, .. } = need { done } else { 0 };
+            match chardev::Request::decode(&message) {
+                Some(chardev::Request::Write(write)) if is_allowed => self.write_allowed(world, &message, write, done),
+                Some(chardev::Request::Control(control)) if is_allowed => {
+                    self.control_allowed(world, &message, control)
+                }
+                Some(chardev::Request::Control(control)) if control.request == request::TIOCSPGRP => {
+                    world.answer(&message, Err(Errno::ENOTTY));
+                }
+                _ => world.answer(&message, Err(Errno::EIO)),
+            }
+        }
     }
 
     /// The event that an ioctl has to wait for.
@@ -296,6 +324,23 @@ impl Terminal {
         let controlling = self.session != 0 && self.session == caller.session;
         if controlling { Ok(()) } else { Err(Errno::ENOTTY) }
     }
+}
+
+/// Whether an ioctl changes the terminal, so that a process in the background is stopped. The window's size and the modem lines do not count.
+fn is_for_the_foreground(number: u64) -> bool {
+    matches!(
+        number,
+        request::TCSETS
+            | request::TCSETSW
+            | request::TCSETSF
+            | request::TCSBRK
+            | request::TCSBRKP
+            | request::TIOCSBRK
+            | request::TIOCCBRK
+            | request::TCXONC
+            | request::TCFLSH
+            | request::TIOCSPGRP
+    )
 }
 
 fn window_bytes(window: [u16; 4]) -> [u8; 8] {

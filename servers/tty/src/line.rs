@@ -112,7 +112,7 @@ async fn send(tty: Rc<Tty>, index: usize) {
         chunk.truncate(count);
         let bytes = count as u64;
         let buffer = grant(uart, chunk, Access::Read);
-        let write = chardev::Write { minor, grant: buffer.id(), bytes, flags: 0, caller };
+        let write = chardev::Write { minor, grant: buffer.id(), bytes, flags: 0, caller, process: 0 };
         let sent = match uart.request(write.message(), Repeat::Yes).await.and_then(|reply| reply.result()) {
             Ok(taken) => taken.min(bytes),
             Err(error) if pause(&tty, index, error).await => 0,

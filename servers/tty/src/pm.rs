@@ -27,11 +27,28 @@ impl Tty {
                 self.answer(message, Ok(0));
             }
             tty::Request::Drain(_) => line::drain(self, message),
+            tty::Request::Background(tty::Background { process, allowed }) => {
+                self.judged(process as u32, allowed);
+                self.answer(message, Ok(0));
+            }
             tty::Request::ProcessGone(gone) => {
                 for index in SERIAL_LINES..TERMINALS {
                     self.with(index, |terminal, _| terminal.process_gone(gone.process as u32));
                 }
                 self.answer(message, Ok(0));
+            }
+        }
+    }
+
+    /// pm has decided about a process in the background, whichever its terminal is.
+    fn judged(self: &Rc<Self>, pid: u32, is_allowed: bool) {
+        for index in 0..TERMINALS {
+            self.with(index, |terminal, world| terminal.judged(world, pid, is_allowed));
+        }
+        let end = self.ptys().end();
+        for number in 0..end {
+            if self.ptys().get(number).is_some_and(|pty| pty.is_judging(pid)) {
+                self.with_pty(number, |pty, world| pty.judged(world, pid, is_allowed));
             }
         }
     }

@@ -277,6 +277,17 @@ impl Pty {
         self.settle(world);
     }
 
+    /// Whether a process in the background waits for pm's verdict.
+    pub fn is_judging(&self, pid: u32) -> bool {
+        self.terminal.is_judging(pid)
+    }
+
+    /// [`Terminal::judged`].
+    pub fn judged(&mut self, world: &mut impl World, pid: u32, is_allowed: bool) {
+        self.terminal.judged(world, pid, is_allowed);
+        self.settle(world);
+    }
+
     /// A request about the master; of a repeated write `done` bytes are taken in already.
     pub fn master_request(
         &mut self,

@@ -31,6 +31,7 @@ impl World for Recorder {
         self.signals.push((signal, group));
     }
     fn probe(&mut self, _: u32) {}
+    fn judge(&mut self, _: u32) {}
     fn now_ns(&self) -> u64 {
         0
     }
@@ -131,7 +132,7 @@ impl Pair {
         let grant = self.next();
         self.world.buffers.insert(grant.0, bytes.to_vec());
         let caller = 10 | 10 << 32;
-        let write = chardev::Write { minor: 0, grant, bytes: bytes.len() as u64, flags, caller };
+        let write = chardev::Write { minor: 0, grant, bytes: bytes.len() as u64, flags, caller, process: 10 };
         self.ask(side, chardev::Request::Write(write))
     }
 

@@ -1,6 +1,6 @@
 //! The signals of terminals, from the key or the hang-up until pm fetches them.
 
-use abi::tty::TO_PROCESS;
+use abi::tty::{CHANGES, TO_PROCESS};
 use alloc::collections::VecDeque;
 use recover::snapshot::{Reader, Writer};
 use sys::fallible::{self, TryQueue};
@@ -24,6 +24,8 @@ pub enum Target {
     Group(u32),
     /// One process, by its pid.
     Process(u32),
+    /// A process that wants to change a terminal from the background.
+    Changes(u32),
 }
 
 impl Target {
@@ -32,11 +34,16 @@ impl Target {
         match self {
             Target::Group(group) => group.into(),
             Target::Process(pid) => TO_PROCESS | u64::from(pid),
+            Target::Changes(pid) => TO_PROCESS | CHANGES | u64::from(pid),
         }
     }
 
     fn of(word: u64) -> Target {
-        if word & TO_PROCESS == 0 { Target::Group(word as u32) } else { Target::Process(word as u32) }
+        match (word & TO_PROCESS != 0, word & CHANGES != 0) {
+            (false, _) => Target::Group(word as u32),
+            (true, false) => Target::Process(word as u32),
+            (true, true) => Target::Changes(word as u32),
+        }
     }
 }
 

@@ -307,6 +307,10 @@ impl World for Outside<'_> {
         self.tty.send(Signal { number: 0, target: Target::Process(pid) });
     }
 
+    fn judge(&mut self, pid: u32) {
+        self.tty.send(Signal { number: 0, target: Target::Changes(pid) });
+    }
+
     fn now_ns(&self) -> u64 {
         sys::time::now_ns()
     }

@@ -250,7 +250,8 @@ impl Terminal {
     /// A read.
     pub fn read(&mut self, world: &mut impl World, request: &Message, read: chardev::Read) {
         if self.in_background(Caller::from_word(read.caller)) {
-            return self.wait_for_foreground(world, request, signal::SIGTTIN, read.caller);
+            self.wait(world, request, Need::Foreground);
+            return world.signal(signal::SIGTTIN, Caller::from_word(read.caller).group);
         }
         let bytes = read.bytes as usize;
         if read.flags & chardev::NONBLOCK != 0 && self.discipline.readable(&self.termios, bytes).is_none() {
@@ -268,8 +269,19 @@ impl Terminal {
     /// A write; of a repeated one `done` bytes are queued already.
     pub fn write(&mut self, world: &mut impl World, request: &Message, write: chardev::Write, done: usize) {
         if self.termios.has_local(lflag::TOSTOP) && self.in_background(Caller::from_word(write.caller)) {
-            return self.wait_for_foreground(world, request, signal::SIGTTOU, write.caller);
+            return self.wait_for_verdict(world, request, write.process as u32, done);
         }
+        self.write_allowed(world, request, write, done);
+    }
+
+    /// [`Terminal::write`], whoever writes.
+    pub(crate) fn write_allowed(
+        &mut self,
+        world: &mut impl World,
+        request: &Message,
+        write: chardev::Write,
+        done: usize,
+    ) {
         let bytes = write.bytes as usize;
         let mut done = done.min(bytes);
         let waits = write.flags & chardev::NONBLOCK == 0;
@@ -429,13 +441,19 @@ impl Terminal {
     }
 
     /// True for a process of this terminal's session that is not in the foreground group.
-    fn in_background(&self, caller: Caller) -> bool {
+    pub(crate) fn in_background(&self, caller: Caller) -> bool {
         self.session != 0 && caller.session == self.session && caller.group != self.group
     }
 
-    fn wait_for_foreground(&mut self, world: &mut impl World, request: &Message, signal: u32, caller: u64) {
-        self.wait(world, request, Need::Foreground);
-        world.signal(signal, Caller::from_word(caller).group);
+    /// A process in the background writes, or changes the terminal: pm stops it, or says what becomes of the request.
+    pub(crate) fn wait_for_verdict(&mut self, world: &mut impl World, request: &Message, pid: u32, done: usize) {
+        self.wait(world, request, Need::Verdict { pid, done });
+        world.judge(pid);
+    }
+
+    /// Whether a process in the background waits for pm's verdict.
+    pub fn is_judging(&self, pid: u32) -> bool {
+        self.waiting.iter().any(|waiting| matches!(waiting.need, Need::Verdict { pid: other, .. } if other == pid))
     }
 
     /// The result of a waiting request; `None`: it still has to wait.
@@ -468,7 +486,7 @@ impl Terminal {
                 None
             }
             Need::Shown(number) => (self.shown == *number).then_some(Ok(0)),
-            Need::Line(_) | Need::Foreground => None,
+            Need::Line(_) | Need::Foreground | Need::Verdict { .. } => None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Requests that wait, job control and ioctls, against a world that records.
 
 use super::*;
+use crate::control::request as number;
 use crate::termios::TERMIOS_BYTES;
 use abi::Endpoint;
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ struct Recorder {
     dead: Option<Endpoint>,
     now_ns: u64,
     probes: Vec<u32>,
+    judged: Vec<u32>,
 }
 
 impl Recorder {
@@ -46,6 +48,9 @@ impl World for Recorder {
     fn probe(&mut self, pid: u32) {
         self.probes.push(pid);
     }
+    fn judge(&mut self, pid: u32) {
+        self.judged.push(pid);
+    }
     fn now_ns(&self) -> u64 {
         self.now_ns
     }
@@ -72,7 +77,7 @@ fn read(terminal: &mut Terminal, world: &mut Recorder, tag: u64, caller: Caller,
 fn write(terminal: &mut Terminal, world: &mut Recorder, tag: u64, data: Vec<u8>, flags: u64) {
     let bytes = data.len() as u64;
     world.buffers.insert(tag as u32, data);
-    let write = chardev::Write { minor: 0, grant: GrantId(tag as u32), bytes, flags, caller: word(SHELL) };
+    let write = chardev::Write { minor: 0, grant: GrantId(tag as u32), bytes, flags, caller: word(SHELL), process: 10 };
     terminal.write(world, &request(tag), write, 0);
 }
 
@@ -147,6 +152,44 @@ fn a_background_read_gets_its_group_stopped_and_waits() {
     assert_eq!(world.signals, [(signal::SIGTTIN, 20)]);
     terminal.input(&mut world, b"x\r");
     assert!(world.answers.is_empty());
+}
+
+/// An ioctl of a process in the background, by its tag, with nothing in the argument's memory.
+fn change_behind(terminal: &mut Terminal, world: &mut Recorder, tag: u64, number: u64) {
+    let caller = 21 | u64::from(BACKGROUND.group) << 32;
+    let control = chardev::Control {
+        minor: 0,
+        request: number,
+        argument: 1,
+        grant: GrantId(tag as u32),
+        caller,
+        session: BACKGROUND.session.into(),
+    };
+    let mut message = control.message();
+    message.words[6] = tag;
+    terminal.control(world, &message, control);
+}
+
+#[test]
+fn a_background_change_waits_for_a_verdict() {
+    let (mut terminal, mut world) = opened();
+    change_behind(&mut terminal, &mut world, 1, number::TCFLSH);
+    change_behind(&mut terminal, &mut world, 2, number::TIOCSPGRP);
+    assert_eq!((world.judged.clone(), world.answers.len()), (vec![21, 21], 0));
+    terminal.judged(&mut world, 22, true);
+    assert!(world.answers.is_empty(), "another process");
+    terminal.judged(&mut world, 21, false);
+    assert_eq!(world.answers, [(1, Err(Errno::EIO)), (2, Err(Errno::ENOTTY))], "its group is orphaned");
+    change_behind(&mut terminal, &mut world, 3, number::TCFLSH);
+    terminal.judged(&mut world, 21, true);
+    assert_eq!(world.answers[2..], [(3, Ok(0))]);
+    change_behind(&mut terminal, &mut world, 4, number::TCSETS);
+    terminal.cancel(&mut world, Endpoint::NONE, 4);
+    assert_eq!(world.answers[3..], [(4, Err(Errno::EINTR))], "it was stopped");
+    terminal.judged(&mut world, 21, true);
+    assert_eq!(world.answers.len(), 4);
+    change_behind(&mut terminal, &mut world, 5, number::FIONREAD);
+    assert_eq!((world.judged.len(), world.answers.len()), (4, 5), "a question");
 }
 
 #[test]
@@ -319,7 +362,8 @@ fn a_write_that_is_repeated_goes_on_where_it_was() {
     write(&mut terminal, &mut world, 1, data, 0);
     let mut terminal = reborn(&terminal);
     let (tag, done) = *world.progress.last().expect("it waits for room");
-    let repeated = chardev::Write { minor: 0, grant: GrantId(1), bytes: 6000, flags: 0, caller: word(SHELL) };
+    let repeated =
+        chardev::Write { minor: 0, grant: GrantId(1), bytes: 6000, flags: 0, caller: word(SHELL), process: 10 };
     terminal.write(&mut world, &request(tag), repeated, done as usize);
     assert_eq!(send_all(&mut terminal, &mut world), 6000);
     assert_eq!(world.answers, [(1, Ok(6000))]);
@@ -348,7 +392,8 @@ fn input_waits_for_the_successor_of_a_dead_vfs() {
 fn a_write_of_a_dead_vfs_tells_how_far_it_was() {
     let (mut terminal, mut world) = opened();
     world.buffers.insert(1, vec![b'x'; 10_000]);
-    let write = chardev::Write { minor: 0, grant: GrantId(1), bytes: 10_000, flags: 0, caller: word(SHELL) };
+    let write =
+        chardev::Write { minor: 0, grant: GrantId(1), bytes: 10_000, flags: 0, caller: word(SHELL), process: 10 };
     terminal.write(&mut world, &from_vfs(1, 1), write, 0);
     world.dead = Some(Endpoint::new(abi::endpoint::slot::VFS, 1));
     assert_eq!(send_all(&mut terminal, &mut world), 4096);

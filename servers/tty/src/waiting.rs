@@ -25,6 +25,8 @@ pub(crate) enum Need {
     Line(AfterLine),
     /// Until the process is in the foreground: only a signal ends this wait.
     Foreground,
+    /// Until pm says whether this process may do it in the background; or a signal ends this wait. `done`: of a write that is repeated.
+    Verdict { pid: u32, done: usize },
     /// Until the terminal of this number is shown on the screen.
     Shown(u64),
 }

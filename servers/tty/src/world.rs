@@ -11,7 +11,6 @@ pub mod signal {
     pub const SIGCONT: u32 = 18;
     pub const SIGTSTP: u32 = 20;
     pub const SIGTTIN: u32 = 21;
-    pub const SIGTTOU: u32 = 22;
     pub const SIGWINCH: u32 = 28;
 }
 
@@ -29,6 +28,8 @@ pub trait World {
     fn signal(&mut self, signal: u32, group: u32);
     /// Asks pm whether a process exists: `Terminal::process_gone` if it does not.
     fn probe(&mut self, pid: u32);
+    /// Asks pm whether a process may change the terminal from the background: `Terminal::judged`, unless it is stopped.
+    fn judge(&mut self, pid: u32);
     /// Monotonic time.
     fn now_ns(&self) -> u64;
 }

@@ -674,7 +674,8 @@ struct skink_chardev_read {
     uint64_t caller;
 };
 
-/* Writes from the grant. Word 0 of the reply: bytes written. There is no position: WriteAt is for the devices that have one. */
+/* Writes from the grant. Word 0 of the reply: bytes written. There is no position: WriteAt is for the devices that have one. process: pid
+ * of the writer. */
 #define SKINK_CHARDEV_WRITE 0x80004u
 struct skink_chardev_write {
     uint64_t minor;
@@ -682,6 +683,7 @@ struct skink_chardev_write {
     uint64_t bytes;
     uint64_t flags;
     uint64_t caller;
+    uint64_t process;
 };
 
 /* ioctl(2): argument as the program passed it; the grant covers 256 bytes of the program's memory at argument (copies of unmapped memory
@@ -3590,6 +3592,9 @@ _Static_assert(offsetof(struct skink_record, words) == 24, "skink_record.words")
 /* NextEvent: the target is a process. */
 #define SKINK_TTY_TO_PROCESS 0x100000000ull
 
+/* NextEvent: the target is a process that wants to change its terminal from the background. */
+#define SKINK_TTY_CHANGES 0x200000000ull
+
 /* Major number of the slaves of pseudo-terminals (Linux's): the node of slave N is makedev(PTS_MAJOR, N). */
 #define SKINK_TTY_PTS_MAJOR 136u
 
@@ -3606,7 +3611,9 @@ _Static_assert(offsetof(struct skink_record, words) == 24, "skink_record.words")
 
 /* pm: returns the first event but that with the number done, which pm has dealt with. ENOENT: none. signal for every process of the group
  * target (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP, SIGCONT), or with TO_PROCESS for the process with that pid: what it
- * has asked for with VT_SETMODE, or 0, which only asks whether the process exists. If it does not, ProcessGone follows. */
+ * has asked for with VT_SETMODE, or 0, which only asks whether the process exists. If it does not, ProcessGone follows. With CHANGES
+ * besides, the process wants to change the terminal from the background: its group gets SIGTTOU, unless it need not, or nobody could
+ * continue it; then Background follows. */
 #define SKINK_TTY_NEXT_EVENT 0x90001u
 struct skink_tty_next_event {
     uint64_t done;
@@ -3631,6 +3638,14 @@ struct skink_tty_session_end {
 #define SKINK_TTY_PROCESS_GONE 0x90004u
 struct skink_tty_process_gone {
     uint64_t process;
+};
+
+/* pm: what a process wants to do to its terminal from the background is allowed, since it ignores or blocks SIGTTOU, or fails with EIO,
+ * since its group is orphaned. */
+#define SKINK_TTY_BACKGROUND 0x90005u
+struct skink_tty_background {
+    uint64_t process;
+    uint64_t allowed;
 };
 
 /* The protocol of vfs: requests of pm and procfs. Programs reach vfs by their Linux calls (list: systems/ *.toml). vfs replies at once; the

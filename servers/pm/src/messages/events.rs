@@ -57,21 +57,38 @@ impl<S: System> Pm<S> {
 
     fn terminal_event(&mut self, event: &TerminalEvent) {
         let group = event.target as u32;
+        if event.target & tty::CHANGES != 0 {
+            return self.change_in_background(event);
+        }
         if event.target & tty::TO_PROCESS != 0 {
             return self.terminal_signal(event);
         }
         match Signal::new(event.signal) {
             Ok(Signal::TTIN) => self.stop_background_readers(group),
-            Ok(signal) => {
-                self.for_each_in_group(group, |pm, p| {
-                    // EAGAIN: too many of a real-time signal wait already; Linux drops it, too.
-                    let _ = pm.enqueue(p, None, SigInfo::kernel(signal));
-                });
-                self.terminal_events_done = event.number;
-                self.for_each_in_group(group, |pm, p| pm.act_if_pending(p, None, signal));
-            }
+            Ok(signal) => self.signal_group_of(event, group, signal),
             Err(_) => {}
         }
+    }
+
+    fn signal_group_of(&mut self, event: &TerminalEvent, group: u32, signal: Signal) {
+        self.for_each_in_group(group, |pm, p| {
+            // EAGAIN: too many of a real-time signal wait already; Linux drops it, too.
+            let _ = pm.enqueue(p, None, SigInfo::kernel(signal));
+        });
+        self.terminal_events_done = event.number;
+        self.for_each_in_group(group, |pm, p| pm.act_if_pending(p, None, signal));
+    }
+
+    /// A process writes to its terminal, or changes it, from the background.
+    fn change_in_background(&mut self, event: &TerminalEvent) {
+        // One that has ended waits for nothing.
+        let Some(p) = self.programs.table.process_by_pid(event.target as u32) else { return };
+        let group = self.programs.table[p].group();
+        let is_allowed = self.is_deaf_to(p, Signal::TTOU);
+        if is_allowed || self.programs.table.is_orphaned(group, None) {
+            return self.programs.system.tty_background(event.target as u32, is_allowed);
+        }
+        self.signal_group_of(event, group, Signal::TTOU);
     }
 
     /// The signal of a terminal's switch, for the process that has asked for it (`VT_SETMODE`); 0: none, only whether the process exists.

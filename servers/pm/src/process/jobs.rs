@@ -113,15 +113,20 @@ impl<S: System> Pm<S> {
     pub fn stop_background_readers(&mut self, group: u32) {
         let orphaned = self.programs.table.is_orphaned(group, None);
         self.for_each_in_group(group, |pm, p| {
-            let blocked =
-                pm.programs.table[p].main().is_some_and(|t| pm.programs.table[t].blocked.contains(Signal::TTIN));
-            if orphaned || blocked || pm.programs.table.disposition(p, Signal::TTIN) == Disposition::Ignore {
+            if orphaned || pm.is_deaf_to(p, Signal::TTIN) {
                 pm.programs.fail_calls_of_vfs(p);
             } else {
                 // The queue always has room for a standard signal.
                 let _ = pm.send(p, None, SigInfo::kernel(Signal::TTIN));
             }
         });
+    }
+
+    /// Whether a process ignores a signal, or its main thread blocks it.
+    pub fn is_deaf_to(&self, p: ProcessIndex, signal: Signal) -> bool {
+        let table = &self.programs.table;
+        table[p].main().is_some_and(|t| table[t].blocked.contains(signal))
+            || table.disposition(p, signal) == Disposition::Ignore
     }
 
     /// What a process that ends means to its session and to the groups it kept from being orphaned.

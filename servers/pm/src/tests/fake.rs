@@ -135,6 +135,8 @@ pub struct Fake {
     pub terminal_events_gone: u64,
     /// Pids of which tty was told that there is no such process.
     pub processes_gone: Vec<u32>,
+    /// Verdicts about processes in the background.
+    pub judged: Vec<(u32, bool)>,
     pub sessions_ended: Vec<u32>,
     pub exec_paths: Vec<String>,
     pub exec_text: Vec<u8>,
@@ -658,6 +660,10 @@ impl System for Fake {
     fn tty_session_end(&mut self, session: u32) {
         self.enter();
         self.sessions_ended.push(session);
+    }
+    fn tty_background(&mut self, pid: u32, is_allowed: bool) {
+        self.enter();
+        self.judged.push((pid, is_allowed));
     }
     fn tty_process_gone(&mut self, pid: u32) {
         self.enter();

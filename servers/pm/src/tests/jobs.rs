@@ -207,6 +207,31 @@ fn a_background_read_stops_the_job_or_fails_when_it_cannot() {
 }
 
 #[test]
+fn a_background_change_stops_the_job_is_allowed_or_fails() {
+    const CHANGES: u64 = abi::tty::TO_PROCESS | abi::tty::CHANGES;
+    let mut world = World::new();
+    let (shell, pid, job) = shell_and_job(&mut world);
+    world.pm.programs.system.thread(job).blocked_on = Endpoint::current(slot::VFS);
+    world.terminal_event(0, CHANGES | pid);
+    assert_eq!(status(&mut world, shell), 0x167f);
+    assert!(world.pm.programs.system.judged.is_empty());
+
+    let (shell, pid, job) = shell_and_job(&mut world);
+    world.write(job, BUFFER, &[1, 0, 0, 0]);
+    world.call(job, nr::RT_SIGACTION, &[22, BUFFER, 0, 8]);
+    world.terminal_event(0, CHANGES | pid);
+    assert_eq!(world.pm.programs.system.judged, [(pid as u32, true)]);
+
+    world.write(job, BUFFER, &[0, 0, 0, 0]);
+    world.call(job, nr::RT_SIGACTION, &[22, BUFFER, 0, 8]);
+    world.call(shell, nr::EXIT_GROUP, &[0]);
+    world.terminal_event(0, CHANGES | pid);
+    assert_eq!(world.pm.programs.system.judged[1..], [(pid as u32, false)], "nobody is left to continue it");
+    world.terminal_event(0, CHANGES | 9999);
+    assert_eq!(world.pm.programs.system.judged.len(), 2);
+}
+
+#[test]
 fn a_group_that_was_orphaned_all_along_gets_no_hangup() {
     let mut world = World::new();
     let (_, script) = world.fork(world.init);

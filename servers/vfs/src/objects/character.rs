@@ -251,7 +251,10 @@ impl Transfer {
         let grant = lent.id();
         (self.asked, self.grant) = (bytes, Some(lent));
         let message = match self.access {
-            Access::Read => chardev::Write { minor, grant, bytes, flags, caller }.message(),
+            Access::Read => {
+                let process = self.caller.pid.into();
+                chardev::Write { minor, grant, bytes, flags, caller, process }.message()
+            }
             _ => chardev::Read { minor, grant, bytes, flags, caller }.message(),
         };
         let (base, caller) = (self.base, self.caller.clone());
@@ -351,7 +354,8 @@ pub async fn write_from(
     let flags = if file.nonblocking() { chardev::NONBLOCK } else { 0 };
     let who = caller.group() & 0xffff_ffff | caller.session() << 32;
     let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
-    let message = chardev::Write { minor, grant: lent.id(), bytes, flags, caller: who }.message();
+    let process = caller.pid.into();
+    let message = chardev::Write { minor, grant: lent.id(), bytes, flags, caller: who, process }.message();
     let reply = base.peers().ask_device_once(caller, service, message, moved).await?;
     device.watchers.fire();
     base.store().has_moved();
