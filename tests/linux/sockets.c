@@ -1,6 +1,7 @@
 /* Unix sockets: names, connections, datagrams, options, ends. It is long because each rule is tried by itself. */
 #include "behaviour.h"
 #include <stddef.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -606,4 +607,104 @@ BEHAVIOUR("a child uses the socket of its parent") {
     close(a);
     show_read(b, 9);
     show_read(b, 9);
+}
+
+/* Sends until there is no room. */
+static void fill(int fd) {
+    char bytes[1024] = {0};
+    while (send(fd, bytes, sizeof bytes, MSG_DONTWAIT) >= 0)
+        ;
+    if (errno != EAGAIN)
+        show(-1);
+}
+static void drain(int fd) {
+    char bytes[1024];
+    while (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) >= 0)
+        ;
+}
+/* A datagram socket with a name, and one that is connected to it. */
+static int server, client;
+static void new_client(void) {
+    server = new_socket(SOCK_DGRAM);
+    must(bind_to(server, "server"));
+    client = new_socket(SOCK_DGRAM);
+    must(connect_to(client, "server"));
+}
+static void show_epoll_out(int epoll) {
+    struct epoll_event event = {0};
+    if (epoll_wait(epoll, &event, 1, 0) < 0)
+        show(-1);
+    note("%x", event.events);
+}
+static int epoll_out(int fd, uint32_t how) {
+    struct epoll_event event = {.events = EPOLLOUT | how};
+    int epoll = must(epoll_create1(0));
+    must(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+    return epoll;
+}
+BEHAVIOUR("a datagram socket of a pair is ready for sending while its peer has room") {
+    pair(SOCK_DGRAM);
+    show_poll(a);
+    fill(a);
+    show_poll(a);
+    show_poll(b);
+    drain(b);
+    show_poll(a);
+}
+BEHAVIOUR("a datagram socket that is connected is ready for sending while its peer has room") {
+    new_client();
+    int other = new_socket(SOCK_DGRAM);
+    show_poll(client);
+    fill(client);
+    show_poll(client);
+    show_poll(other);
+    drain(server);
+    show_poll(client);
+}
+BEHAVIOUR("poll waits until the peer of a datagram socket has room") {
+    new_client();
+    fill(client);
+    pid_t child = fork();
+    if (child == 0) {
+        struct pollfd asked = {.fd = client, .events = POLLOUT};
+        show(poll(&asked, 1, 5000));
+        note("%x", asked.revents);
+        _exit(0);
+    }
+    sleep_ms(10);
+    wait_until_asleep(child);
+    drain(server);
+    wait_for(child);
+}
+BEHAVIOUR("epoll of a datagram socket whose peer gets full and empty, by level and by edge") {
+    new_client();
+    int level = epoll_out(client, 0), edge = epoll_out(client, EPOLLET);
+    show_epoll_out(level);
+    show_epoll_out(edge);
+    fill(client);
+    show_epoll_out(level);
+    drain(server);
+    show_epoll_out(level);
+    show_epoll_out(edge);
+    show_epoll_out(edge);
+}
+BEHAVIOUR("a datagram socket that is connected to a full one after it was registered") {
+    new_client();
+    fill(client);
+    int late = new_socket(SOCK_DGRAM), epoll = epoll_out(late, 0);
+    show_epoll_out(epoll);
+    must(connect_to(late, "server"));
+    show_epoll_out(epoll);
+    drain(server);
+    show_epoll_out(epoll);
+}
+BEHAVIOUR("a datagram socket is ready for sending when its full peer is closed or deaf") {
+    new_client();
+    fill(client);
+    shutdown(server, SHUT_RD);
+    show_poll(client);
+    show(send(client, "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL));
+    close(server);
+    show_poll(client);
+    show(send(client, "x", 1, MSG_DONTWAIT));
 }

@@ -76,7 +76,9 @@ fn pm_request(vfs: &'static Vfs, pm: Endpoint, request: Request) -> Result<u64, 
             cancel(base, &process, Errno(request.error.saturating_abs()))?;
         }
         Request::SignalsPending(request) => processes.get(request.process)?.caller.signals().arrived(),
-        Request::Unmasked(request) => processes.get(request.process)?.caller.unmasked().fire(),
+        Request::Unmasked(request) => {
+            processes.get(request.process)?.caller.unmasked().fire();
+        }
         Request::SetIds(request) => {
             let process = processes.get(request.process)?;
             set_ids(&process, pm, &request)?;

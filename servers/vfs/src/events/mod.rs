@@ -26,13 +26,14 @@ pub struct Event {
 }
 
 impl Event {
-    /// Wakes the handler that waits, or the next one that will.
-    pub fn fire(&self) {
-        self.fired.set(true);
+    /// Wakes the handler that waits, or the next one that will. False: it was woken already, and has not run since.
+    pub fn fire(&self) -> bool {
+        let is_first = !self.fired.replace(true);
         let waker = self.waker.borrow_mut().take();
         if let Some(waker) = waker {
             waker.wake();
         }
+        is_first
     }
 
     /// Waits until it has fired, and resets it.
@@ -51,6 +52,17 @@ impl Event {
 pub trait Watch: Debug {
     /// Some of these events (Linux POLL*) may have come or gone.
     fn changed(self: Rc<Self>, events: u32);
+
+    /// Whether one that wakes a handler is enough (`EPOLLEXCLUSIVE`): [`Watch::woke`] is called instead, until it is true of one.
+    fn is_exclusive(&self) -> bool {
+        false
+    }
+
+    /// [`Watch::changed`]; returns whether a handler that waits is woken.
+    fn woke(self: Rc<Self>, events: u32) -> bool {
+        self.changed(events);
+        false
+    }
 
     /// Levels of watchers above it.
     fn height(&self) -> usize;
@@ -113,6 +125,13 @@ impl Watchers {
         Ok(())
     }
 
+    /// `watch` is told no more.
+    pub fn remove_watch(&self, watch: &Rc<dyn Watch>) {
+        let mut list = self.list.borrow_mut();
+        list.retain(|known| !known.other().is_some_and(|known| Rc::ptr_eq(&known, watch)));
+        self.any.set(!list.is_empty());
+    }
+
     /// Tells all of them of a change of whatever kind.
     #[inline]
     pub fn fire(&self) {
@@ -121,11 +140,10 @@ impl Watchers {
 
     /// Tells all of them that some of these events (Linux POLL*) may have come or gone; without any, that devices have to be asked or have
     /// answered. Handlers are woken by each change.
+    /// Returns whether a handler that waits is woken.
     #[inline]
-    pub fn fire_for(&self, events: u32) {
-        if self.any.get() {
-            fire_all(&self.list.borrow(), events);
-        }
+    pub fn fire_for(&self, events: u32) -> bool {
+        self.any.get() && fire_all(&self.list.borrow(), events)
     }
 
     /// Those that do not wait.
@@ -140,18 +158,20 @@ impl Watchers {
 }
 
 #[inline(never)]
-fn fire_all(list: &[Watcher], events: u32) {
+fn fire_all(list: &[Watcher], events: u32) -> bool {
+    let (mut is_woken, mut is_taken) = (false, false);
     for watcher in list {
         match watcher {
-            Watcher::Handler(event) => event.fire(),
-            Watcher::Other(watch, of) if events == 0 || events & of != 0 => {
-                if let Some(watch) = watch.upgrade() {
-                    watch.changed(events & of);
-                }
-            }
+            Watcher::Handler(event) => is_woken |= event.fire(),
+            Watcher::Other(watch, of) if events == 0 || events & of != 0 => match watch.upgrade() {
+                Some(watch) if watch.is_exclusive() => is_taken = is_taken || watch.woke(events & of),
+                Some(watch) => watch.changed(events & of),
+                None => {}
+            },
             Watcher::Other(..) => {}
         }
     }
+    is_woken
 }
 
 /// A state that is reached once, and that handlers wait for.

@@ -113,12 +113,13 @@ impl Restoration {
     }
 
     /// Connects datagram sockets again, when all sockets are restored. A place may have another socket by now.
-    pub(super) fn connect_datagrams(&self) {
+    pub(super) fn connect_datagrams(&mut self) {
         for socket in self.sockets.values() {
             let SocketRecord { first, peer_inode, .. } = socket.record();
             let peer = self.sockets.get(&first).filter(|peer| peer.record().inode == peer_inode);
             if first != NOWHERE {
-                socket.restore_peer(peer.map_or_else(Weak::new, Rc::downgrade));
+                let restored = socket.restore_peer(peer.map_or_else(Weak::new, Rc::downgrade));
+                self.lost += usize::from(restored.is_err());
             }
         }
     }

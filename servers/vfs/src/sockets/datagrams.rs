@@ -23,16 +23,15 @@ impl Socket {
             own.set_peer_groups(who.groups)
                 .inspect_err(|_| [&one, &two].into_iter().for_each(|socket| socket.close()))?;
             own.record.update(|own| own.peer = who.ids);
-            own.set_peer(other, Text::EMPTY);
+            own.set_peer(other, Text::EMPTY)
+                .inspect_err(|_| [&one, &two].into_iter().for_each(|socket| socket.close()))?;
         }
         Ok([one, two])
     }
 
-    /// Connects a restored datagram socket again, to one that may have ended.
-    pub fn restore_peer(&self, peer: Weak<Socket>) {
-        if let Some(mailbox) = self.mailbox() {
-            mailbox.set_peer(Some(peer));
-        }
+    /// Connects a restored datagram socket again, to one that may have ended. `ENOMEM`.
+    pub fn restore_peer(&self, peer: Weak<Socket>) -> Result<(), Errno> {
+        self.mailbox().map_or(Ok(()), |mailbox| mailbox.connect(peer))
     }
 
     /// Where its messages go without a name. `ENOTCONN`; `ECONNREFUSED`: its peer has ended; `EPERM`: that receives from another;
@@ -71,17 +70,19 @@ impl Socket {
     pub fn connect_datagrams(&self, to: &Rc<Socket>) -> Result<(), Errno> {
         self.outgoing_to(to).map(drop).or_else(|error| if error == Errno::EPIPE { Ok(()) } else { Err(error) })?;
         let name = self.store().put_text(to.name().name(), self.record().user)?;
-        self.store().release_text(self.record().peer_name);
-        self.set_peer(to, name);
+        let old = self.record().peer_name;
+        self.set_peer(to, name).inspect_err(|_| self.store().release_text(name))?;
+        self.store().release_text(old);
         Ok(())
     }
 
-    fn set_peer(&self, to: &Rc<Socket>, name: Text) {
+    fn set_peer(&self, to: &Rc<Socket>, name: Text) -> Result<(), Errno> {
+        if let Some(mailbox) = self.mailbox() {
+            mailbox.connect(Rc::downgrade(to))?;
+        }
         let (place, inode) = (to.place(), to.record().inode);
         self.record.update(|own| (own.first, own.peer_inode, own.peer_name) = (place, inode, name));
-        if let Some(mailbox) = self.mailbox() {
-            mailbox.set_peer(Some(Rc::downgrade(to)));
-        }
+        Ok(())
     }
 
     /// Ends the connection of a datagram socket.
@@ -89,7 +90,7 @@ impl Socket {
         self.store().release_text(self.record().peer_name);
         self.record.update(|own| (own.first, own.peer_name) = (NOWHERE, Text::EMPTY));
         if let Some(mailbox) = self.mailbox() {
-            mailbox.set_peer(None);
+            mailbox.disconnect();
         }
     }
 }

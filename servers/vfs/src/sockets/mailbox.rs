@@ -4,12 +4,13 @@ use super::Socket;
 use crate::{
     base::closing::{Closed, Closing},
     events::{
-        Watchers,
+        Watch, Watchers,
         poll::{ANY, POLLHUP, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM},
     },
     pipes::Pipe,
     sockets::connection::POLLRDHUP,
 };
+use abi::Errno;
 use alloc::rc::{Rc, Weak};
 use core::cell::{Cell, RefCell};
 
@@ -22,6 +23,21 @@ pub struct Mailbox {
     closed: Cell<bool>,
     /// The socket that it is connected to.
     peer: RefCell<Option<Weak<Socket>>>,
+    room: Rc<Room>,
+}
+
+/// Those who wait for room in the peer, whoever that is when there is some.
+#[derive(Debug, Default)]
+struct Room(Watchers);
+
+impl Watch for Room {
+    fn changed(self: Rc<Self>, events: u32) {
+        self.0.fire_for(events);
+    }
+
+    fn height(&self) -> usize {
+        self.0.height()
+    }
 }
 
 impl Mailbox {
@@ -29,7 +45,8 @@ impl Mailbox {
     pub fn new(incoming: Rc<Pipe>, reads: bool, writes: bool) -> Mailbox {
         incoming.open(reads, true);
         let (reads, writes) = (Cell::new(reads), Cell::new(writes));
-        Mailbox { incoming, reads, writes, closed: Cell::new(false), peer: RefCell::default() }
+        let (closed, peer) = (Cell::new(false), RefCell::default());
+        Mailbox { incoming, reads, writes, closed, peer, room: Rc::default() }
     }
 
     /// What it receives.
@@ -57,9 +74,35 @@ impl Mailbox {
         self.peer.borrow().clone()
     }
 
-    /// Connects it, or ends its connection.
-    pub fn set_peer(&self, peer: Option<Weak<Socket>>) {
-        self.peer.replace(peer);
+    /// Connects it. `ENOMEM`.
+    pub fn connect(&self, peer: Weak<Socket>) -> Result<(), Errno> {
+        if self.peer.borrow().as_ref().is_some_and(|old| old.ptr_eq(&peer)) {
+            return Ok(());
+        }
+        if let Some(other) = peer.upgrade().as_ref().and_then(|peer| peer.mailbox()) {
+            let room: Rc<dyn Watch> = self.room.clone();
+            other.incoming.watchers.add_watch(&room, POLLOUT | POLLWRNORM)?;
+        }
+        self.disconnect();
+        self.peer.replace(Some(peer));
+        Ok(())
+    }
+
+    /// Ends its connection.
+    pub fn disconnect(&self) {
+        let Some(old) = self.peer.take().and_then(|peer| peer.upgrade()) else { return };
+        if let Some(other) = old.mailbox() {
+            let room: Rc<dyn Watch> = self.room.clone();
+            other.incoming.watchers.remove_watch(&room);
+        }
+        self.room.0.fire_for(POLLOUT | POLLWRNORM);
+    }
+
+    /// Whether a message to its peer, if it has one that exists, would not wait.
+    fn has_room(&self) -> bool {
+        let peer = self.peer.borrow().as_ref().and_then(Weak::upgrade);
+        let full = |mailbox: &Mailbox| !mailbox.is_closed() && mailbox.incoming.is_full();
+        !peer.as_ref().and_then(|peer| peer.mailbox()).is_some_and(full)
     }
 
     /// Whether this socket may send to it.
@@ -81,13 +124,13 @@ impl Mailbox {
         if self.closed.replace(true) {
             return;
         }
-        self.peer.take();
+        self.disconnect();
         closing.add(Closed::Pipe { pipe: self.incoming.clone(), reads: self.reads.replace(false), writes: true });
     }
 
-    /// Ready events (Linux POLL*). It may send whatever room its peer has: only the peer's pipe knows.
+    /// Ready events (Linux POLL*).
     pub fn ready(&self) -> u32 {
-        let mut ready = POLLOUT | POLLWRNORM;
+        let mut ready = if self.has_room() { POLLOUT | POLLWRNORM } else { 0 };
         if !self.reads.get() || self.incoming.bytes() > 0 {
             ready |= POLLIN | POLLRDNORM;
         }
@@ -102,6 +145,6 @@ impl Mailbox {
 
     /// Fire when [`Mailbox::ready`] may have changed.
     pub fn watchers(&self) -> [Option<(&Watchers, u32)>; 2] {
-        [Some((&self.incoming.watchers, ANY)), None]
+        [Some((&self.incoming.watchers, ANY)), Some((&self.room.0, POLLOUT | POLLWRNORM))]
     }
 }

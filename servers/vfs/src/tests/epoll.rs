@@ -277,6 +277,29 @@ fn several_waits_see_what_is_ready_and_an_edge_goes_to_one() {
 }
 
 #[test]
+fn of_exclusive_registrations_one_that_somebody_waits_for_is_told() {
+    let world = World::new();
+    let (epolls, file) = ([(); 3].map(|()| create(&world)), counter(&world, 0));
+    epolls.iter().for_each(|epoll| assert_eq!(control(&world, *epoll, ADD, file, IN | EXCLUSIVE), Ok(0)));
+    let waiters = [(); 2].map(|()| world.fork(world.root, 0));
+    let begin_all = || [0, 1].map(|nth| begin(&world, waiters[nth], epolls[nth + 1], 1, FOREVER));
+    assert_eq!(begin_all(), [None; 2]);
+    post(&world, file);
+    assert_eq!(waiters.map(|who| world.result(who)), [Some(Ok(1)), None], "nobody waits in the first epoll");
+    post(&world, file);
+    assert_eq!(waiters.map(|who| world.result(who)), [None, Some(Ok(1))]);
+    take(&world, file);
+    let other = create(&world);
+    assert_eq!(control(&world, other, ADD, file, IN), Ok(0));
+    assert_eq!(begin_all(), [None; 2]);
+    let third = world.fork(world.root, 0);
+    assert_eq!(begin(&world, third, other, 1, FOREVER), None);
+    post(&world, file);
+    assert_eq!(waiters.map(|who| world.result(who)), [Some(Ok(1)), None]);
+    assert_eq!(world.result(third), Some(Ok(1)), "it is not exclusive");
+}
+
+#[test]
 fn a_wait_with_a_mask_ends_it_with_pm() {
     let world = World::new();
     let (epoll, file) = (create(&world), counter(&world, 0));

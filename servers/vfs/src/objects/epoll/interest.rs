@@ -19,7 +19,7 @@ use server::quota::Share;
 
 /// Bits of `struct epoll_event` that say how to report, not what.
 pub mod flag {
-    /// At least one of the epolls that wait is woken; here all are.
+    /// Of the epolls in which a handler waits, one is woken.
     pub const EXCLUSIVE: u32 = 1 << 28;
     /// Accepted: this system does not sleep.
     pub const WAKEUP: u32 = 1 << 29;
@@ -336,13 +336,14 @@ impl Interest {
         asked || self.nested && self.target().is_some_and(|target| target.any().is_asking())
     }
 
-    /// Tells its epoll that these events may have come; without any, that a device has to be asked or has answered.
-    fn tell(self: &Rc<Self>, events: u32) {
+    /// Tells its epoll that these events may have come; without any, that a device has to be asked or has answered. Returns whether a
+    /// handler that waits for these events is woken.
+    fn tell(self: &Rc<Self>, events: u32) -> bool {
         let relevant = events & self.wanted() != 0;
         if !relevant && !self.expires && !self.asks() {
-            return;
+            return false;
         }
-        let Some(epoll) = self.epoll.upgrade().filter(|_| !self.has_ended()) else { return };
+        let Some(epoll) = self.epoll.upgrade().filter(|_| !self.has_ended()) else { return false };
         epoll.expect(self);
         if relevant {
             if self.is_told() && !self.device {
@@ -350,9 +351,8 @@ impl Interest {
             }
             epoll.link(self);
         }
-        if relevant || self.asks() {
-            epoll.tell(relevant);
-        }
+        let is_woken = (relevant || self.asks()) && epoll.tell(relevant);
+        is_woken && relevant
     }
 }
 
@@ -367,9 +367,23 @@ impl Watch for Interest {
             if was_told || matches!(*self.question.borrow(), Question::Answered(_)) {
                 self.take_back();
             }
-            return self.tell(0);
+            self.tell(0);
+            return;
         }
         self.tell(events);
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.terms.get().events & flag::EXCLUSIVE != 0
+    }
+
+    /// Devices are asked for each registration by itself.
+    fn woke(self: Rc<Self>, events: u32) -> bool {
+        if self.device {
+            self.changed(events);
+            return false;
+        }
+        self.tell(events)
     }
 
     fn height(&self) -> usize {

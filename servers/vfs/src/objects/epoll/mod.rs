@@ -159,9 +159,9 @@ impl Epoll {
     }
 
     /// Wakes handlers that wait and tells epolls above: something may be ready, or (`false`) a device has to be asked or has answered, or a
-    /// time is another.
-    fn tell(&self, is_ready: bool) {
-        self.watchers.fire_for(if is_ready { POLLIN | POLLRDNORM } else { 0 });
+    /// time is another. Returns whether a handler that waits is woken.
+    fn tell(&self, is_ready: bool) -> bool {
+        self.watchers.fire_for(if is_ready { POLLIN | POLLRDNORM } else { 0 })
     }
 
     /// Changes what a registration is for. `ENOENT`: there is none; `EINVAL`: it is exclusive.

@@ -332,3 +332,37 @@ fn sockets_outlive_vfs() {
     let inodes = [one, two, new].map(|socket| world.fstat(world.root, socket).unwrap().inode);
     assert!(inodes[2] != inodes[0] && inodes[2] != inodes[1]);
 }
+
+#[test]
+fn a_datagram_socket_is_ready_for_sending_while_its_peer_has_room() {
+    let mut world = World::new();
+    assert_eq!(world.call_as_pm(vfs::ExecCommit { process: world.root }.message()), Ok(0));
+    let (one, two) = datagram_pair(&world);
+    let third = world.call(world.root, nr::SOCKET, &[AF_UNIX, SOCK_DGRAM, 0]).unwrap();
+    let [input, output] = [POLLIN, POLLOUT].map(u64::from);
+    let epoll = world.call(world.root, nr::EPOLL_CREATE1, &[0]).unwrap();
+    let event = world.words(world.root, &[output, 0]);
+    assert_eq!(world.call(world.root, nr::EPOLL_CTL, &[epoll, 1, one, event]), Ok(0));
+    let reported = |world: &World| world.call(world.root, nr::EPOLL_WAIT, &[epoll, DATA, 1, 0]);
+    while send(&world, one, &[0; 1000], MSG_DONTWAIT).is_ok() {}
+    assert_eq!([one, two, third].map(|socket| poll(&world, socket)), [0, input | output, output]);
+    assert_eq!(reported(&world), Ok(0));
+    world.restart_vfs();
+    assert_eq!((poll(&world, one), reported(&world)), (0, Ok(0)));
+    let child = world.fork(world.root, 0);
+    let asked = world.words(child, &[one | output << 32]);
+    assert_eq!(world.begin_call(child, nr::POLL, &[asked, 1, -1i64 as u64]), None);
+    while receive(&world, two, MSG_DONTWAIT).is_ok() {}
+    assert_eq!((world.result(child), reported(&world), poll(&world, one)), (Some(Ok(1)), Ok(1), output));
+    while send(&world, one, &[0; 1000], MSG_DONTWAIT).is_ok() {}
+    for who in [world.root, child] {
+        world.close(who, two).unwrap();
+    }
+    assert_eq!(poll(&world, one), output, "a message would be refused at once");
+}
+
+fn datagram_pair(world: &World) -> (u64, u64) {
+    assert_eq!(world.call(world.root, nr::SOCKETPAIR, &[AF_UNIX, SOCK_DGRAM, 0, DATA]), Ok(0));
+    let both = world.read_words(world.root, DATA, 1)[0];
+    (both & 0xffff_ffff, both >> 32)
+}
