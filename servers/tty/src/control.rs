@@ -270,7 +270,36 @@ impl Terminal {
             self.leave_foreground();
         }
         self.group = group as u32;
+        self.resume_foreground(world);
         Ok(0)
+    }
+
+    /// Carries out what processes wait to do in the background whose group is in the foreground now. Mostly SIGCONT makes their calls come again; but one that came
+    /// again after a death of vfs, while its process was stopped, has asked for a signal that SIGCONT takes away.
+    fn resume_foreground(&mut self, world: &mut impl World) {
+        while let Some(at) = self.waiting.iter().position(|waiting| self.is_in_foreground(waiting)) {
+            let Waiting { request: message, need } = self.waiting.remove(at);
+            match (chardev::Request::decode(&message), need) {
+                (Some(chardev::Request::Read(read)), _) => self.read(world, &message, read),
+                (Some(chardev::Request::Control(control)), _) => self.control_allowed(world, &message, control),
+                (Some(chardev::Request::Write(write)), Need::Verdict { done, .. }) => {
+                    self.write_allowed(world, &message, write, done)
+                }
+                _ => world.answer(&message, Err(Errno::EIO)),
+            }
+        }
+    }
+
+    /// Whether a request waits for the foreground and has it.
+    fn is_in_foreground(&self, waiting: &Waiting) -> bool {
+        let waits = matches!(waiting.need, Need::Foreground | Need::Verdict { .. });
+        let group = waits.then(|| match chardev::Request::decode(&waiting.request) {
+            Some(chardev::Request::Read(read)) => Caller::from_word(read.caller).group,
+            Some(chardev::Request::Write(write)) => Caller::from_word(write.caller).group,
+            Some(chardev::Request::Control(control)) => (control.caller >> 32) as u32,
+            _ => 0,
+        });
+        group == Some(self.group)
     }
 
     fn take_terminal(&mut self, pid: u32, caller: Caller) -> Result<u64, Errno> {

@@ -71,7 +71,9 @@ fn request(tag: u64) -> Message {
 
 fn read(terminal: &mut Terminal, world: &mut Recorder, tag: u64, caller: Caller, flags: u64) {
     let read = chardev::Read { minor: 0, grant: GrantId(tag as u32), bytes: 100, flags, caller: word(caller) };
-    terminal.read(world, &request(tag), read);
+    let mut message = read.message();
+    message.words[6] = tag;
+    terminal.read(world, &message, read);
 }
 
 fn write(terminal: &mut Terminal, world: &mut Recorder, tag: u64, data: Vec<u8>, flags: u64) {
@@ -190,6 +192,18 @@ fn a_background_change_waits_for_a_verdict() {
     assert_eq!(world.answers.len(), 4);
     change_behind(&mut terminal, &mut world, 5, number::FIONREAD);
     assert_eq!((world.judged.len(), world.answers.len()), (4, 5), "a question");
+}
+
+#[test]
+fn what_waits_in_the_background_goes_on_in_the_foreground() {
+    let (mut terminal, mut world) = opened();
+    change_behind(&mut terminal, &mut world, 1, number::TCFLSH);
+    read(&mut terminal, &mut world, 2, BACKGROUND, 0);
+    world.buffers.insert(7, 20u32.to_le_bytes().to_vec());
+    control(&mut terminal, &mut world, 7, number::TIOCSPGRP, SHELL, 10);
+    terminal.input(&mut world, b"x\r");
+    world.answers.sort_by_key(|(tag, _)| *tag);
+    assert_eq!(world.answers, [(1, Ok(0)), (2, Ok(2)), (7, Ok(0))]);
 }
 
 #[test]
