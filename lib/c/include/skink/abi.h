@@ -4603,8 +4603,8 @@ struct skink_vm_cache_open_reply {
     uint64_t address;
 };
 
-/* vfs: makes these pages of the cache present, at most CACHE_BATCH; what is in those that were absent is undefined. ENOMEM: it would leave
- * too little free memory. */
+/* vfs: makes these pages of the cache present, at most CACHE_BATCH, and replaces those that images show; what is in those that were absent
+ * or shown is undefined. ENOMEM: it would leave too little free memory. */
 #define SKINK_VM_CACHE_TAKE 0x1002fu
 struct skink_vm_cache_take {
     uint64_t first;
@@ -4634,6 +4634,17 @@ struct skink_vm_mapped_name {
     uint64_t process;
     uint64_t address;
     uint64_t grant;
+    uint64_t bytes;
+};
+
+/* vfs: puts pages of its cache into an image, where pages are missing, from the cache's page first on: both have the same frames from then
+ * on, until the cache's are taken anew (CacheTake). Offset and length as for ImageFill. What the last page has behind the end of the file
+ * is cleared. EFAULT: a page of the cache is gone; those before it are there. */
+#define SKINK_VM_IMAGE_SHOW 0x10033u
+struct skink_vm_image_show {
+    uint64_t image;
+    uint64_t offset;
+    uint64_t first;
     uint64_t bytes;
 };
 

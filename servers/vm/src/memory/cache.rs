@@ -7,13 +7,21 @@
 //! `operations::cache`, which makes pages present.
 
 use crate::memory::Memory;
+use crate::memory::frames::Frames;
 use crate::memory::kernel::Kernel;
-use crate::memory::object::Content;
+use crate::memory::object::{Content, Object};
 use crate::memory::pages::LEAF_PAGES;
 use abi::{Errno, layout::PAGE_BYTES};
 
 /// So much of all memory stays free: beyond it the cache does not grow.
 const FREE_SHARE: usize = 8;
+
+impl Object {
+    /// Pages whose frames nobody else uses: of the cache, those that no image shows.
+    pub(super) fn pages_alone(&self, frames: &Frames) -> u64 {
+        self.pages.owned().filter(|&(_, frame)| frames.users(frame) == 1).count() as u64
+    }
+}
 
 impl<K: Kernel> Memory<K> {
     /// Frees the first pages of the cache, at most as many as a leaf has. False: it has none.

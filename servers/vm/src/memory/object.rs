@@ -407,10 +407,8 @@ impl Objects {
 
     /// Pages of images, and of vfs's cache those that no image shows, that could be dropped or read again.
     pub fn cached_pages(&self, frames: &Frames) -> u64 {
-        let images = self.by_file.values().filter_map(|&id| self.get(id)).map(|image| image.pages.count()).sum::<u64>();
-        let cache = self.cache.and_then(|id| self.get(id));
-        let is_alone = |&(_, frame): &(u64, Frame)| frames.users(frame) == 1;
-        images + cache.map_or(0, |cache| cache.pages.owned().filter(is_alone).count() as u64)
+        let images: u64 = self.by_file.values().filter_map(|&id| self.get(id)).map(|image| image.pages.count()).sum();
+        images + self.cache.and_then(|id| self.get(id)).map_or(0, |cache| cache.pages_alone(frames))
     }
 
     /// All objects that exist.
