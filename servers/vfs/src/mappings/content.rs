@@ -39,17 +39,37 @@ impl Writing {
         }
     }
 
-    /// The file system has replied. Returns how many bytes are written and the size of the file; `None`: nothing has come of it, and it is to be made
-    /// again.
-    pub fn end(self, reply: Result<Message, Errno>) -> Option<Result<(u64, u64), Errno>> {
+    /// The file system has replied. `None`: nothing has come of it, and it is to be made again.
+    pub fn end(self, reply: Result<Message, Errno>) -> Option<Result<Written, Errno>> {
         let bytes = self.bytes();
         let written = reply.map(|reply| (reply.words[0].min(bytes), reply.words[1]));
-        let is_void = match self.source {
-            Source::Program { .. } => false,
-            Source::Cache(staged) => staged.end(written.map(|(moved, _)| moved), &self.change),
+        let ends_short = match self.source {
+            Source::Program { .. } => true,
+            Source::Cache(staged) => {
+                if staged.end(written.map(|(moved, _)| moved), &self.change) {
+                    return None;
+                }
+                // vm may have taken the other pages back: who asks again is told if it is something else.
+                false
+            }
         };
-        (!is_void).then_some(written)
+        Some(written.map(|(moved, size)| Written {
+            bytes: moved,
+            size,
+            is_end: moved == 0 || moved < bytes && ends_short,
+        }))
     }
+}
+
+/// What has become of a write.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// So many bytes of it are written.
+    pub bytes: u64,
+    /// The size of the file.
+    pub size: u64,
+    /// No more can be written.
+    pub is_end: bool,
 }
 
 impl Mappings {
@@ -84,7 +104,7 @@ impl Mappings {
         Ok(reply.words[0])
     }
 
-    /// A piece of a write, through the cache if it stays there, else straight from the program. Returns how many of its bytes are written, how many were asked for, and the new size.
+    /// A piece of a write, through the cache if it stays there, else straight from the program.
     pub async fn write_piece(
         &self,
         caller: &Caller,
@@ -92,15 +112,14 @@ impl Mappings {
         buffer: &UserBuffer,
         position: u64,
         bytes: u64,
-    ) -> Result<(u64, u64, u64), Errno> {
+    ) -> Result<Written, Errno> {
         let mut may_stage = true;
         loop {
             self.files.settle_for([Some(node)], bytes).await?;
             let (request, writing) = self.ask_to_write(caller, node, buffer, (position, bytes), may_stage)?;
-            let asked = writing.bytes();
             let reply = self.peers.ask_to_write(caller, node.service(), request, buffer.moved()).await;
             if let Some(written) = writing.end(reply) {
-                return written.map(|(moved, size)| (moved, asked, size));
+                return written;
             }
             may_stage = false;
         }
@@ -133,15 +152,14 @@ impl Mappings {
         Ok((request.message(), writing))
     }
 
-    /// A piece of a copy between two files that are settled, through the cache, if what is known of the source may stay there as the target's. Returns how many bytes and the
-    /// new size; `None`: nothing has come of it.
+    /// A piece of a copy between two files that are settled, through the cache, if what is known of the source may stay there as the target's. `None`: nothing has come of it.
     pub async fn copy_by_cache(
         &self,
         (source, from): (&NodeRef, u64),
         (target, to): (&NodeRef, u64),
         bytes: u64,
         ids: u64,
-    ) -> Option<(u64, u64)> {
+    ) -> Option<Written> {
         let change = Change::writing(target, bytes);
         self.cache.changed(target, to, bytes);
         let staged = self.cache.stage_copy((target, to), (source, from), bytes, &change)?;
@@ -151,7 +169,7 @@ impl Mappings {
         writing.end(self.peers.ask(target.service(), request.message()).await)?.ok()
     }
 
-    /// A piece of a write to a file that is mapped: to the file, and into vm's pages. Returns bytes and new size.
+    /// A piece of a write to a file that is mapped: to the file, and into vm's pages.
     pub async fn write_through(
         &self,
         node: &NodeRef,
@@ -159,7 +177,7 @@ impl Mappings {
         position: u64,
         bytes: u64,
         ids: u64,
-    ) -> Result<(u64, u64), Errno> {
+    ) -> Result<Written, Errno> {
         let mut data = filled(0, bytes as usize)?;
         user::fetch(buffer.owner, buffer.piece().address, &mut data)?;
         let service = node.service();
@@ -173,7 +191,7 @@ impl Mappings {
         let mut data = lent.take();
         data.truncate(written as usize);
         pages::update(node, position, data, size)?;
-        Ok((written, size))
+        Ok(Written { bytes: written, size, is_end: written < bytes })
     }
 
     /// Makes a part of a file read as zeros, in mappings too. Without `keeps_space` its blocks are freed, unless the file is mapped

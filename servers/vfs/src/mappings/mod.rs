@@ -10,6 +10,8 @@
 
 mod content;
 
+pub use content::Written;
+
 use crate::{
     cache::PageCache,
     events::{Event, Watchers},

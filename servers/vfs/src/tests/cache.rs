@@ -310,6 +310,22 @@ fn a_write_whose_pages_are_taken_back_is_made_without_them() {
 }
 
 #[test]
+fn a_write_of_which_some_pages_are_taken_back_is_written_whole() {
+    for gone in 0..16 {
+        let mut world = world();
+        let ext2 = world.ext2();
+        world.machine.kill(ext2);
+        world.data(world.root, &written(1));
+        assert_eq!(world.begin_call(world.root, nr::PWRITE64, &[FILE, DATA, BYTES, 0]), None);
+        let first = world.vm().cache.start + gone * PAGE;
+        world.machine.unmap(first..first + PAGE);
+        world.restart_ext2();
+        assert_eq!(world.result(world.root), Some(Ok(BYTES)), "without page {gone}");
+        assert!(whole(&world) == written(1));
+    }
+}
+
+#[test]
 fn memory_is_asked_for_many_pages_at_a_time_and_for_few_when_there_is_little() {
     let world = world();
     let before = world.vm().cache_pages;

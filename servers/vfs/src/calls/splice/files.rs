@@ -403,9 +403,9 @@ impl Mover {
         self.base.files().settle_for([Some(source), Some(target)], bytes).await?;
         let ids = self.caller.credentials().ids();
         let copied = self.base.mappings().copy_by_cache((source, from), (target, to), bytes, ids).await;
-        Ok(copied.map(|(moved, size)| {
-            target.set_size(size);
-            moved
+        Ok(copied.map(|copied| {
+            target.set_size(copied.size);
+            copied.bytes
         }))
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     callers::{Caller, permission::after_write},
     files::{attributes::NewAttributes, pages, vnode::NodeRef, watches::flag},
     keep::records::Note,
-    mappings::BUFFER_BYTES,
+    mappings::{BUFFER_BYTES, Written},
     memory::buffer::UserBuffer,
 };
 use abi::Errno;
@@ -75,9 +75,7 @@ impl Write {
         };
         let caller = self.caller.clone();
         base.ask_then(&caller, (service, request, tag), move |reply| {
-            let asked = writing.bytes();
-            let is_over =
-                writing.end(reply).is_some_and(|written| !self.take(written.map(|(moved, size)| (moved, asked, size))));
+            let is_over = writing.end(reply).is_some_and(|written| !self.take(written));
             if is_over || self.buffer.left() == 0 { self.end() } else { Ok(Flow::task(self.go_on())) }
         })
     }
@@ -98,8 +96,7 @@ impl Write {
             let (mappings, position) = (self.base.mappings(), self.start + self.buffer.moved());
             let written = if is_mapped {
                 let ids = self.caller.credentials().ids();
-                let written = mappings.write_through(&self.node, &self.buffer, position, bytes, ids).await;
-                written.map(|(moved, size)| (moved, bytes, size))
+                mappings.write_through(&self.node, &self.buffer, position, bytes, ids).await
             } else {
                 mappings.write_piece(&self.caller, &self.node, &self.buffer, position, bytes).await
             };
@@ -129,13 +126,13 @@ impl Write {
         Ok(())
     }
 
-    /// Takes note of what has become of a piece: so many bytes of it are written, so many were asked for, and the file has this size. Returns whether to go on.
-    fn take(&mut self, written: Result<(u64, u64, u64), Errno>) -> bool {
+    /// Takes note of what has become of a piece. Returns whether to go on.
+    fn take(&mut self, written: Result<Written, Errno>) -> bool {
         match written {
-            Ok((moved, asked, size)) => {
-                self.buffer.advance(moved);
+            Ok(Written { bytes, size, is_end }) => {
+                self.buffer.advance(bytes);
                 self.real_size = size;
-                moved == asked
+                !is_end
             }
             Err(error) => {
                 self.result = Err(error);
