@@ -1,8 +1,12 @@
 #: system ramdisk
-# What the trace ring tells: service top, trace and profile find a program that reads in small pieces, and what works for it. Only root
+# What the trace ring tells: service top, trace and profile find a program that reads in small pieces, and what works for it; and a file that is made
+# anew all the while, of which the file system hears. Only root
 # may look. The driver may die meanwhile, and the tracing program too: nothing is recorded then.
 readers() {
-    while :; do dd if=/bin/busybox of=/dev/null bs=512 2>/dev/null; done
+    while :; do
+        dd if=/bin/busybox of=/dev/null bs=512 2>/dev/null
+        echo again >/again
+    done
 }
 # Kinds of events that are recorded.
 recorded() {
