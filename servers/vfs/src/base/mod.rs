@@ -236,7 +236,7 @@ impl Base {
     }
 
     /// Does what the ends of open files and vnodes have left to do. Runs after each request.
-    #[inline]
+    #[inline(always)] // Every call comes by here: with what it mostly need not do it takes 17 ticks more.
     pub fn sweep(&self) {
         if self.shared.wants_sweep() {
             self.sweep_all();
@@ -249,6 +249,7 @@ impl Base {
         self.store.trim();
     }
 
+    #[inline(never)]
     fn sweep_all(&self) {
         let mut drops = DROPS;
         while self.shared.take_sweep() {
