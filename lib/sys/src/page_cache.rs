@@ -51,12 +51,7 @@ impl PageCache {
     #[inline]
     pub fn copy_to(&self, offset: u64, process: Endpoint, address: u64, bytes: u64) -> Result<()> {
         refuse_self(process)?;
-        let from = self.place(offset, bytes)?;
-        if bytes > MAX_COPY {
-            return Err(Errno::E2BIG);
-        }
-        let arguments = [Endpoint::SELF.to_word(), from, process.to_word(), address, bytes, 0];
-        raw::kernel(KernelCall::VirCopy, arguments).map(drop)
+        copy((Endpoint::SELF, self.place(offset, bytes)?), (process, address), bytes)
     }
 
     /// Copies `bytes` bytes from `address` of another process to `offset`.
@@ -65,12 +60,7 @@ impl PageCache {
     /// As [`PageCache::copy_to`].
     pub fn copy_from(&self, offset: u64, process: Endpoint, address: u64, bytes: u64) -> Result<()> {
         refuse_self(process)?;
-        let to = self.place(offset, bytes)?;
-        if bytes > MAX_COPY {
-            return Err(Errno::E2BIG);
-        }
-        let arguments = [process.to_word(), address, Endpoint::SELF.to_word(), to, bytes, 0];
-        raw::kernel(KernelCall::VirCopy, arguments).map(drop)
+        copy((process, address), (Endpoint::SELF, self.place(offset, bytes)?), bytes)
     }
 
     /// Copies `bytes` bytes within the cache; the two ranges do not overlap.
@@ -78,12 +68,7 @@ impl PageCache {
     /// # Errors
     /// `EFAULT`: the pages are gone; `EINVAL`: beyond the cache; `E2BIG`: more than `layout::MAX_COPY`.
     pub fn copy_within(&self, from: u64, to: u64, bytes: u64) -> Result<()> {
-        let (from, to) = (self.place(from, bytes)?, self.place(to, bytes)?);
-        if bytes > MAX_COPY {
-            return Err(Errno::E2BIG);
-        }
-        let own = Endpoint::SELF.to_word();
-        raw::kernel(KernelCall::VirCopy, [own, from, own, to, bytes, 0]).map(drop)
+        copy((Endpoint::SELF, self.place(from, bytes)?), (Endpoint::SELF, self.place(to, bytes)?), bytes)
     }
 
     /// Lets `grantee` copy to or from `bytes` bytes from `offset` on. Its copy fails if the pages are gone.
@@ -99,4 +84,14 @@ impl PageCache {
         let is_within = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
         if is_within { Ok(self.address + offset) } else { Err(Errno::EINVAL) }
     }
+}
+
+/// `E2BIG`: more than `layout::MAX_COPY`; and as the kernel says.
+#[inline(always)]
+fn copy((from, from_address): (Endpoint, u64), (to, to_address): (Endpoint, u64), bytes: u64) -> Result<()> {
+    if bytes > MAX_COPY {
+        return Err(Errno::E2BIG);
+    }
+    let arguments = [from.to_word(), from_address, to.to_word(), to_address, bytes, 0];
+    raw::kernel(KernelCall::VirCopy, arguments).map(drop)
 }

@@ -79,18 +79,27 @@ impl Terminal {
     pub fn judged(&mut self, world: &mut impl World, pid: u32, is_allowed: bool) {
         let is_its = |waiting: &Waiting| matches!(waiting.need, Need::Verdict { pid: other, .. } if other == pid);
         while let Some(at) = self.waiting.iter().position(is_its) {
-            let Waiting { request: message, need } = self.waiting.remove(at);
-            let done = if let Need::Verdict { done, .. } = need { done } else { 0 };
-            match chardev::Request::decode(&message) {
-                Some(chardev::Request::Write(write)) if is_allowed => self.write_allowed(world, &message, write, done),
-                Some(chardev::Request::Control(control)) if is_allowed => {
-                    self.control_allowed(world, &message, control)
-                }
-                Some(chardev::Request::Control(control)) if control.request == request::TIOCSPGRP => {
-                    world.answer(&message, Err(Errno::ENOTTY));
-                }
-                _ => world.answer(&message, Err(Errno::EIO)),
+            let waiting = self.waiting.remove(at);
+            if is_allowed {
+                self.carry_out(world, waiting);
+                continue;
             }
+            let error = match chardev::Request::decode(&waiting.request) {
+                Some(chardev::Request::Control(control)) if control.request == request::TIOCSPGRP => Errno::ENOTTY,
+                _ => Errno::EIO,
+            };
+            world.answer(&waiting.request, Err(error));
+        }
+    }
+
+    /// Carries out what has waited in the background.
+    fn carry_out(&mut self, world: &mut impl World, Waiting { request: message, need }: Waiting) {
+        let done = if let Need::Verdict { done, .. } = need { done } else { 0 };
+        match chardev::Request::decode(&message) {
+            Some(chardev::Request::Read(read)) => self.read(world, &message, read),
+            Some(chardev::Request::Write(write)) => self.write_allowed(world, &message, write, done),
+            Some(chardev::Request::Control(control)) => self.control_allowed(world, &message, control),
+            _ => world.answer(&message, Err(Errno::EIO)),
         }
     }
 
@@ -278,15 +287,8 @@ impl Terminal {
     /// again after a death of vfs, while its process was stopped, has asked for a signal that SIGCONT takes away.
     fn resume_foreground(&mut self, world: &mut impl World) {
         while let Some(at) = self.waiting.iter().position(|waiting| self.is_in_foreground(waiting)) {
-            let Waiting { request: message, need } = self.waiting.remove(at);
-            match (chardev::Request::decode(&message), need) {
-                (Some(chardev::Request::Read(read)), _) => self.read(world, &message, read),
-                (Some(chardev::Request::Control(control)), _) => self.control_allowed(world, &message, control),
-                (Some(chardev::Request::Write(write)), Need::Verdict { done, .. }) => {
-                    self.write_allowed(world, &message, write, done)
-                }
-                _ => world.answer(&message, Err(Errno::EIO)),
-            }
+            let waiting = self.waiting.remove(at);
+            self.carry_out(world, waiting);
         }
     }
 

@@ -83,24 +83,30 @@ impl PageCache {
     /// is not known, or at the end of the file, or when it cannot be written to that memory.
     #[inline]
     pub fn read(&self, node: &NodeRef, position: u64, owner: Endpoint, room: Piece) -> u64 {
-        match (node.content(), &self.memory) {
-            (Some(content), Some(memory)) if node.known_stat().is_read_in(self.hour.get()) => {
+        match self.known(node) {
+            Some((content, memory)) => {
                 let wanted = room.bytes.min(FOUND_BYTES).min(node.size().saturating_sub(position));
                 memory.copy(content, position, owner, Piece { bytes: wanted, ..room })
             }
-            _ => 0,
+            None => 0,
+        }
+    }
+
+    /// The content of a file, and the memory that may have pages of it, if the file system need not hear of another read.
+    #[inline(always)] // As `Slots::find`.
+    fn known(&self, node: &NodeRef) -> Option<(u64, &Memory)> {
+        match (node.content(), &self.memory) {
+            (Some(content), Some(memory)) if node.known_stat().is_read_in(self.hour.get()) => Some((content, memory)),
+            _ => None,
         }
     }
 
     /// How many bytes of a file are known from `position` on, up to `most`. Nobody moves them: for whom their number is all that matters.
     pub fn known_bytes(&self, node: &NodeRef, position: u64, most: u64) -> u64 {
-        match (node.content(), &self.memory) {
-            (Some(content), Some(memory)) if node.known_stat().is_read_in(self.hour.get()) => {
-                let found = memory.slots.borrow_mut().find(content, position, most);
-                found.end - found.start
-            }
-            _ => 0,
-        }
+        self.known(node).map_or(0, |(content, memory)| {
+            let found = memory.slots.borrow_mut().find(content, position, most);
+            found.end - found.start
+        })
     }
 
     /// Whether the page of a file at `position` is there.
@@ -118,9 +124,10 @@ impl PageCache {
         if known() == 0 && !self.fill(node, position, bytes).await {
             return false;
         }
-        let (rest, left) = (position + known(), bytes - known());
-        if left > 0 && rest < node.size() && !self.has(node, rest) {
-            self.fill(node, rest, left).await;
+        let there = known();
+        let rest = position + there;
+        if there < bytes && rest < node.size() && !self.has(node, rest) {
+            self.fill(node, rest, bytes - there).await;
         }
         known() > 0
     }
@@ -129,12 +136,8 @@ impl PageCache {
     /// image has to be filled.
     pub async fn show(&self, node: &NodeRef, image: u64, position: u64, bytes: u64) -> u64 {
         let is_known = self.known_bytes(node, position, bytes) > 0 || self.fill(node, position, bytes).await;
-        match (node.content(), &self.memory) {
-            (Some(content), Some(memory)) if is_known && node.known_stat().is_read_in(self.hour.get()) => {
-                memory.show(content, image, position, bytes, node.size())
-            }
-            _ => 0,
-        }
+        let known = self.known(node).filter(|_| is_known);
+        known.map_or(0, |(content, memory)| memory.show(content, image, position, bytes, node.size()))
     }
 
     /// A file was read past the cache, as the file system has replied: `accessed_ns` as of `fs::Read`. `version`: before it was asked, if the

@@ -62,7 +62,7 @@ impl PageCache {
         bytes: u64,
         change: &Change<1>,
     ) -> Option<Staged> {
-        let content = source.content().filter(|_| source.known_stat().is_read_in(self.hour.get()))?;
+        let (content, _) = self.known(source)?;
         self.stage_by((node, position), bytes, change, |memory, to| memory.copy_within(content, from, to))
     }
 

@@ -32,7 +32,7 @@ pub struct Writing {
 
 impl Writing {
     /// How many bytes are asked for: fewer than wanted if only so many could be staged.
-    pub fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         match &self.source {
             Source::Program { bytes, .. } => *bytes,
             Source::Cache(staged) => staged.bytes(),
