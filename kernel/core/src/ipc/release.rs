@@ -13,7 +13,7 @@ use abi::endpoint::{FIRST_CONTAINER, FIRST_SERVICE, SERVICE_SLOTS, SLOTS};
 use abi::{Endpoint, Errno};
 
 /// Threads passed between two preemption points.
-const PASSED_AT_ONCE: usize = 64;
+const PASSED_AT_ONCE: usize = 32;
 /// To end or repeat the call of one takes as long as to pass so many, and as to see that a program is waited for by none of `PASSED_AT_ONCE`.
 const PEER_STEPS: usize = 16;
 
