@@ -7,6 +7,7 @@
 //! the lists of small blocks change by single stores and stay consistent.
 
 use crate::arenas::Arenas;
+use crate::fallible;
 use crate::holes::Holes;
 use crate::reserve::Reserve;
 use crate::small::{self, Small};
@@ -48,6 +49,7 @@ impl Heap {
         // SAFETY: the caller's layout is not empty.
         let mut block = unsafe { self.arenas.alloc(layout) };
         if block.is_null() && self.reserve.release(&self.arenas) {
+            fallible::look_again();
             // SAFETY: as above.
             block = unsafe { self.arenas.alloc(layout) };
         }
@@ -120,6 +122,7 @@ pub(crate) fn trim(discard: impl FnMut(*mut u8, usize)) {
 /// If it crashed in the middle of a change, and no memory is left for another arena.
 pub(crate) fn take_over() {
     HEAP.reserve.take_over(HEAP.arenas.is_broken());
+    fallible::look_again();
     if HEAP.arenas.is_broken() {
         let is_whole = HEAP.arenas.give_up(end() as *mut u8);
         assert!(is_whole, "the predecessor crashed in its allocator, and its heap has no memory left for a new arena");

@@ -143,10 +143,13 @@ fn sizes() -> Sizes {
 /// swept is swept with their reply.
 #[inline(always)]
 fn handle(vfs: &'static Vfs, message: &Message) -> Flow {
-    let is_call = message.label < LINUX_LABELS && !message.source.is_service();
-    let flow = match is_call && vfs.startup().recovered().is_reached() {
-        true => linux_call(vfs, message),
-        false => handle_other(vfs, message),
+    let flow = if message.label < LINUX_LABELS
+        && vfs.startup().recovered().is_reached()
+        && let Ok(process) = vfs.processes().get(message.source)
+    {
+        linux_call(vfs, &process, message)
+    } else {
+        handle_other(vfs, message)
     };
     if matches!(flow, Flow::Later) {
         vfs.base().sweep();
@@ -154,7 +157,7 @@ fn handle(vfs: &'static Vfs, message: &Message) -> Flow {
     flow
 }
 
-/// Handles a message that is no call of a program, or a call that came while a predecessor's state is being restored.
+/// Handles a message that is no call of a program that is known, or a call that came while a predecessor's state is being restored.
 #[inline(never)]
 fn handle_other(vfs: &'static Vfs, message: &Message) -> Flow {
     if message.is_reply() {
@@ -165,6 +168,8 @@ fn handle_other(vfs: &'static Vfs, message: &Message) -> Flow {
         }
     } else if message.label >= LINUX_LABELS {
         vfs.base().runtime().reply(message, &message.reply(Err(Errno::ENOSYS)));
+    } else if vfs.startup().recovered().is_reached() {
+        return Flow::Done(Err(Errno::ESRCH));
     } else {
         handle_recovered(vfs, *message);
     }
@@ -179,7 +184,11 @@ fn handle_recovered(vfs: &'static Vfs, message: Message) {
     let milestone = if awaits_a_giver(&message) { startup.takers() } else { startup.recovered() };
     vfs.base().runtime().spawn(async move {
         milestone.wait().await;
-        vfs.base().go_on(message.source, linux_call(vfs, &message));
+        let flow = match vfs.processes().get(message.source) {
+            Ok(process) => linux_call(vfs, &process, &message),
+            Err(error) => Flow::Done(Err(error)),
+        };
+        vfs.base().go_on(message.source, flow);
     });
 }
 

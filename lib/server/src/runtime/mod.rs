@@ -25,7 +25,7 @@ use crate::step::Step;
 use crate::{admission, names, recent, service, update};
 use abi::endpoint::slot;
 use abi::kernel::Notify;
-use abi::{Endpoint, Errno, Message};
+use abi::{Endpoint, Errno, Message, message::LINUX_LABELS};
 use agenda::{Agenda, Waiting};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -346,21 +346,40 @@ impl<'a, H: Handlers> Server<'a, H> {
     /// Handles a message. Returns the outcome of a request that is done. Inlined: a call costs every request 10 ticks.
     #[inline(always)]
     fn take_in(&mut self, message: &Message) -> Option<H::Outcome> {
+        // A call of a program is neither of what `is_for_handlers` looks for.
+        if message.label >= LINUX_LABELS && !self.is_for_handlers(message) {
+            return None;
+        }
+        recent::note(message);
+        match admission::refuse(message, admission::is_exempt) {
+            Some(reply) => {
+                self.runtime.reply(message, &reply);
+                None
+            }
+            None => self.begin(message),
+        }
+    }
+
+    /// Handles a notification, a reply that a task waits for, and what rs asks of every server. Returns true for everything else.
+    #[inline(always)]
+    fn is_for_handlers(&mut self, message: &Message) -> bool {
         if message.label == Notify::LABEL {
             let notify = Notify::from_message(message);
             self.runtime.notified(message.source, notify);
             self.handlers.notified(message.source, notify);
-        } else if !(message.is_reply() && self.runtime.answered(message)) {
-            recent::note(message);
-            if update::is_announced(message) {
-                update::wait_for_successor(message);
-            }
-            match admission::refuse(message, admission::is_exempt).or_else(|| admission::obey(message)) {
-                Some(reply) => self.runtime.reply(message, &reply),
-                None => return self.begin(message),
-            }
+            return false;
         }
-        None
+        if message.is_reply() && self.runtime.answered(message) {
+            return false;
+        }
+        if update::is_announced(message) {
+            update::wait_for_successor(message);
+        }
+        match admission::obey(message) {
+            Some(reply) => self.runtime.reply(message, &reply),
+            None => return true,
+        }
+        false
     }
 
     #[inline(always)]

@@ -35,8 +35,9 @@ mod stat;
 mod timers;
 mod xattrs;
 
-use crate::{base::Flow, state::Vfs};
+use crate::{base::Flow, processes::Process, state::Vfs};
 use abi::{Errno, Message, message::REPEATED};
+use alloc::rc::Rc;
 use call::Call;
 use core::future::Future;
 
@@ -124,13 +125,9 @@ fn changes(number: u32) -> Changes {
 
 /// Carries out a call of a program, as far as it goes without waiting. Inlined: a call would cost every call 20 ticks.
 #[inline(always)]
-pub fn linux_call(vfs: &'static Vfs, message: &Message) -> Flow {
-    let process = match vfs.processes().get(message.source) {
-        Ok(process) => process,
-        Err(error) => return Flow::Done(Err(error)),
-    };
+pub fn linux_call(vfs: &'static Vfs, process: &Rc<Process>, message: &Message) -> Flow {
     vfs.base().store().begin_call(message.source, message.words[6] & !REPEATED);
-    let call = Call::new(vfs, &process, &message.words);
+    let call = Call::new(vfs, process, &message.words);
     if message.words[6] & REPEATED != 0 {
         return repeated::repeat(vfs, &call, message.label);
     }

@@ -255,7 +255,7 @@ pub struct Store {
     /// Sizes of descriptor tables, by user.
     pub(super) table_sizes: Shares,
     /// The last call of each thread, by slot.
-    pub(super) last_calls: Box<[LastCall]>,
+    pub(super) last_calls: Box<[LastCall; SLOTS]>,
     /// Results are to be noted although no record has changed.
     pub(super) moved: Cell<bool>,
     /// When a refusal was logged last, monotonic.
@@ -313,7 +313,7 @@ impl Store {
             table_sizes: quota(sizes.descriptors),
             moved: Cell::new(false),
             logged_ns: Cell::new(0),
-            last_calls: core::iter::repeat_with(LastCall::none).take(SLOTS).collect(),
+            last_calls: Box::new([const { LastCall::none() }; SLOTS]),
             recover,
         };
         store.settle_notes();

@@ -62,7 +62,7 @@ pub struct Usage {
 }
 
 impl LastCall {
-    fn none() -> LastCall {
+    const fn none() -> LastCall {
         LastCall { thread: Cell::new(Endpoint::NONE), number: Cell::new(0), noted: Cell::new(0) }
     }
 
@@ -76,11 +76,11 @@ impl Store {
     /// Ends a turn: notes the results of the calls that are being answered, and commits.
     #[inline]
     pub fn end_turn(&self, results: impl Iterator<Item = (Endpoint, u64)>) {
-        if !self.ended_queues.borrow().is_empty() {
-            self.release_ended_queues();
-        }
         if !self.recover.is_changing() && !self.moved.get() {
             return;
+        }
+        if !self.ended_queues.borrow().is_empty() {
+            self.release_ended_queues();
         }
         for (to, result) in results.filter(|(to, _)| to.is_application()) {
             self.note(to, Note::Result(result));
@@ -114,7 +114,7 @@ impl Store {
         self.recover.stamp()
     }
 
-    /// Data has been copied to or from a program, or pm told that a call ends: the results of this turn have to be noted.
+    /// Data has been copied to or from a program, pm told that a call ends, or a queue has ended: this turn has to be ended in order.
     #[inline]
     pub fn has_moved(&self) {
         self.moved.set(true);

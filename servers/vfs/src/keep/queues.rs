@@ -89,6 +89,7 @@ impl Store {
     #[expect(clippy::disallowed_methods, reason = "at most as many as there are queues")]
     pub fn release_queue(&self, place: u16, record: QueueRecord) {
         self.ended_queues.borrow_mut().push((place, record));
+        self.has_moved();
     }
 
     #[cold]

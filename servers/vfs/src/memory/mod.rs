@@ -104,10 +104,11 @@ pub fn fetch_path(from: Endpoint, address: u64) -> Result<Vec<u8>, Errno> {
 
 /// The buffer of a read or write. `EINVAL`: a negative length.
 pub fn buffer(owner: Endpoint, address: u64, bytes: u64) -> Result<UserBuffer, Errno> {
-    if bytes as i64 <= -1 {
-        return Err(Errno::EINVAL);
+    match bytes {
+        0..=MAX_TRANSFER => Ok(UserBuffer::new(owner, address, bytes)),
+        _ if bytes as i64 <= -1 => Err(Errno::EINVAL),
+        _ => Ok(UserBuffer::new(owner, address, MAX_TRANSFER)),
     }
-    Ok(UserBuffer::new(owner, address, bytes.min(MAX_TRANSFER)))
 }
 
 /// The buffers of a readv or writev (`struct iovec`). `EINVAL`: too many, or a negative or too large sum; `EFAULT`.

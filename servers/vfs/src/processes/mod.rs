@@ -6,6 +6,7 @@
 pub mod descriptors;
 pub mod directories;
 pub mod file_table;
+mod rc_cell;
 
 use crate::{
     base::closing::Closing,
@@ -18,10 +19,11 @@ use crate::{
     objects::OpenFile,
 };
 use abi::{Endpoint, Errno, endpoint::SLOTS};
-use alloc::{rc::Rc, vec::Vec};
+use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::cell::{Ref, RefCell};
 use directories::Directories;
 use file_table::FileTable;
+use rc_cell::RcCell;
 
 /// Linux's number for "relative to the working directory".
 pub const AT_FDCWD: i32 = -100;
@@ -40,9 +42,10 @@ pub struct Place {
 pub struct Process {
     /// Who it is, and its call in progress.
     pub caller: Rc<Caller>,
-    files: RefCell<Rc<FileTable>>,
-    /// `None` before the root file system is mounted.
-    directories: RefCell<Option<Rc<Directories>>>,
+    /// Never empty.
+    files: RcCell<FileTable>,
+    /// Empty before the root file system is mounted.
+    directories: RcCell<Directories>,
     /// What it executes; `None` before its first exec.
     program: RefCell<Option<Running>>,
     /// What it will execute once its exec is committed.
@@ -58,8 +61,8 @@ impl Process {
     pub fn new(caller: Caller, files: Rc<FileTable>, directories: Option<Rc<Directories>>) -> Process {
         Process {
             caller: Rc::new(caller),
-            files: RefCell::new(files),
-            directories: RefCell::new(directories),
+            files: RcCell::new(Some(files)),
+            directories: RcCell::new(directories),
             program: RefCell::default(),
             next_program: RefCell::default(),
             exec_text: RefCell::default(),
@@ -69,18 +72,24 @@ impl Process {
 
     /// Its descriptor table.
     pub fn files(&self) -> Rc<FileTable> {
-        self.files.borrow().clone()
+        self.look_at_files(Rc::clone)
+    }
+
+    /// Lets `look` see its descriptor table.
+    #[inline]
+    fn look_at_files<R>(&self, look: impl FnOnce(&Rc<FileTable>) -> R) -> R {
+        self.files.look(|files| look(files.expect("a thread has a descriptor table")))
     }
 
     /// Gives it another descriptor table.
     pub fn set_files(&self, files: Rc<FileTable>) {
         self.caller.update(|record| record.table = files.record());
-        self.files.replace(files);
+        self.files.replace(Some(files));
     }
 
     /// Whether it uses this descriptor table.
     pub fn uses_files(&self, files: &Rc<FileTable>) -> bool {
-        Rc::ptr_eq(&self.files.borrow(), files)
+        self.look_at_files(|own| Rc::ptr_eq(own, files))
     }
 
     /// Gives it a descriptor table of its own, unless it shares none. `EAGAIN`, `ENFILE`: no room.
@@ -106,23 +115,23 @@ impl Process {
 
     /// The open file behind a descriptor. `EBADF`.
     pub fn file(&self, descriptor: i32) -> Result<Rc<OpenFile>, Errno> {
-        self.files.borrow().descriptors().get(descriptor).cloned()
+        self.look_at_files(|files| files.descriptors().get(descriptor).cloned())
     }
 
     /// Whether an open file, of which the caller holds one reference, has no other user than a descriptor of this thread alone.
     pub fn is_only_user_of(&self, file: &Rc<OpenFile>) -> bool {
-        Rc::strong_count(file) == 2 && Rc::strong_count(&self.files.borrow()) == 1
+        Rc::strong_count(file) == 2 && self.look_at_files(Rc::strong_count) == 1
     }
 
     /// Gives an open file a descriptor. `EMFILE`, `ENFILE`.
     pub fn insert(&self, file: Rc<OpenFile>, close_on_exec: bool) -> Result<u64, Errno> {
-        let number = self.files.borrow().insert(file, 0, self.caller.descriptor_limit(), close_on_exec)?;
+        let number = self.files().insert(file, 0, self.caller.descriptor_limit(), close_on_exec)?;
         Ok(number as u64)
     }
 
     /// Its directories. `ENOENT` before there is a root.
     pub fn directories(&self) -> Result<Rc<Directories>, Errno> {
-        self.directories.borrow().clone().ok_or(Errno::ENOENT)
+        self.directories.get().ok_or(Errno::ENOENT)
     }
 
     /// Gives it other directories.
@@ -190,64 +199,67 @@ impl Process {
 
     /// Releases its directories and its program: it has ended.
     pub fn end(&self) {
-        drop((self.directories.take(), self.program.take()));
+        drop((self.directories.replace(None), self.program.take()));
     }
 }
 
 /// All threads, by slot.
 #[derive(Debug)]
 pub struct Processes {
-    table: RefCell<Vec<Option<Rc<Process>>>>,
+    table: Box<[RcCell<Process>; SLOTS]>,
     callers: Rc<Callers>,
 }
 
 impl Processes {
     /// No threads yet; each is entered among the callers too.
-    #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn new(callers: Rc<Callers>) -> Processes {
-        Processes { table: RefCell::new((0..SLOTS).map(|_| None).collect()), callers }
+        Processes { table: Box::new([const { RcCell::new(None) }; SLOTS]), callers }
     }
 
     /// The thread with this endpoint. `ESRCH`.
+    #[inline]
     pub fn get(&self, endpoint: Endpoint) -> Result<Rc<Process>, Errno> {
-        let table = self.table.borrow();
-        let process = table.get(endpoint.slot()).and_then(Option::as_ref);
-        process.filter(|process| process.caller.endpoint == endpoint).cloned().ok_or(Errno::ESRCH)
+        let is_meant = |process: &&Rc<Process>| process.caller.endpoint == endpoint;
+        let place = self.table.get(endpoint.slot()).ok_or(Errno::ESRCH)?;
+        place.look(|process| process.filter(is_meant).cloned()).ok_or(Errno::ESRCH)
     }
 
     /// Enters a thread, and returns the one that was in its slot. `EINVAL`: not the slot of a thread.
     pub fn insert(&self, process: Rc<Process>) -> Result<Option<Rc<Process>>, Errno> {
-        let mut table = self.table.borrow_mut();
-        let slot = table.get_mut(process.caller.endpoint.slot()).ok_or(Errno::EINVAL)?;
+        let place = self.table.get(process.caller.endpoint.slot()).ok_or(Errno::EINVAL)?;
         self.callers.insert(process.caller.clone());
-        Ok(slot.replace(process))
+        Ok(place.replace(Some(process)))
     }
 
     /// Whether a process has this id.
     pub fn has_pid(&self, pid: u32) -> bool {
-        self.table.borrow().iter().flatten().any(|process| process.caller.pid == pid)
+        self.any(|process| process.caller.pid == pid)
     }
 
     /// Takes a thread out. `ESRCH`.
     pub fn remove(&self, endpoint: Endpoint) -> Result<Rc<Process>, Errno> {
         self.get(endpoint)?;
         self.callers.remove(endpoint);
-        self.table.borrow_mut()[endpoint.slot()].take().ok_or(Errno::ESRCH)
+        self.table[endpoint.slot()].replace(None).ok_or(Errno::ESRCH)
     }
 
     /// Does something for each thread, which enters or removes none.
     pub fn for_each(&self, act: impl Fn(&Process)) {
-        self.table.borrow().iter().flatten().for_each(|process| act(process));
+        self.each().for_each(|process| act(&process));
     }
 
     /// Whether some thread satisfies `test`.
     pub fn any(&self, test: impl Fn(&Process) -> bool) -> bool {
-        self.table.borrow().iter().flatten().any(|process| test(process))
+        self.each().any(|process| test(&process))
     }
 
     /// All threads.
     #[expect(clippy::disallowed_methods, reason = "as many as there are threads: from the heap's reserve")]
     pub fn all(&self) -> Vec<Rc<Process>> {
-        self.table.borrow().iter().flatten().cloned().collect()
+        self.each().collect()
+    }
+
+    fn each(&self) -> impl Iterator<Item = Rc<Process>> {
+        self.table.iter().filter_map(RcCell::get)
     }
 }

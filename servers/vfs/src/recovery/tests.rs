@@ -87,7 +87,8 @@ fn from_pm(vfs: &'static Vfs, message: Message) {
 fn call(vfs: &'static Vfs, thread: Endpoint, number: u32, arguments: &[u64]) {
     let mut message = Message { source: thread, ..Message::new(number) };
     message.words[..arguments.len()].copy_from_slice(arguments);
-    assert!(!matches!(linux_call(vfs, &message), Flow::Done(Err(_))), "call {number}");
+    let process = vfs.processes().get(message.source).expect("a thread of a program");
+    assert!(!matches!(linux_call(vfs, &process, &message), Flow::Done(Err(_))), "call {number}");
 }
 
 fn process(vfs: &Vfs, endpoint: Endpoint) -> Rc<Process> {
