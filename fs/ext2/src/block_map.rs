@@ -3,11 +3,13 @@
 //! A pointer of 0 is a hole. Every other pointer is checked before it is followed, so that a corrupt file
 //! reaches neither blocks of the format nor blocks outside; the depth of the trees bounds every walk.
 
+use core::ops::Range;
 use fs::Errno;
 use fs::device::BlockDevice;
 use fs::file_system::Caller;
 use fs::order::Order;
 
+use crate::group::Groups;
 use crate::inode::DIRECT;
 use crate::volume::Ext2;
 use fs::bytes::{put_u32, u32_at};
@@ -87,20 +89,29 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Returns the block that holds block `index` of the file; `None` for a hole.
     pub(crate) fn find_block(&mut self, number: u32, index: u64) -> Result<Option<u32>, Errno> {
-        if index < DIRECT as u64 {
-            let pointer = self.inode(number)?.pointers[index as usize];
-            return Ok(Some(self.checked(pointer)?).filter(|&block| block != 0));
-        }
+        Ok(self.find_run(number, index, 1)?.map(|run| run.start))
+    }
+
+    /// Returns the blocks that hold the file from block `index` on, at most `most`, as far as they are neighbours on the disk and the same
+    /// table names them; `None` for a hole.
+    pub(crate) fn find_run(&mut self, number: u32, index: u64, most: usize) -> Result<Option<Range<u32>>, Errno> {
         let path = self.path(index)?;
-        let pointer = self.inode(number)?.pointers[path.pointer];
-        let mut block = self.checked(pointer)?;
-        for &slot in &path.indices[..path.levels] {
-            if block == 0 {
-                return Ok(None);
+        let pointers = self.inode(number)?.pointers;
+        let Some((&slot, above)) = path.indices[..path.levels].split_last() else {
+            return run_of(&self.groups, pointers[path.pointer..DIRECT].iter().copied(), most);
+        };
+        let mut table = self.checked(pointers[path.pointer])?;
+        for &slot in above {
+            if table == 0 {
+                break;
             }
-            block = self.indirect(block, slot)?;
+            table = self.indirect(table, slot)?;
         }
-        Ok((block != 0).then_some(block))
+        if table == 0 {
+            return Ok(None);
+        }
+        let named = &self.cache.read(table.into())?[slot * 4..];
+        run_of(&self.groups, named.chunks_exact(4).map(|pointer| u32_at(pointer, 0)), most)
     }
 
     /// Returns how many blocks of the file from `index` on are a hole for certain; 0: this one is none. Holes end with the tree that lacks them.
@@ -196,4 +207,14 @@ impl<D: BlockDevice> Ext2<D> {
         inode.sectors = (i64::from(inode.sectors) + change).clamp(0, u32::MAX.into()) as u32;
         Ok(())
     }
+}
+
+/// The block of the first of these pointers, and those of the next ones, as far as they are neighbours, `most` in all; `None`: the first is 0.
+/// Errors as [`Groups::locate`], of the first.
+fn run_of(groups: &Groups, mut pointers: impl Iterator<Item = u32>, most: usize) -> Result<Option<Range<u32>>, Errno> {
+    let Some(first) = pointers.next().filter(|&first| first != 0) else { return Ok(None) };
+    groups.locate(first)?;
+    let is_next = |&(pointer, next): &(u32, u32)| pointer == next && groups.locate(pointer).is_ok();
+    let neighbours = pointers.zip(first + 1..).take(most.saturating_sub(1)).take_while(is_next).count();
+    Ok(Some(first..first + 1 + neighbours as u32))
 }

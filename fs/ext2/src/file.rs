@@ -35,16 +35,10 @@ impl<D: BlockDevice> Ext2<D> {
         let inode = self.inode(number)?;
         require_regular(inode)?;
         let len = inode.size.saturating_sub(offset).min(len as u64) as usize;
-        let block_size = self.superblock.block_size;
         let mut done = 0;
         while done < len {
-            let position = offset + done as u64;
-            let start = (position % block_size as u64) as usize;
-            let range = start..block_size.min(start + len - done);
-            let chunk = range.len();
-            let needed = (len - done).div_ceil(block_size);
-            match self.read_part(number, position / block_size as u64, range, needed, sink) {
-                Ok(()) => done += chunk,
+            match self.read_part(number, offset + done as u64, len - done, sink) {
+                Ok(bytes) => done += bytes,
                 Err(error) if done == 0 => return Err(error),
                 Err(_) => break,
             }
@@ -52,26 +46,34 @@ impl<D: BlockDevice> Ext2<D> {
         if self.cache.has_missed() {
             return Ok(done);
         }
-        self.note_access(number, (len > 0).then(|| ((offset + len as u64) / block_size as u64) as u32))?;
+        let next_block = (offset + len as u64) / self.block_size();
+        self.note_access(number, (len > 0).then_some(next_block as u32))?;
         Ok(done)
     }
 
-    /// Copies a part of one block to `sink`; the request needs about `needed` blocks from there on.
-    fn read_part(
-        &mut self,
-        number: u32,
-        index: u64,
-        part: Range<usize>,
-        needed: usize,
-        sink: &mut dyn DataSink,
-    ) -> Result<(), Errno> {
-        let Some(block) = self.find_block(number, index)? else {
-            return sink.put_zeros(part.len());
+    /// Copies the first of `len` bytes at `position` to `sink`: from blocks that are neighbours on the disk and in the cache, with one copy.
+    /// Returns how many they are.
+    fn read_part(&mut self, number: u32, position: u64, len: usize, sink: &mut dyn DataSink) -> Result<usize, Errno> {
+        let block_size = self.superblock.block_size;
+        let (index, start) = (position / self.block_size(), (position % self.block_size()) as usize);
+        let needed = (start + len).div_ceil(block_size);
+        let Some(run) = self.find_run(number, index, needed)? else {
+            let bytes = len.min(block_size - start);
+            return sink.put_zeros(bytes).map(|()| bytes);
         };
-        if !self.cache.contains(block.into()) {
-            self.read_ahead(number, index, block, needed)?;
+        let first = u64::from(run.start);
+        if !self.cache.contains(first) {
+            self.read_ahead(number, index, run.start, needed)?;
         }
-        sink.put(&self.cache.read(block.into())?[part])
+        let count = self.cache.neighbours(first, run.len()).max(1);
+        let part = &self.cache.read_run(first, count)?[start..];
+        let part = &part[..part.len().min(len)];
+        if count > 1 && sink.put(part).is_ok() {
+            return Ok(part.len());
+        }
+        // The caller's memory may end within the run: all blocks before its end are copied.
+        let part = &part[..part.len().min(block_size - start)];
+        sink.put(part).map(|()| part.len())
     }
 
     /// Reads ahead from `block`: the blocks that the request needs, or a whole device request for a file that
@@ -153,7 +155,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    /// Writes block by block. A long write is committed in parts: a part that is repeated writes the same again.
+    /// Writes block by block, or several at once. A long write is committed in parts: a part that is repeated writes the same again.
     fn write_parts(
         &mut self,
         number: u32,
@@ -162,17 +164,16 @@ impl<D: BlockDevice> Ext2<D> {
         source: &mut dyn DataSource,
         caller: Caller,
     ) -> (usize, Option<Errno>) {
-        let block_size = self.superblock.block_size;
         let mut done = 0;
         while done < len {
-            let position = offset + done as u64;
-            let start = (position % block_size as u64) as usize;
-            let part = start..block_size.min(start + len - done);
-            let chunk = part.len();
-            if let Err(error) = self.write_part(number, position / block_size as u64, part, source, caller) {
-                return (done, Some(error));
+            let written = match self.write_over(number, offset + done as u64, len - done, source) {
+                Ok(0) => self.write_part(number, offset + done as u64, len - done, source, caller),
+                written => written,
+            };
+            match written {
+                Ok(bytes) => done += bytes,
+                Err(error) => return (done, Some(error)),
             }
-            done += chunk;
             if (self.should_pause() || self.is_short())
                 && let Err(error) = self.account_for(number, offset, done, caller).and_then(|()| self.pause())
             {
@@ -182,7 +183,46 @@ impl<D: BlockDevice> Ext2<D> {
         (done, None)
     }
 
+    /// Writes over the first of `len` bytes at `position`, if these are whole blocks within the file that are neighbours on the disk and in
+    /// the cache: with one copy. Returns how many bytes, or 0.
+    fn write_over(
+        &mut self,
+        number: u32,
+        position: u64,
+        len: usize,
+        source: &mut dyn DataSource,
+    ) -> Result<usize, Errno> {
+        let (size, block_size) = (self.inode(number)?.size, self.superblock.block_size);
+        let most = (len as u64).min(size.saturating_sub(position)) as usize / block_size;
+        if most < 2 || !position.is_multiple_of(self.block_size()) {
+            return Ok(0);
+        }
+        let Some(run) = self.find_run(number, position / self.block_size(), most)? else { return Ok(0) };
+        let count = self.cache.neighbours(run.start.into(), run.len());
+        if count < 2 {
+            return Ok(0);
+        }
+        // The caller's memory may end within the run: then block by block, up to its end.
+        let written = self.cache.overwrite_run(run.start.into(), count, |data| source.take(data));
+        Ok(if written.is_ok() { count * block_size } else { 0 })
+    }
+
+    /// Writes the part of `len` bytes at `position` that lies in the first of their blocks. Returns how many bytes it has.
     fn write_part(
+        &mut self,
+        number: u32,
+        position: u64,
+        len: usize,
+        source: &mut dyn DataSource,
+        caller: Caller,
+    ) -> Result<usize, Errno> {
+        let (index, start) = (position / self.block_size(), (position % self.block_size()) as usize);
+        let part = start..self.superblock.block_size.min(start + len);
+        let bytes = part.len();
+        self.write_block(number, index, part, source, caller).map(|()| bytes)
+    }
+
+    fn write_block(
         &mut self,
         number: u32,
         index: u64,

@@ -8,7 +8,8 @@ use crate::common::{
 use ext2::{Ext2, Options};
 use fs::Errno;
 use fs::file_system::{
-    Allocation, Caller, FileSystem, NewTimes, NodeId, S_IFBLK, S_IFCHR, S_IFIFO, S_IFMT, S_IFREG, Timestamp,
+    Allocation, Caller, DataSink, DataSource, FileSystem, NewTimes, NodeId, S_IFBLK, S_IFCHR, S_IFIFO, S_IFMT, S_IFREG,
+    Timestamp,
 };
 
 type Volume = Ext2<crate::common::FileDevice>;
@@ -328,6 +329,82 @@ fn a_failing_source_leaves_no_trace_behind_the_end() {
     assert_eq!(volume.attributes(node).unwrap().blocks, 4);
     volume.truncate(node, 4000).unwrap();
     assert!(read_all(&mut volume, node)[2048..].iter().all(|&byte| byte == 0));
+    finish(&scratch, volume);
+}
+
+/// Memory of a caller that counts the copies. As the kernel does, it moves what there is of a copy that fails.
+struct Counted {
+    memory: Vec<u8>,
+    room: usize,
+    copies: Vec<usize>,
+}
+
+impl Counted {
+    fn new(room: usize) -> Counted {
+        Counted { memory: vec![7; 9000], room, copies: Vec::new() }
+    }
+
+    fn copy(&mut self, bytes: usize, act: impl FnOnce(&mut [u8])) -> Result<(), Errno> {
+        let done: usize = self.copies.iter().sum();
+        let fits = bytes.min(self.room - done);
+        act(&mut self.memory[done..done + fits]);
+        if fits < bytes {
+            return Err(Errno::EFAULT);
+        }
+        self.copies.push(bytes);
+        Ok(())
+    }
+}
+
+impl DataSource for Counted {
+    fn take(&mut self, buffer: &mut [u8]) -> Result<(), Errno> {
+        self.copy(buffer.len(), |memory| buffer[..memory.len()].copy_from_slice(memory))
+    }
+}
+
+impl DataSink for Counted {
+    fn put(&mut self, data: &[u8]) -> Result<(), Errno> {
+        self.copy(data.len(), |memory| memory.copy_from_slice(&data[..memory.len()]))
+    }
+}
+
+#[test]
+fn neighbouring_blocks_are_written_over_and_read_with_one_copy() {
+    let scratch = Scratch::new();
+    let mut volume = mount(&scratch.image(1024, &["-b", "1024"]));
+    let root = volume.root();
+    let node = file(&mut volume, root, "f");
+    write(&mut volume, node, 0, &[1; 20 * 1024]).unwrap();
+
+    let mut source = Counted::new(9000);
+    assert_eq!(volume.write(node, 1024, 6 * 1024 + 10, &mut source, ROOT_USER), Ok(6 * 1024 + 10));
+    assert_eq!(source.copies, [6 * 1024, 10], "direct pointers");
+    let mut source = Counted::new(9000);
+    assert_eq!(volume.write(node, 13 * 1024, 5 * 1024, &mut source, ROOT_USER), Ok(5 * 1024));
+    assert_eq!(source.copies, [5 * 1024], "pointers of an indirect block");
+    let content = read_all(&mut volume, node);
+    let is_new = |at: usize| (1024..7 * 1024 + 10).contains(&at) || (13 * 1024..18 * 1024).contains(&at);
+    assert!(content.iter().enumerate().all(|(at, &byte)| byte == if is_new(at) { 7 } else { 1 }));
+
+    let mut sink = Counted::new(9000);
+    assert_eq!(volume.read(node, 1000, 8000, &mut sink), Ok(8000));
+    assert_eq!((&sink.memory[..8000], &*sink.copies), (&content[1000..9000], &[8000][..]));
+    finish(&scratch, volume);
+}
+
+#[test]
+fn a_copy_of_several_blocks_that_fails_is_made_as_far_as_the_memory_goes() {
+    let scratch = Scratch::new();
+    let mut volume = mount(&scratch.image(1024, &["-b", "1024"]));
+    let root = volume.root();
+    let node = file(&mut volume, root, "f");
+    write(&mut volume, node, 0, &[1; 8 * 1024]).unwrap();
+    assert_eq!(volume.write(node, 0, 6 * 1024, &mut Counted::new(2500), ROOT_USER), Ok(2048));
+    assert!(read_all(&mut volume, node)[2500..].iter().all(|&byte| byte == 1));
+    let mut sink = Counted::new(2500);
+    assert_eq!(volume.read(node, 0, 6 * 1024, &mut sink), Ok(2048));
+    assert_eq!(volume.write(node, 0, 6 * 1024, &mut Counted::new(0), ROOT_USER), Err(Errno::EFAULT));
+    assert_eq!(volume.attributes(node).unwrap().size, 8 * 1024);
     finish(&scratch, volume);
 }
 

@@ -88,15 +88,27 @@ impl Frames {
     /// Returns the content of a frame.
     #[inline]
     pub fn get(&self, frame: usize) -> &[u8] {
-        let start = frame << self.size_bits;
-        &self.content[start..start + (1 << self.size_bits)]
+        self.get_run(frame, 1)
+    }
+
+    /// Returns the content of `count` frames that are neighbours.
+    #[inline]
+    pub fn get_run(&self, first: usize, count: usize) -> &[u8] {
+        let start = first << self.size_bits;
+        &self.content[start..start + (count << self.size_bits)]
     }
 
     /// Returns the content of a frame for change.
     #[inline]
     pub fn get_mut(&mut self, frame: usize) -> &mut [u8] {
-        let start = frame << self.size_bits;
-        &mut self.content[start..start + (1 << self.size_bits)]
+        self.get_run_mut(frame, 1)
+    }
+
+    /// Returns the content of `count` frames that are neighbours for change.
+    #[inline]
+    pub fn get_run_mut(&mut self, first: usize, count: usize) -> &mut [u8] {
+        let start = first << self.size_bits;
+        &mut self.content[start..start + (count << self.size_bits)]
     }
 
     /// Returns the offset of a frame in the preserved memory.

@@ -22,9 +22,11 @@ struct Links {
     key: u64,
     /// Next slot of the same bucket, or of the free list.
     next: u32,
+    /// Neighbour on the age list, or the slot before on the free list.
     newer: u32,
     older: u32,
     held: bool,
+    is_free: bool,
 }
 
 /// Maps 64-bit keys to slot numbers and remembers the order of use.
@@ -121,22 +123,47 @@ impl LruIndex {
     /// slot, or the next number never used.
     #[expect(clippy::disallowed_methods, reason = "`reserve` has made room, except in a restore")]
     pub fn insert(&mut self, key: u64) -> usize {
+        if self.free == NONE {
+            let slot = self.links.len();
+            self.links.push(Links { key, next: NONE, newer: NONE, older: NONE, held: false, is_free: false });
+            return self.occupy(slot, key);
+        }
+        let slot = self.free as usize;
+        self.unlink_free(slot);
+        self.occupy(slot, key)
+    }
+
+    /// As [`LruIndex::insert`], behind the slot of the key before this one, if that is there and the slot behind it free: what is used one after
+    /// the other lies side by side.
+    pub fn insert_in_order(&mut self, key: u64) -> usize {
+        let before = key.checked_sub(1).and_then(|before| self.find(before));
+        match before.map(|slot| slot + 1).filter(|&slot| self.links.get(slot).is_some_and(|links| links.is_free)) {
+            Some(slot) => {
+                self.unlink_free(slot);
+                self.occupy(slot, key)
+            }
+            None => self.insert(key),
+        }
+    }
+
+    fn occupy(&mut self, slot: usize, key: u64) -> usize {
         let bucket = self.bucket(key);
-        let next = self.buckets[bucket];
-        let fresh = Links { key, next, newer: NONE, older: NONE, held: false };
-        let slot = if self.free == NONE {
-            self.links.push(fresh);
-            self.links.len() - 1
-        } else {
-            let slot = self.free as usize;
-            self.free = self.links[slot].next;
-            self.links[slot] = fresh;
-            slot
-        };
-        self.buckets[bucket] = slot as u32;
+        let next = core::mem::replace(&mut self.buckets[bucket], slot as u32);
+        self.links[slot] = Links { key, next, newer: NONE, older: NONE, held: false, is_free: false };
         self.push_newest(slot);
         self.len += 1;
         slot
+    }
+
+    fn unlink_free(&mut self, slot: usize) {
+        let Links { next, newer: before, .. } = self.links[slot];
+        match before {
+            NONE => self.free = next,
+            before => self.links[before as usize].next = next,
+        }
+        if next != NONE {
+            self.links[next as usize].newer = before;
+        }
     }
 
     /// Frees `slot`.
@@ -155,7 +182,11 @@ impl LruIndex {
             }
             self.links[before].next = next;
         }
-        self.links[slot].next = self.free;
+        if self.free != NONE {
+            self.links[self.free as usize].newer = slot as u32;
+        }
+        let links = &mut self.links[slot];
+        (links.next, links.newer, links.is_free) = (self.free, NONE, true);
         self.free = slot as u32;
         self.len -= 1;
     }

@@ -53,6 +53,35 @@ fn the_index_agrees_with_a_list_in_order_of_use() {
 }
 
 #[test]
+fn neighbours_lie_side_by_side_wherever_the_place_is_free() {
+    let mut index = LruIndex::new(8);
+    let mut model = Model::default();
+    let mut random = 777u64;
+    let mut slots = 0;
+    let mut side_by_side = 0;
+    for _ in 0..20_000 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let key = (random >> 40) % 60;
+        if let Some(slot) = model.slot(key) {
+            index.remove(slot);
+            model.take(key);
+            continue;
+        }
+        let wanted = key.checked_sub(1).and_then(|before| model.slot(before)).map(|slot| slot + 1);
+        let is_free = |slot: &usize| *slot < slots && model.0.iter().all(|entry| entry.1 != *slot);
+        let wanted = wanted.filter(is_free);
+        let slot = index.insert_in_order(key);
+        assert!(model.0.iter().all(|entry| entry.1 != slot), "slot {slot} was in use");
+        assert!(wanted.is_none_or(|wanted| slot == wanted), "key {key}");
+        side_by_side += usize::from(wanted.is_some());
+        slots = slots.max(slot + 1);
+        model.0.push_front((key, slot));
+        assert_eq!((index.find(key), index.len()), (Some(slot), model.0.len()));
+    }
+    assert!(slots <= 60 && side_by_side > 1000, "{slots} slots, {side_by_side} side by side");
+}
+
+#[test]
 fn a_held_slot_is_never_the_oldest() {
     let mut index = LruIndex::new(4);
     let slots: Vec<_> = (0..3).map(|key| index.insert(key)).collect();

@@ -60,6 +60,8 @@ pub struct Slots {
     /// So many slots have got memory so far, those not used yet included.
     prepared: usize,
     hand: usize,
+    /// Neighbours that were emptied last, one after the other; some may be in use again.
+    emptied: Range<usize>,
     /// vm has not refused memory since the hand began its round.
     grows: bool,
 }
@@ -68,7 +70,7 @@ impl Slots {
     /// At most `limit` slots, none of them used yet. `ENOMEM`.
     pub fn new(limit: usize) -> Result<Slots, Errno> {
         let heads = filled(NONE, (limit / 2).next_power_of_two())?;
-        Ok(Slots { slots: Vec::new(), heads, limit, prepared: 0, hand: 0, grows: true })
+        Ok(Slots { slots: Vec::new(), heads, limit, prepared: 0, hand: 0, emptied: 0..0, grows: true })
     }
 
     /// Where bytes of a file lie from `position` on, at most `most` of them, as far as they are neighbours: a range of bytes of the cache.
@@ -102,6 +104,10 @@ impl Slots {
     /// Takes some slots that are neighbours, at most `most`, to be filled. Empty: all are being filled, or the hand has met only slots that were
     /// asked for; it goes on from there the next time.
     pub fn take(&mut self, most: usize) -> Range<usize> {
+        let emptied = self.take_emptied(most);
+        if !emptied.is_empty() {
+            return emptied;
+        }
         let new = most.min(self.limit - self.slots.len());
         let first = self.slots.len();
         let slot = Slot { state: State::Filling, next: NONE, is_used: false, is_present: false };
@@ -128,6 +134,16 @@ impl Slots {
             self.hand += 1;
         }
         0..0
+    }
+
+    /// Takes the first of the slots that were emptied last: what is written over again and again needs no memory anew.
+    fn take_emptied(&mut self, most: usize) -> Range<usize> {
+        let Range { start, end } = self.emptied.clone();
+        let is_empty = |slot: &usize| self.slots.get(*slot).is_some_and(|slot| slot.state == State::Empty);
+        let taken = start..start + (start..end).take(most).take_while(is_empty).count();
+        self.slots[taken.clone()].iter_mut().for_each(|slot| slot.state = State::Filling);
+        self.emptied = if taken.is_empty() { 0..0 } else { taken.end..end };
+        taken
     }
 
     fn is_free_for_others(&self, slot: usize) -> bool {
@@ -215,6 +231,8 @@ impl Slots {
     pub fn remove(&mut self, slot: usize) {
         let Slot { state: State::Holds { key, .. }, next, .. } = self.slots[slot] else { return };
         self.slots[slot].state = State::Empty;
+        let is_next = self.emptied.end == slot && !self.emptied.is_empty();
+        self.emptied = if is_next { self.emptied.start..slot + 1 } else { slot..slot + 1 };
         let head = hash(key, self.heads.len());
         let mut at = self.heads[head];
         if at == slot as u32 {
@@ -331,6 +349,22 @@ mod tests {
         assert_eq!(slots.find(1, 0, P), P..2 * P);
         slots.forget(key(1, 0));
         assert!(!slots.has(key(1, 0)));
+    }
+
+    #[test]
+    fn a_file_that_is_written_over_goes_back_and_forth() {
+        let mut slots = Slots::new(64).unwrap();
+        let write = |slots: &mut Slots, page: u32| {
+            let taken = slots.take(4);
+            slots.keep(taken.clone(), key(7, page), 4 * P);
+            taken
+        };
+        assert_eq!([write(&mut slots, 0), write(&mut slots, 4)], [0..4, 4..8]);
+        assert_eq!([write(&mut slots, 0), write(&mut slots, 4)], [8..12, 0..4], "what the first has emptied");
+        assert_eq!([write(&mut slots, 0), write(&mut slots, 4)], [4..8, 8..12]);
+        slots.forget(key(7, 1));
+        slots.forget(key(7, 2));
+        assert_eq!([slots.take(1), slots.take(4), slots.take(4)], [5..6, 6..7, 12..16], "no more than were emptied");
     }
 
     #[test]
