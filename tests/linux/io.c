@@ -493,6 +493,24 @@ BEHAVIOUR("/dev/null swallows and has nothing, /dev/zero has zeros") {
     show(read(open("/dev/zero", O_RDONLY), bytes, 2));
     note("%d%d", bytes[0], bytes[1]);
 }
+BEHAVIOUR("/dev/zero clears as much as there is memory, however it lies") {
+    enum { PAGE = 4096, PAGES = 40 };
+    int zero = must(open("/dev/zero", O_RDONLY));
+    char *memory = mmap(0, (PAGES + 1) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(memory + PAGES * PAGE, PAGE);
+    size_t lengths[] = {1, 100, PAGE, PAGE + 1, 3 * PAGE, 17 * PAGE, 40 * PAGE, 300 * PAGE};
+    for (int at = 0; at < 2; at++)
+        for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            size_t start = (at ? 38 : 3) * PAGE - 50;
+            memset(memory, 'x', PAGES * PAGE);
+            long got = read(zero, memory + start, lengths[i]);
+            show(got);
+            int other = 0;
+            for (size_t byte = 0; byte < PAGES * PAGE; byte++)
+                other += (memory[byte] != 0) != (byte < start || byte >= start + (got < 0 ? 0 : got));
+            note("%d", other);
+        }
+}
 BEHAVIOUR("/dev/full is always full") {
     int full = open("/dev/full", O_RDWR);
     show(write(full, "text", 4));

@@ -121,6 +121,11 @@ fn ticks_of(mut access: impl FnMut(u16), port: u16) -> u64 {
     (0..PARTS).map(part).min().unwrap_or_default()
 }
 
+/// 0 if all words are the same. An `==` of the arrays would be a call of `memcmp`, and a fourth of what is measured.
+fn difference(one: &[u64; 7], other: &[u64; 7]) -> u64 {
+    one.iter().zip(other).fold(0, |difference, (one, other)| difference | (one ^ other))
+}
+
 /// Measures a request with all seven words and its reply.
 fn sendrec(pong: Endpoint) {
     let mut message = Message::new(ECHO);
@@ -131,7 +136,7 @@ fn sendrec(pong: Endpoint) {
             start = ticks();
         }
         let reply = ipc::sendrec(pong, &message).expect("pong answers");
-        assert_eq!(reply.words, message.words);
+        assert_eq!(difference(&reply.words, &message.words), 0);
     }
     report("sendrec_round_trip", (ticks() - start) / ROUNDS);
 }

@@ -46,6 +46,12 @@ pub trait Handlers {
     /// Handles a request.
     fn request(&self, message: &Message) -> Step<Self::Outcome>;
 
+    /// Handles a call of a program: a request whose label is below `LINUX_LABELS`.
+    #[inline]
+    fn call(&self, message: &Message) -> Step<Self::Outcome> {
+        self.request(message)
+    }
+
     /// Makes the reply to a request of its outcome.
     fn reply(&self, outcome: Self::Outcome) -> Message;
 
@@ -346,17 +352,13 @@ impl<'a, H: Handlers> Server<'a, H> {
     /// Handles a message. Returns the outcome of a request that is done. Inlined: a call costs every request 10 ticks.
     #[inline(always)]
     fn take_in(&mut self, message: &Message) -> Option<H::Outcome> {
-        // A call of a program is neither of what `is_for_handlers` looks for.
-        if message.label >= LINUX_LABELS && !self.is_for_handlers(message) {
-            return None;
-        }
-        recent::note(message);
-        match admission::refuse(message, admission::is_exempt) {
-            Some(reply) => {
-                self.runtime.reply(message, &reply);
-                None
-            }
-            None => self.begin(message),
+        if message.label < LINUX_LABELS {
+            // Nothing that `is_for_handlers` looks for.
+            self.begin(message, H::call)
+        } else if self.is_for_handlers(message) {
+            self.begin(message, H::request)
+        } else {
+            None
         }
     }
 
@@ -382,9 +384,19 @@ impl<'a, H: Handlers> Server<'a, H> {
         false
     }
 
+    /// Begins a request that `handle` handles, if there is memory for it.
     #[inline(always)]
-    fn begin(&mut self, message: &Message) -> Option<H::Outcome> {
-        match self.handlers.request(message) {
+    fn begin(
+        &mut self,
+        message: &Message,
+        handle: impl FnOnce(&H, &Message) -> Step<H::Outcome>,
+    ) -> Option<H::Outcome> {
+        recent::note(message);
+        if let Some(reply) = admission::refuse(message, admission::is_exempt) {
+            self.runtime.reply(message, &reply);
+            return None;
+        }
+        match handle(&self.handlers, message) {
             Step::Done(outcome) => Some(outcome),
             Step::Later => None,
             Step::Task(task) => self.tasks.begin(message.source, task).unwrap_or_else(|tasks::Full| {

@@ -21,10 +21,13 @@ const AT_ONCE: u64 = 256 << 10;
 /// How long they have it.
 const PAUSE_NS: u64 = 1000;
 
-/// A page of zeros: what a page of a program is cleared with lies within one page.
+/// Bytes that are cleared with one copy by the kernel at most.
+const CLEARED_BYTES: u64 = 16 * PAGE_BYTES;
+
+/// Zeros in whole pages: the kernel copies a page to a page fastest.
 #[repr(align(4096))]
-struct Zeros([u8; PAGE_BYTES as usize]);
-static ZEROS: Zeros = Zeros([0; PAGE_BYTES as usize]);
+struct Zeros([u8; CLEARED_BYTES as usize]);
+static ZEROS: Zeros = Zeros([0; CLEARED_BYTES as usize]);
 
 /// See the head of the file.
 #[derive(Debug)]
@@ -70,6 +73,10 @@ impl Object for Zero {
         if buffer.left() > AT_ONCE {
             return Ok(Flow::task(clear_all(on.base, on.caller.clone(), on.file.clone(), take(buffer))));
         }
+        let piece = buffer.piece();
+        if piece.bytes == buffer.left() && piece.bytes <= PAGE_BYTES && store_zeros(buffer, piece.bytes).is_ok() {
+            return done(piece.bytes);
+        }
         clear(buffer, AT_ONCE).or_else(|error| buffer.moved_or(error)).and_then(done)
     }
 
@@ -103,11 +110,24 @@ fn clear(buffer: &mut UserBuffer, limit: u64) -> Result<u64, Errno> {
     let end = buffer.moved() + limit;
     while buffer.left() > 0 && buffer.moved() < end {
         let piece = buffer.piece();
-        let bytes = piece.bytes.min(PAGE_BYTES - piece.address % PAGE_BYTES).min(end - buffer.moved());
-        user::store(buffer.owner, piece.address, &ZEROS.0[..bytes as usize])?;
-        buffer.advance(bytes);
+        let to_page_end = PAGE_BYTES - piece.address % PAGE_BYTES;
+        let most = if to_page_end == PAGE_BYTES { CLEARED_BYTES } else { to_page_end };
+        let bytes = piece.bytes.min(most).min(end - buffer.moved());
+        let cleared = match store_zeros(buffer, bytes) {
+            Ok(()) => bytes,
+            // The program's memory may end within the pages.
+            Err(_) if bytes > to_page_end => store_zeros(buffer, to_page_end).map(|()| to_page_end)?,
+            Err(error) => return Err(error),
+        };
+        buffer.advance(cleared);
     }
     Ok(buffer.moved())
+}
+
+/// Clears `bytes` bytes of a buffer's piece, at most [`CLEARED_BYTES`]. `EFAULT`.
+#[inline]
+fn store_zeros(buffer: &UserBuffer, bytes: u64) -> Result<(), Errno> {
+    user::store(buffer.owner, buffer.piece().address, &ZEROS.0[..bytes as usize])
 }
 
 /// Clears a long buffer, piece by piece, until a signal ends the call.
