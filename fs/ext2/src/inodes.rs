@@ -20,14 +20,14 @@ pub(crate) struct Inodes {
     list: Vec<Inode>,
     /// Slots of dirty inodes.
     dirty: Vec<usize>,
-    /// Number and slot of the inode looked up last; number 0 for none.
-    latest: (u32, usize),
+    /// Number and slot of the inode looked up last.
+    latest: Option<(u32, usize)>,
 }
 
 impl Inodes {
     /// Returns an empty cache.
     pub(crate) fn new() -> Self {
-        Inodes { index: LruIndex::new(KEPT), list: Vec::new(), dirty: Vec::new(), latest: (0, 0) }
+        Inodes { index: LruIndex::new(KEPT), list: Vec::new(), dirty: Vec::new(), latest: None }
     }
 
     /// Returns the inode in a slot.
@@ -50,7 +50,7 @@ impl Inodes {
     /// Returns the slot of the inode that was looked up last, if it is this one.
     #[inline]
     pub(crate) fn latest(&self, number: u32) -> Option<usize> {
-        (self.latest.0 == number).then_some(self.latest.1)
+        self.latest.filter(|latest| latest.0 == number).map(|latest| latest.1)
     }
 
     /// Returns the slot of an inode, which is the most recently used one then.
@@ -64,7 +64,7 @@ impl Inodes {
     /// Notes that an inode was looked up last.
     #[inline]
     pub(crate) fn note(&mut self, number: u32, slot: usize) {
-        self.latest = (number, slot);
+        self.latest = Some((number, slot));
     }
 
     /// Returns the slot that has to be removed before another inode is inserted.
@@ -86,7 +86,7 @@ impl Inodes {
 
     /// Empties a slot, whose inode is clean.
     pub(crate) fn remove(&mut self, slot: usize) {
-        self.latest = (0, 0);
+        self.latest = None;
         self.dirty.retain(|listed| *listed != slot);
         self.list[slot] = Inode::default();
         self.index.remove(slot);

@@ -1,7 +1,7 @@
 //! The superblock: reading it with all the checks that later code relies on, and writing its changing fields.
 //!
 //! After `Superblock::read` succeeded: sizes are powers of two in their ranges, the groups cover exactly
-//! the blocks and inodes, the metadata of a group fits into the group, and all of it fits on the device.
+//! the blocks and inodes, and all of it fits on the device. `Group::read` checks that the metadata of a group fits into the group.
 
 use fs::Errno;
 
@@ -181,8 +181,6 @@ impl Superblock {
             && self.inodes_per_group.checked_mul(self.groups) == Some(self.inodes_count);
         sizes
             && groups
-            && self.inode_table_blocks() + 2 < self.blocks_per_group
-            && self.group_head_blocks() < self.blocks_per_group
             && (FIRST_INODE_OLD..=self.inodes_count).contains(&self.first_inode)
             && self.reserved_blocks <= self.blocks_count
     }

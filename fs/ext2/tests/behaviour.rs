@@ -512,21 +512,6 @@ fn a_removed_directory_in_use_is_empty_and_takes_nothing() {
 }
 
 #[test]
-fn links_have_a_limit() {
-    let scratch = Scratch::new();
-    let mut volume = mount(&scratch.image(32768, &["-b", "4096", "-N", "40000"]));
-    let root = volume.root();
-    let node = file(&mut volume, root, "f");
-    for number in 1..32000 {
-        volume.link(root, format!("l{number}").as_bytes(), node, ROOT_USER).unwrap();
-    }
-    assert_eq!(volume.link(root, b"one-more", node, ROOT_USER), Err(Errno::EMLINK));
-    let many = volume.make_dir(root, b"many", 0o755, USER);
-    assert!(many.is_ok());
-    finish(&scratch, volume);
-}
-
-#[test]
 fn names_have_a_limit_and_must_not_exist() {
     let scratch = Scratch::new();
     let mut volume = mount(&scratch.image(1024, &[]));

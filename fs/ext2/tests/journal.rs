@@ -267,6 +267,51 @@ fn truncations_that_linux_has_begun_are_finished_and_unnamed_files_freed() {
     recover_by_e2fsck(&path);
 }
 
+/// Names that move need an order of writes on a disk without journal alone: there they make earlier ones be written.
+#[test]
+fn with_a_journal_the_disk_hears_of_moved_names_at_the_next_sync_and_not_before() {
+    for (arguments, is_journaled) in [(SMALL.1, true), (&["-b", "1024"][..], false)] {
+        let disk = Disk::with_kib(SMALL.0, arguments);
+        let mut volume = disk.mount();
+        let [one, two] = [b"one", b"two"].map(|name| volume.make_dir(ROOT, name, 0o755, ROOT_USER).unwrap());
+        let node = volume.make_node(one, b"file", 0o100_644, 0, ROOT_USER).unwrap();
+        let other = volume.make_node(two, b"other", 0o100_644, 0, ROOT_USER).unwrap();
+        volume.sync().unwrap();
+        disk.forget_log();
+        volume.rename(one, b"file", two, b"file", ROOT_USER).unwrap();
+        volume.rename(two, b"file", one, b"again", ROOT_USER).unwrap();
+        volume.link(two, b"link", node, ROOT_USER).unwrap();
+        volume.exchange(one, b"again", two, b"other").unwrap();
+        volume.rename(two, b"link", one, b"link", ROOT_USER).unwrap();
+        assert_eq!(disk.log().is_empty(), is_journaled);
+        volume.sync().unwrap();
+        assert!(!disk.log().is_empty());
+        let expected = [(one, &b"again"[..], other), (two, b"other", node), (one, b"link", node)];
+        assert!(expected.into_iter().all(|(dir, name, node)| volume.lookup(dir, name) == Ok(node)));
+    }
+}
+
+/// Some commits make the log full, and there are many.
+#[test]
+fn a_log_is_emptied_before_it_is_full() {
+    let disk = Disk::with_kib(8192, &["-b", "1024", "-j", "-J", "size=1"]);
+    let mut volume = disk.mount();
+    let node = volume.make_node(ROOT, b"file", 0o100_000, 0, ROOT_USER).unwrap();
+    for round in 1..=1500u32 {
+        volume.set_mode(node, round % 0o777).unwrap();
+        assert_eq!(volume.sync(), Ok(()), "round {round}");
+        if round % 100 == 0 {
+            // As after a power cut.
+            let mut volume = Disk::of(disk.bytes()).mount();
+            assert_eq!(volume.attributes(node).unwrap().mode & 0o7777, round % 0o777);
+        }
+    }
+    volume.unmount().unwrap();
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path("image"), disk.bytes()).unwrap();
+    check(&scratch.path("image"));
+}
+
 #[test]
 fn a_commit_that_fails_is_tried_again_or_ends_the_writing() {
     let (work, _) = work(SMALL, 1024, 17, 40);

@@ -4,9 +4,11 @@
 mod common;
 
 mod behaviour;
+mod choices;
 mod corrupt_images;
 mod deaths;
 mod failures;
+mod format;
 mod indexes;
 mod journal;
 mod messages;
