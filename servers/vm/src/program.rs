@@ -13,6 +13,7 @@ use abi::{
     linux::nr,
     privilege::{MemoryRange, check},
 };
+use alloc::vec::Vec;
 use sys::{
     copy, grant, heap, ipc, rights,
     space::{self, Space},
@@ -199,6 +200,14 @@ impl Kernel for Calls {
 
     fn own_space(&self) -> Space {
         OWN
+    }
+
+    fn has_heap(&self, bytes: usize) -> bool {
+        let mut probe: Vec<u8> = Vec::new();
+        let result = probe.try_reserve_exact(bytes);
+        // Without this the compiler knows that nobody looks, and leaves the allocation out.
+        core::hint::black_box(&probe);
+        result.is_ok()
     }
 
     fn heap_end(&self) -> u64 {

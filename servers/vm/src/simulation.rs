@@ -54,6 +54,8 @@ pub struct Simulation {
     pub now_s: u64,
     /// vm dies at this many calls from now.
     pub dies_in: Option<u64>,
+    /// What is left of vm's heap; `None`: it does not end.
+    pub heap_bytes: Option<u64>,
     /// Pages for which `protect` was called.
     pub protected_pages: u64,
 }
@@ -327,12 +329,18 @@ impl Kernel for Simulation {
         Space(slot::VM as u64)
     }
 
-    fn heap_end(&self) -> u64 {
-        SERVICE_HEAP
+    fn has_heap(&self, bytes: usize) -> bool {
+        self.heap_bytes.is_none_or(|heap| bytes as u64 <= heap)
     }
 
-    fn grow_heap(&mut self, _: u64) -> Result<(), Errno> {
-        unreachable!("the host's heap does not end")
+    fn heap_end(&self) -> u64 {
+        SERVICE_HEAP + self.heap_bytes.unwrap_or(0)
+    }
+
+    fn grow_heap(&mut self, bytes: u64) -> Result<(), Errno> {
+        let heap = self.heap_bytes.as_mut().expect("a heap without end does not grow");
+        *heap += bytes;
+        Ok(())
     }
 }
 

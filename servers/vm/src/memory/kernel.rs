@@ -54,6 +54,8 @@ pub trait Kernel {
     fn clocks(&mut self) -> Result<Clocks, Errno>;
     /// vm's own space.
     fn own_space(&self) -> Space;
+    /// Whether vm's heap has so many bytes together.
+    fn has_heap(&self, bytes: usize) -> bool;
     /// Address after vm's heap.
     fn heap_end(&self) -> u64;
     /// `bytes` bytes have been mapped behind vm's heap: they are part of it from now on.

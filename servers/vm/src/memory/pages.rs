@@ -313,7 +313,7 @@ impl Pages {
         })
     }
 
-    /// Absent pages from `page` on, at most `most`, which is not 0, and not beyond the leaf.
+    /// Absent pages from `page` on, at most `most`, and not beyond the leaf.
     pub fn absent_from(&self, page: u64, most: u64) -> u64 {
         let (key, bit) = split(page);
         let present = self.leaf(key).map_or(0, |leaf| leaf.present >> bit);

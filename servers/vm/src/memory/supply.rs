@@ -419,10 +419,10 @@ impl<K: Kernel> Memory<K> {
         let least = bytes.checked_add(HEAP_CREDIT_BYTES).ok_or(Errno::ENOMEM)?;
         let wanted = least.saturating_add(HEAP_CREDIT_BYTES);
         self.heap_credit = 0;
-        if !has_heap(wanted) {
+        if !self.kernel.has_heap(wanted) {
             let pages = wanted.max(HEAP_GROWTH_BYTES).div_ceil(PAGE_BYTES as usize) as u64 + 1;
             if let Err(error) = self.grow_heap(pages) {
-                return if has_heap(least) { Ok(()) } else { Err(error) };
+                return if self.kernel.has_heap(least) { Ok(()) } else { Err(error) };
             }
         }
         self.heap_credit = HEAP_CREDIT_BYTES;
@@ -457,12 +457,4 @@ impl<K: Kernel> Memory<K> {
 /// Counts an allocation that a test may let fail. Page faults are too frequent to count them in the guest.
 fn permit() -> Result<(), Errno> {
     if cfg!(test) { sys::fallible::permit() } else { Ok(()) }
-}
-
-/// True when the heap has a free block of this size.
-fn has_heap(bytes: usize) -> bool {
-    let mut probe: Vec<u8> = Vec::new();
-    let result = probe.try_reserve_exact(bytes);
-    core::hint::black_box(&probe);
-    result.is_ok()
 }

@@ -301,7 +301,7 @@ impl AddressSpace {
         if !matches!(object.content, Content::Anonymous) || object.pages.frame(index).is_some() {
             return Ok(false);
         }
-        let most = object.pages.present_before(index).clamp(1, AHEAD_PAGES).min(region.end_page() - page);
+        let most = object.pages.present_before(index).min(AHEAD_PAGES).min(region.end_page() - page);
         let absent = object.pages.absent_from(index, self.pages.absent_from(page, most).max(1));
         let growth_bytes = if object.pages.must_grow() { object.pages.growth_bytes() } else { 0 };
         if growth_bytes > 0 {

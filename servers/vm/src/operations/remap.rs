@@ -114,11 +114,8 @@ impl AddressSpace {
     ) -> Result<bool, Errno> {
         let old_end = remap.old + remap.old_bytes;
         let new_end = remap.old + remap.new_bytes;
-        if new_end < old_end {
-            self.remove(memory, new_end, old_end)?;
-        }
         if new_end <= old_end {
-            return Ok(true);
+            return self.remove(memory, new_end, old_end).map(|()| true);
         }
         let fits = old_end == region.end && new_end <= MMAP_TOP && self.regions.is_free(old_end, new_end);
         if fits {

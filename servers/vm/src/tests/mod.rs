@@ -1,5 +1,6 @@
 //! vm as a whole, over a simulated kernel.
 
+mod bounds;
 mod cache;
 mod calls;
 mod containers;
@@ -12,6 +13,7 @@ mod programs;
 mod segments;
 mod services;
 mod shared_files;
+mod updates;
 mod vdso;
 mod windows;
 

@@ -10,10 +10,10 @@ use abi::{
 };
 
 const SLOT: usize = 20;
-const ARGUMENTS: &[u8] = b"root=ext2";
+pub const ARGUMENTS: &[u8] = b"root=ext2";
 
 /// A service: text of two pages and a bit, data of 100 bytes and zeros behind.
-fn image() -> Vec<u8> {
+pub fn image() -> Vec<u8> {
     let mut file = b"\x7fELF\x02\x01\x01".to_vec();
     file.resize(16, 0);
     file.extend(2u16.to_le_bytes());
