@@ -31,6 +31,7 @@ mod inotify;
 mod known;
 mod leases;
 mod limits;
+mod links;
 mod locks;
 mod loops;
 mod mappings;

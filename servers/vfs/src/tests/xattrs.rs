@@ -152,3 +152,21 @@ fn attributes_outlive_vfs_and_are_of_files_in_memory_too() {
         assert_eq!(get(&world, world.root, path, "user.a").unwrap(), b"value");
     }
 }
+
+/// A write takes the capabilities of a program away, also one that the file system has not heard of yet.
+#[test]
+fn capabilities_that_are_given_after_a_write_stay() {
+    let world = World::new();
+    let root = world.root;
+    let page = std::vec![7; super::services::PAGE as usize];
+    world.make("/file", &page.repeat(3), 0o755, (0, 0));
+    let file = world.open(root, "/file", O_RDWR, 0).unwrap();
+    // From the third one on the page stays here.
+    (0..4).for_each(|_| assert_eq!(world.pwrite(root, file, &page, 0), Ok(page.len() as u64)));
+    let capabilities = [1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(set(&world, root, "/file", "security.capability", &capabilities, 0), Ok(0));
+    assert_eq!(world.call(root, nr::FSYNC, &[file]), Ok(0));
+    assert_eq!(get(&world, root, "/file", "security.capability").unwrap(), capabilities);
+    assert_eq!(world.pwrite(root, file, &page, 0), Ok(page.len() as u64));
+    assert_eq!(get(&world, root, "/file", "security.capability"), Err(Errno::ENODATA));
+}
