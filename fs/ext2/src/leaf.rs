@@ -97,3 +97,46 @@ pub(crate) fn packed(old: &[u8], entries: &[Hashed], format: EntryFormat) -> Res
     }
     Ok(Some(image))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records of these hashes with names of these lengths, in block 7.
+    fn records(all: &[(u32, usize)]) -> Vec<Hashed> {
+        let name = [b'n'; 255];
+        let record = |at: usize, (major, length): (u32, usize)| {
+            let entry = Entry { offset: 300 * at, size: 300, node: 5, kind: 0, name: &name[..length] };
+            Hashed::new(Hash { major, minor: 0x47 }, 7, &entry)
+        };
+        all.iter().enumerate().map(|(at, &one)| record(at, one)).collect()
+    }
+
+    #[test]
+    fn a_leaf_is_divided_where_both_parts_need_about_the_same_space() {
+        for (all, expected) in [
+            (&[][..], None),
+            (&[(2, 8)], None),
+            (&[(2, 8), (4, 8)], Some((1, 4))),
+            (&[(2, 8), (4, 8), (6, 8), (8, 8)], Some((2, 6))),
+            (&[(2, 8), (4, 8), (6, 8), (8, 12)], Some((2, 6))),
+            (&[(2, 12), (4, 8), (6, 8), (8, 8)], Some((1, 4))),
+            (&[(2, 200), (4, 8)], Some((1, 4))),
+            (&[(2, 8), (4, 200)], Some((1, 4))),
+            (&[(2, 8), (4, 8), (4, 8), (6, 8)], Some((2, 4 | 1))),
+        ] {
+            assert_eq!(division(&records(all)), expected, "{all:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_has_the_position_of_its_hash_but_for_the_last_bits_and_its_place() {
+        let all = records(&[(0, 8), (6, 8)]);
+        assert_eq!(all.iter().map(|record| record.position()).collect::<Vec<_>>(), [0x40, 3 << 32 | 0x40]);
+        assert_eq!((all[1].major(), all[1].block(), all[1].offset(), all[1].size()), (6, 7, 300, 16));
+        let entry = Entry { offset: 12, size: 300, node: 5, kind: 0, name: b"n" };
+        let first = Hashed::new(Hash { major: 0, minor: 1 }, 7, &entry);
+        assert_eq!(first.position(), FIRST, "before it are . and ..");
+        assert!(first < all[0] && all[0] < all[1]);
+    }
+}

@@ -234,7 +234,8 @@ fn bytes_cut_off_do_not_come_back() {
 #[test]
 fn files_over_2_gib_set_the_feature() {
     let scratch = Scratch::new();
-    let image = scratch.image(4096, &["-b", "4096", "-O", "^large_file"]);
+    let image = scratch.image(4096, &["-b", "4096", "-O", "^resize_inode,^large_file"]);
+    assert!(!String::from_utf8_lossy(&debugfs(&image, "stats")).contains("large_file"));
     let mut volume = mount(&image);
     let root = volume.root();
     let node = file(&mut volume, root, "big");
@@ -507,6 +508,11 @@ fn a_removed_directory_in_use_is_empty_and_takes_nothing() {
     assert_eq!(list(&mut volume, dir), []);
     assert_eq!(volume.make_node(dir, b"f", S_IFREG, 0, ROOT_USER), Err(Errno::ENOENT));
     assert_eq!(volume.make_dir(dir, b"f", 0o755, ROOT_USER), Err(Errno::ENOENT));
+    let other = file(&mut volume, root, "other");
+    assert_eq!(volume.link(dir, b"f", other, ROOT_USER), Err(Errno::ENOENT));
+    assert_eq!(volume.rename(root, b"other", dir, b"f", ROOT_USER), Err(Errno::ENOENT));
+    assert_eq!(volume.rename_leaving_whiteout(root, b"other", dir, b"f", ROOT_USER), Err(Errno::ENOENT));
+    assert_eq!((volume.lookup(root, b"other"), volume.attributes(other).unwrap().links), (Ok(other), 1));
     volume.put(dir, 1).unwrap();
     finish(&scratch, volume);
 }

@@ -350,6 +350,68 @@ fn a_file_goes_on_behind_its_last_block_though_there_is_space_before_it() {
 }
 
 #[test]
+fn behind_the_last_block_of_the_disk_the_search_begins_anew() {
+    let (disk, mut volume) = new(1024, &["-b", "1024", "-O", "^resize_inode", "-m", "0"]);
+    let end = 1024;
+    let small = file(&mut volume, "small", b"x");
+    let large = file(&mut volume, "large", b"");
+    volume.truncate(large, 1 << 20).unwrap();
+    assert_eq!(volume.allocate(large, 0, u64::MAX, Allocation::Fill), Err(Errno::ENOSPC));
+    // Its data and what points to it, from the end of the disk backwards, until the last block is the small file's.
+    let mut size = (volume.attributes(large).unwrap().blocks / 2 + 2) * 1024;
+    let mut blocks = 1;
+    while Layout::of(&disk, &mut volume).blocks(small).last() != Some(&(end - 1)) {
+        assert!(blocks < 12, "the blocks of the large file ascend");
+        while volume.statistics().blocks_free == 0 {
+            size -= 1024;
+            volume.truncate(large, size).unwrap();
+        }
+        volume.sync().unwrap();
+        assert_eq!(write(&mut volume, small, blocks * 1024, b"x"), Ok(1));
+        blocks += 1;
+    }
+    volume.truncate(large, 1024).unwrap();
+    volume.sync().unwrap();
+    assert_eq!(write(&mut volume, small, blocks * 1024, b"x"), Ok(1));
+    let last = Layout::of(&disk, &mut volume).blocks(small).last().copied().unwrap();
+    assert!(last < end / 2, "{last}");
+    finish(&disk, volume);
+}
+
+#[test]
+fn a_file_that_ends_where_free_space_begins_goes_on_there_after_a_mount() {
+    let (disk, mut volume) = new(1024, ONE);
+    let node = file(&mut volume, "f", &[1; 2048]);
+    volume.unmount().unwrap();
+    let mut volume = mount(&disk);
+    assert_eq!(write(&mut volume, node, 2048, &[1; 1024]), Ok(1024));
+    let blocks = Layout::of(&disk, &mut volume).blocks(node);
+    assert_eq!(blocks, [blocks[0], blocks[0] + 1, blocks[0] + 2]);
+    finish(&disk, volume);
+}
+
+/// A file that has another name must not get one in a directory that a power cut may take away: that directory is written first.
+#[test]
+fn a_directory_is_on_the_disk_before_a_file_moves_into_it() {
+    let (disk, mut volume) = new(1024, ONE);
+    let node = file(&mut volume, "f", b"x");
+    let known = directory(&mut volume, ROOT, "known");
+    volume.sync().unwrap();
+    // The inode behind that of the directory is new.
+    let new = directory(&mut volume, ROOT, "new");
+    assert_eq!(new, known + 1);
+    disk.forget_log();
+    volume.link(known, b"link", node, ROOT_USER).unwrap();
+    assert!(disk.log().is_empty(), "the disk knows it");
+    volume.link(new, b"link", node, ROOT_USER).unwrap();
+    assert!(!disk.log().is_empty());
+    disk.forget_log();
+    volume.link(new, b"other", node, ROOT_USER).unwrap();
+    assert!(disk.log().is_empty(), "now the disk knows it, too");
+    finish(&disk, volume);
+}
+
+#[test]
 fn after_a_truncation_a_file_grows_where_it_ends() {
     let (disk, mut volume) = new(1024, ONE);
     let low = file(&mut volume, "low", &[1; 10 * 1024]);
@@ -776,7 +838,10 @@ fn a_successor_resumes_without_the_device() {
 
 #[test]
 fn only_what_changes_something_is_a_change() {
-    let (disk, mut volume) = new(1024, ONE);
+    let disk = Disk::with_kib(1024, ONE);
+    let mut volume = Ext2::mount(disk.clone(), options(), memory_of(256 << 10)).unwrap();
+    assert!(volume.is_changed(), "it is in use");
+    volume.sync().unwrap();
     let node = file(&mut volume, "f", &[7; 1024]);
     let settle = |volume: &mut Volume| {
         volume.sync().unwrap();

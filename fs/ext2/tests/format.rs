@@ -443,10 +443,14 @@ fn a_mount_is_counted_and_dated_and_so_is_the_last_write() {
     let image = Image::new(1024, &["-b", "1024"]);
     let (count, now) = (image.half(SUPERBLOCK + MOUNT_COUNT), NOW.seconds as u32);
     let mut volume = image.mount().unwrap();
+    file(&mut volume, "f", &[7; 5000]);
     volume.sync().unwrap();
+    let statistics = volume.statistics();
     let image = Image(volume.into_device().bytes());
     let found = [MOUNT_TIME, WRITE_TIME].map(|field| image.word(SUPERBLOCK + field));
     assert_eq!((image.half(SUPERBLOCK + MOUNT_COUNT), found), (count + 1, [now; 2]));
+    let free = [12, 16].map(|field| u64::from(image.word(SUPERBLOCK + field)));
+    assert_eq!(free, [statistics.blocks_free, statistics.nodes_free]);
 }
 
 #[test]
@@ -671,6 +675,26 @@ fn a_log_is_a_whole_file_of_a_certain_length() {
     let incompatible = lost.word(SUPERBLOCK + 96) | 4;
     lost.put_word(SUPERBLOCK + 96, incompatible);
     assert_eq!(lost.mount().err(), Some(Errno::EUCLEAN));
+}
+
+#[test]
+fn the_inode_of_a_log_is_found_in_every_group() {
+    let image =
+        Image::new(8192, &["-b", "1024", "-g", "1024", "-N", "128", "-j", "-J", "size=1", "-O", "^resize_inode"]);
+    let per_group = u64::from(image.word(SUPERBLOCK + INODES_PER_GROUP));
+    let size = usize::from(image.half(SUPERBLOCK + INODE_SIZE));
+    let inode = image.0[image.inode(8)..][..size].to_vec();
+    for number in [per_group, per_group + 1, per_group + 2, 3 * per_group, 3 * per_group + 1] {
+        let mut moved = image.clone();
+        let at = image.inode(number);
+        moved.0[at..at + size].copy_from_slice(&inode);
+        moved.put_word(SUPERBLOCK + 224, number as u32);
+        let mut volume = moved.mount().unwrap();
+        volume.set_mode(ROOT, 0o711).unwrap();
+        volume.sync().unwrap();
+        let mut volume = Image(volume.into_device().bytes()).mount().unwrap();
+        assert_eq!(volume.attributes(ROOT).unwrap().mode & 0o7777, 0o711, "inode {number}");
+    }
 }
 
 /// A pointer that cannot be is left out; after 16 of them nothing is trusted any more.

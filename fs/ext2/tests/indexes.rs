@@ -1,6 +1,6 @@
 //! Indexed directories: as they grow, as e2fsprogs makes and checks them, and while they are listed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -236,5 +236,59 @@ fn a_corrupt_index_hides_no_name() {
         let made = volume.make_node(dir, b"new", 0o100_644, 0, ROOT_USER);
         assert!(made.is_ok() || at == 16, "byte {at}: {made:?}");
         assert!(at == 16 || volume.lookup(dir, b"new").is_ok());
+    }
+}
+
+/// The oldest of the three functions, of names of ASCII.
+fn legacy_hash(name: &[u8]) -> u32 {
+    let step = |(last, before): (u32, u32), &byte: &u8| {
+        let hash = before.wrapping_add(last ^ u32::from(byte).wrapping_mul(7_152_373));
+        (if hash >> 31 != 0 { hash.wrapping_sub(0x7fff_ffff) } else { hash }, last)
+    };
+    name.iter().fold((0x12a3_fe2d, 0x37ab_e8f9), step).0
+}
+
+/// Names of which at least two have the same hash each.
+fn colliding_names(groups: usize) -> Vec<Vec<u8>> {
+    let mut by_hash: BTreeMap<u32, Vec<Vec<u8>>> = BTreeMap::new();
+    for number in 0..300_000u32 {
+        let name = format!("{:x}", number.wrapping_mul(0x9e37_79b1)).into_bytes();
+        by_hash.entry(legacy_hash(&name)).or_default().push(name);
+    }
+    by_hash.into_values().filter(|names| names.len() > 1).take(groups).flatten().collect()
+}
+
+#[test]
+fn names_of_the_same_hash_are_found_and_listed_one_by_one() {
+    let colliding = colliding_names(30);
+    assert!(colliding.len() >= 20, "only {}", colliding.len());
+    // In one block, and in a directory with an index.
+    for others in [0, 300] {
+        let scratch = Scratch::new();
+        let path = scratch.image(4 << 10, &["-b", "1024", "-N", "1024"]);
+        let output = Command::new("tune2fs").args(["-E", "hash_alg=legacy"]).arg(&path).output().unwrap();
+        assert!(output.status.success());
+        let mut volume = mount(&path);
+        let dir = directory(&mut volume);
+        let colliding = &colliding[..if others == 0 { 20 } else { colliding.len() }];
+        let expected: BTreeSet<_> = colliding.iter().cloned().chain((0..others).map(name)).collect();
+        for name in &expected {
+            make(&mut volume, dir, name);
+        }
+        assert!(expected.iter().all(|name| volume.lookup(dir, name).is_ok()));
+        for room in [1, 2, 3] {
+            let (mut position, mut found) = (0, Vec::new());
+            loop {
+                let mut names = Names { room, list: Vec::new() };
+                position = volume.read_dir(dir, position, &mut names).unwrap();
+                if names.list.is_empty() {
+                    break;
+                }
+                found.extend(names.list.into_iter().map(|(name, ..)| name));
+            }
+            assert_eq!(found.len(), expected.len() + 2, "{room} at a time, each once");
+            assert_eq!(found.into_iter().filter(|name| !name.starts_with(b".")).collect::<BTreeSet<_>>(), expected);
+        }
+        unmount(volume, &path);
     }
 }

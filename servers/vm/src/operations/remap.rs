@@ -5,7 +5,7 @@ use crate::memory::frames::Run;
 use crate::memory::kernel::Kernel;
 use crate::operations::mmap::whole_pages;
 use crate::space::AddressSpace;
-use crate::space::region::{Backing, MMAP_TOP, Region};
+use crate::space::region::{Backing, MMAP_TOP, Region, Rights};
 use abi::{
     Errno,
     layout::{PAGE_BYTES, USER_END, USER_START, map},
@@ -167,24 +167,26 @@ impl AddressSpace {
 
     /// Maps the owned pages of a region again, as far as that goes: faults do the rest.
     fn show<K: Kernel>(&mut self, memory: &mut Memory<K>, region: &Region) {
+        if region.rights != Rights::READ_WRITE {
+            return;
+        }
         let mut page = region.first_page();
         while let Some((first, end)) = self.pages.stretch(page, region.end_page()) {
             page = first;
             while page < end {
-                let pages = self.show_run(memory, region, page, end);
-                page += pages.max(1);
+                page += self.show_run(memory, page, end);
             }
         }
     }
 
-    /// Maps the pages from `page` on whose frames are contiguous and unshared. Returns how many.
-    fn show_run<K: Kernel>(&mut self, memory: &mut Memory<K>, region: &Region, page: u64, end: u64) -> u64 {
-        let Some(first) = self.pages.frame(page) else { return 0 };
+    /// Maps the pages from `page` on whose frames are contiguous and unshared. Returns how many pages are done with: one at least.
+    fn show_run<K: Kernel>(&mut self, memory: &mut Memory<K>, page: u64, end: u64) -> u64 {
+        let Some(first) = self.pages.frame(page) else { return 1 };
         let is_next = |&next: &u64| self.pages.frame(next) == Some(first.plus(next - page));
         let is_sole = |&next: &u64| self.pages.is_sole(next, &memory.frames);
         let frames = (page..end).take_while(|next| is_next(next) && is_sole(next)).count() as u64;
-        if frames == 0 || region.rights.0 != 3 {
-            return 0;
+        if frames == 0 {
+            return 1;
         }
         match self.map_run(memory, page, Run { first, frames }, map::WRITE) {
             Ok(()) => frames,
