@@ -3,17 +3,20 @@
 
 use super::*;
 use crate::memory::Floor;
-use crate::memory::frames::Frames;
-use crate::memory::pages::{LEAF_PAGES, Pages};
-use crate::simulation::Touch;
+use crate::memory::frames::{Frame, Frames, Payer};
+use crate::memory::marks::Marks;
+use crate::memory::pages::{LEAF_HEAP_BYTES, LEAF_PAGES, Pages};
+use crate::simulation::{Touch, grant};
 use crate::space::region::{MAX_REGIONS, MMAP_TOP, Region, Rights};
 use abi::{
     Errno,
     layout::{SERVICE_HEAP, USER_END, USER_START},
     limits::FREE_FRAMES,
     linux::nr,
+    vm::MapRecord,
 };
 use std::collections::BTreeMap;
+use zerocopy::FromBytes;
 
 const ARENA: u64 = 0x10_0000;
 const POPULATE: u64 = 0x8000;
@@ -138,6 +141,7 @@ fn addresses_are_user_addresses_to_the_last_page() {
     }
     assert_eq!(vm.call(p, nr::MUNMAP, [USER_END - P, 1, 0, 0, 0, 0]), Ok(0));
     assert_eq!(vm.load(p, USER_END - P), Err(Errno::EFAULT));
+    assert_eq!(hinted(&mut vm, USER_END - P, P), USER_END - P, "the last page");
     invariants::check(&vm);
 }
 
@@ -257,8 +261,11 @@ fn a_moved_mapping_is_mapped_where_it_was_written() {
     let again = ARENA + 2000 * P;
     assert_eq!(mremap(&mut vm, p, [target, 70 * P, 70 * P, 3, again]), Ok(again));
     assert!(mapped(&vm, p, again, 70).iter().all(|page| *page != Some(true)));
-    vm.store(p, again, 99).expect("writable");
+    [0, 5, 7].into_iter().for_each(|page| vm.store(p, again + page * P, 99).expect("writable"));
     assert_eq!((vm.load(program(1), target), vm.load(p, again)), (Ok(2), Ok(99)));
+    assert_eq!(mremap(&mut vm, p, [again, 70 * P, 70 * P, 3, target]), Ok(target));
+    let own: Vec<u64> = (0..70).filter(|&page| mapped(&vm, p, target + page * P, 1) == [Some(true)]).collect();
+    assert_eq!(own, [0, 5, 7]);
     invariants::check(&vm);
 }
 
@@ -477,6 +484,124 @@ fn the_heap_grows_in_pieces_of_what_is_free() {
     assert_eq!(before.0 - vm.memory.frames.free(), (vm.memory.own_frames() - before.1) as usize);
     let first = SERVICE_HEAP / P;
     assert!(vm.memory.kernel.tables[&(slot::VM as u64)].keys().copied().eq(first..first + 129));
+}
+
+#[test]
+fn a_list_of_marks_tells_before_how_much_heap_it_needs_to_grow() {
+    let mut marks = Marks::default();
+    for leaf in 0..100u64 {
+        let told = marks.growth_bytes();
+        marks.change(leaf * LEAF_PAGES);
+        assert!(told >= 2 * 24 * leaf as usize, "{leaf}: {told} bytes");
+    }
+}
+
+#[test]
+fn spaces_that_nobody_knows_are_destroyed_and_those_that_are_gone_are_forgotten() {
+    let mut vm = Simulation::start(2000);
+    let spaces: Vec<_> = (0..200).map(|_| vm.memory.create_space().expect("a space")).collect();
+    assert_eq!(spaces.last().map(|space| space.0), Some(200));
+    let gone = [3, 64, 65, 128, 129, 198];
+    for number in gone {
+        assert_eq!(vm.memory.destroy_space(spaces[number - 1]), Ok(()));
+    }
+    vm.memory.drop_unknown_spaces(|space| space.0.is_multiple_of(3));
+    let left: Vec<u64> = vm.memory.kernel.tables.keys().copied().collect();
+    let expected = |number: &u64| number.is_multiple_of(3) && !gone.contains(&(*number as usize));
+    assert_eq!(left, (1..=200).filter(expected).collect::<Vec<_>>());
+    vm.memory.drop_unknown_spaces(|_| false);
+    assert!(vm.memory.kernel.tables.is_empty());
+}
+
+#[test]
+fn each_mapping_is_told_with_its_kind_its_rights_and_what_it_shows() {
+    let (mut vm, p) = with_program(1024);
+    let rights = vm::SetRights { process: Endpoint::new(slot::PM, 1), dma_bytes: 0, inspects_memory: true };
+    vm.ask(slot::RS, rights.message()).result().expect("allowed");
+    let (heap, other, shared, vdso, stack) = (0x1000_0000, 0x2000_0000, 0x3000_0000, 0x4000_0000, 0x5000_0000);
+    let space = vm.processes.space(p).expect("known");
+    (space.heap_start, space.heap_end) = (heap, heap);
+    space.add_vdso(&mut vm.memory, vdso).expect("memory");
+    space.add_stack(&mut vm.memory, stack, 1 << 20, Rights::READ_WRITE).expect("memory");
+    vm.call(p, nr::BRK, [heap + P, 0, 0, 0, 0, 0]).expect("an end");
+    mmap(&mut vm, p, other, 2 * P, READ | EXECUTE, PRIVATE | ANONYMOUS | FIXED).expect("memory");
+    mmap(&mut vm, p, shared, P, READ | WRITE, SHARED | ANONYMOUS | FIXED).expect("memory");
+    vm.load(p, other).expect("readable");
+    let image = files::image(&mut vm, 9, files::content(3 * P));
+    let file = files::map(&mut vm, p, image, 2);
+    let record = |vm: &mut Vm, first| {
+        let grant = grant(vm, vec![0; size_of::<MapRecord>()]);
+        let maps = vm::Maps { process: p, first, grant, bytes: size_of::<MapRecord>() as u64 };
+        let bytes = vm.ask(slot::PM, maps.message()).result().expect("allowed");
+        (bytes > 0).then(|| MapRecord::read_from_bytes(&vm.memory.kernel.grants[&grant.0]).expect("a record"))
+    };
+    let all: Vec<_> = (0..).map_while(|first| record(&mut vm, first)).collect();
+    let told = |start: u64| {
+        let record = all.iter().find(|record| record.start == start).expect("it is there");
+        (record.end - start, record.resident, record.protection, record.kind, record.inode, record.device)
+    };
+    assert_eq!(told(heap), (P, 0, 3, 1, 0, 0));
+    assert_eq!(told(other), (2 * P, P, 5, 0, 0, 0));
+    assert_eq!(told(shared), (P, 0, 3 | 8, 0, 0, 0));
+    assert_eq!(told(vdso), (P, 0, 1, 3, 0, 0), "it counts for nobody");
+    assert_eq!(told(vdso + abi::layout::VDSO_OFFSET), (abi::layout::VDSO_BYTES - P, P, 5, 4, 0, 0));
+    assert_eq!(told(stack - 0x21 * P), (0x21 * P, 2 * P, 3, 2, 0, 0));
+    assert_eq!(told(file), (2 * P, 0, 1, 0, 9, 1));
+    assert_eq!(all.len(), 7);
+    assert!(all.iter().all(|record| record.offset == 0));
+    let sizes =
+        vm::ProcessMemory::results(&vm.ask(slot::PM, vm::ProcessMemory { process: p }.message())).expect("told");
+    let (bytes, resident, data, of_stack, ..) = sizes;
+    assert_eq!(bytes, all.iter().map(|record| record.end - record.start).sum());
+    assert_eq!(resident, all.iter().map(|record| record.resident).sum());
+    assert_eq!((data, of_stack), (P, 0x21 * P));
+}
+
+#[test]
+fn the_neighbours_of_a_touched_page_of_a_file_are_mapped_with_it() {
+    const PAGES: u64 = 150;
+    let (mut vm, p) = with_program(2000);
+    let image = files::image(&mut vm, 9, files::content(PAGES * P));
+    let at = files::map(&mut vm, p, image, PAGES);
+    assert_eq!(pages(&mut vm, p), 0);
+    vm.load(p, at + 70 * P).expect("readable");
+    let leaf = |page: u64| (at / P + page) / LEAF_PAGES;
+    let expected: Vec<_> = (0..PAGES).map(|page| (leaf(page) == leaf(70)).then_some(false)).collect();
+    assert_eq!(mapped(&vm, p, at, PAGES), expected);
+    // What is there already stays as it is.
+    vm.call(p, nr::MADVISE, [at + 69 * P, 2 * P, 4, 0, 0, 0]).expect("mapped");
+    vm.load(p, at + 69 * P).expect("readable");
+    assert_eq!(mapped(&vm, p, at, PAGES), expected);
+    assert_eq!(faults(&mut vm, p), 2);
+    invariants::check(&vm);
+}
+
+/// It may have paid for the frame before.
+#[test]
+fn a_recount_charges_nobody_for_a_frame_that_is_not_paid_for() {
+    let mut frames = Frames::new(10);
+    (0..10).for_each(|number| frames.add(Frame(number)));
+    let payer = Payer::container(3).expect("a container");
+    let run = frames.take_some(2).expect("free");
+    frames.charge(run, payer);
+    run.iter().for_each(|frame| frames.release(frame));
+    let again = frames.take().expect("free");
+    assert_eq!(again, run.first);
+    frames.begin_recount();
+    assert!(frames.claim(again));
+    frames.end_recount();
+    assert_eq!((frames.paid_by(payer), frames.users(again)), (0, 1));
+}
+
+#[test]
+fn what_a_fork_takes_of_the_heap_is_asked_for_before() {
+    let (mut vm, p) = with_program(2000);
+    let at = map_at(&mut vm, p, 0, 1000);
+    (0..1000).for_each(|page| vm.store(p, at + page * P, 1).expect("writable"));
+    let space = vm.processes.space(p).expect("known");
+    let (leaves, bytes) = (space.pages.leaves(), space.heap_bytes());
+    assert!((15..=17).contains(&leaves));
+    assert!(bytes >= leaves * LEAF_HEAP_BYTES + size_of::<Region>(), "{bytes} bytes");
 }
 
 /// A list of pages that grows is copied: until then both are in the heap.

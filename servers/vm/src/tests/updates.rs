@@ -132,6 +132,25 @@ fn a_service_has_as_much_heap_and_preserved_memory_as_there_are_addresses() {
     }
 }
 
+/// Text that begins within a page.
+#[test]
+fn text_is_written_again_from_its_first_byte_to_its_last() {
+    let with_text_at_16 = |mut file: Vec<u8>| {
+        let words = [(72, 16), (80, SERVICE_IMAGE + 16), (96, TEXT_BYTES as u64 - 16), (104, TEXT_BYTES as u64 - 16)];
+        words.iter().for_each(|&(at, word)| file[at..at + 8].copy_from_slice(&u64::to_le_bytes(word)));
+        file
+    };
+    let (old, new) = (with_text_at_16(services::image()), with_text_at_16(other_image()));
+    let mut vm = Simulation::start(512);
+    spawn(&mut vm, &old, b"x", P, P).expect("a service");
+    renew(&mut vm, slot::RS, service(2), &new, b"x").expect("renewed");
+    for offset in [16, 17, 0x2ff, 0x300, 0xfff, 0x1000, 0x1fff, 0x2000, TEXT_BYTES - 1] {
+        assert_eq!(vm.load(service(2), SERVICE_IMAGE + offset as u64), Ok(new[offset]), "{offset:#x}");
+    }
+    assert_eq!([15, TEXT_BYTES as u64].map(|at| vm.load(service(2), SERVICE_IMAGE + at)), [Ok(0); 2]);
+    invariants::check(&vm);
+}
+
 /// A look at a page that a fork has shared is no reason to protect it once more.
 #[test]
 fn what_was_only_read_is_not_protected_again() {
