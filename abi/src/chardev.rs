@@ -25,8 +25,10 @@ protocol! {
     /// `MAX_FURTHER_BYTES`, 0: the ioctl is done) at `further`. It is then asked to `Continue`.
     Control = 5 { minor: u64, request: u64, argument: u64, grant: GrantId, caller: u64, session: u64 }
         -> { further: u64, further_bytes: u64 }
-    /// Waits for one of `events` (Linux POLLIN 1, POLLPRI 2, POLLOUT 4, POLLERR 8, POLLHUP 16); with `now` returns at once. Word 0 of the reply: the ready events.
-    Poll = 6 { minor: u64, events: u64, now: bool }
+    /// Waits for one of `events` (Linux POLLIN 1, POLLPRI 2, POLLOUT 4, POLLERR 8, POLLHUP 16); with `now` returns at once. Word 0 of the reply:
+    /// the ready events, and from `ARRIVALS_SHIFT` on a number below 2^27 that is another when something has arrived after it was told; 0: the
+    /// device does not count. `since`: such a number, from which the device is ready only when something has arrived for `events`; 0: none.
+    Poll = 6 { minor: u64, events: u64, now: bool, since: u64 }
     /// Cancels the caller's request with this tag, of this minor, which returns `EINTR` or the bytes moved so far. `Cancel` itself has no reply.
     Cancel = 7 { tag: u64, minor: u64 }
     /// Restores the open files after a restart of vfs, before any of its other requests: the grant holds `fs::Use` records of minors and
@@ -49,6 +51,8 @@ protocol! {
 
 /// `Read`, `Write`: do not block.
 pub const NONBLOCK: u64 = 0x800;
+/// `Poll`: where the number of arrivals begins in the reply.
+pub const ARRIVALS_SHIFT: u32 = 32;
 /// `Open`: the terminal has become the controlling terminal of the session.
 pub const OPENED_CONTROLLING: u64 = 1;
 /// `Open`: the device has positions: it is asked to `ReadAt` and `WriteAt`, lseek(2) works, and it is always ready.

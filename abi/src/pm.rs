@@ -41,8 +41,9 @@ protocol! {
     /// `address`. `call`: the number of its call, of which asking again gets the same answer. Word 0 of the reply: how many. `EAGAIN`: none is
     /// pending; with `watch`, vfs is told of the next one (`vfs::SignalsPending`).
     TakeSignals = 15 { process: Endpoint, call: u64, mask: u64, address: u64, count: u64, watch: bool }
-    /// vfs: which signals of `mask` are pending for a thread. If none is, vfs is told of the next one. Word 0 of the reply: the set.
-    AwaitSignals = 16 { process: Endpoint, mask: u64 }
+    /// vfs: which signals of `mask` are pending for a thread. If none is, vfs is told of the next one of them (`vfs::SignalsPending`); with `any`, of
+    /// the next signal, whatever is pending. `arrivals`: a number below 2^27, but not 0, that is another when the process has got a signal since.
+    AwaitSignals = 16 { process: Endpoint, mask: u64, any: bool } -> { pending: u64, arrivals: u64 }
     /// m3ipc: which process a thread belongs to, or, with `pid`, which one has this pid. It is notified from now on when a thread of that
     /// process ends, or it has other credentials. `ESRCH`. Returns the main thread, pid, effective uid and gid as `WhoIs`, and effective
     /// capabilities (`abi::CapabilitySet`).

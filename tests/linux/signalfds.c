@@ -1,4 +1,4 @@
-/* Signals that are read from descriptors: signalfd, signalfd4. */
+/* Signals that are read from descriptors: signalfd, signalfd4. It is long because each rule is tried by itself. */
 #include "behaviour.h"
 #include "ready.h"
 #include <pthread.h>
@@ -323,6 +323,106 @@ BEHAVIOUR("epoll by level, and EPOLLONESHOT") {
     show_epoll(once, 0);
     take(fd, 1);
     show_epoll(level, 0);
+}
+BEHAVIOUR("EPOLLET: each signal that is queued is an edge, one that is pending already is none") {
+    int fd = blocked_signals(SIGUSR1, SIGUSR2, SIGRTMIN, SFD_NONBLOCK);
+    int epoll = epoll_of(fd, EPOLLIN | EPOLLET);
+    int signals[] = {SIGUSR1, SIGUSR2, SIGUSR1, SIGRTMIN, SIGRTMIN};
+    show_epoll(epoll, 0);
+    for (int i = 0; i < 5; i++) {
+        queue(signals[i], i);
+        show_epoll(epoll, 0);
+        show_epoll(epoll, 0);
+    }
+}
+BEHAVIOUR("EPOLLET: what is pending when it is added or changed is told, a read is no edge") {
+    int fd = blocked_signals(SIGUSR1, SIGUSR2, 0, SFD_NONBLOCK);
+    raise(SIGUSR1);
+    raise(SIGUSR2);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+    int epoll = epoll_of(fd, EPOLLIN | EPOLLET);
+    show_epoll(epoll, 0);
+    must(epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event));
+    show_epoll(epoll, 0);
+    show_epoll(epoll, 0);
+    take(fd, 1);
+    show_epoll(epoll, 0);
+    raise(SIGUSR1);
+    show_epoll(epoll, 0);
+    take(fd, 2);
+    show_epoll(epoll, 0);
+}
+BEHAVIOUR("EPOLLET: any signal is an edge while one of the set is pending") {
+    int fd = blocked_signals(SIGUSR1, 0, 0, SFD_NONBLOCK);
+    sigset_t other = set_of(SIGUSR2);
+    must(sigprocmask(SIG_BLOCK, &other, NULL));
+    handle(SIGHUP, 0);
+    int epoll = epoll_of(fd, EPOLLIN | EPOLLET);
+    raise(SIGHUP);
+    show_epoll(epoll, 0);
+    raise(SIGUSR1);
+    show_epoll(epoll, 0);
+    raise(SIGUSR2);
+    show_epoll(epoll, 0);
+    raise(SIGUSR2);
+    show_epoll(epoll, 0);
+    raise(SIGHUP);
+    show_epoll(epoll, 0);
+    raise(SIGCHLD);
+    show_epoll(epoll, 0);
+    show(handled);
+}
+BEHAVIOUR("EPOLLET: signals that come while nobody looks are one edge") {
+    int fd = blocked_signals(SIGUSR1, SIGUSR2, 0, SFD_NONBLOCK);
+    int epoll = epoll_of(fd, EPOLLIN | EPOLLET);
+    show_epoll(epoll, 1);
+    raise(SIGUSR1);
+    raise(SIGUSR2);
+    show_epoll(epoll, 0);
+    show_epoll(epoll, 0);
+}
+BEHAVIOUR("EPOLLET: another set tells of what is pending of it") {
+    int fd = blocked_signals(SIGUSR1, SIGUSR2, 0, SFD_NONBLOCK);
+    sigset_t second = set_of(SIGUSR2), third = set_of(SIGHUP);
+    int epoll = epoll_of(fd, EPOLLIN | EPOLLET);
+    raise(SIGUSR1);
+    raise(SIGUSR2);
+    show_epoll(epoll, 0);
+    must(signalfd(fd, &second, 0));
+    show_epoll(epoll, 0);
+    must(signalfd(fd, &third, 0));
+    show_epoll(epoll, 0);
+}
+BEHAVIOUR("EPOLLET: each of two epolls has each edge, and with EPOLLONESHOT the first") {
+    int fd = blocked_signals(SIGUSR1, SIGUSR2, 0, SFD_NONBLOCK);
+    int first = epoll_of(fd, EPOLLIN | EPOLLET), second = epoll_of(fd, EPOLLIN | EPOLLET);
+    int once = epoll_of(fd, EPOLLIN | EPOLLET | EPOLLONESHOT);
+    for (int i = 0; i < 2; i++) {
+        raise(i == 0 ? SIGUSR1 : SIGUSR2);
+        show_epoll(first, 0);
+        show_epoll(first, 0);
+        show_epoll(second, 0);
+        show_epoll(second, 0);
+        show_epoll(once, 0);
+    }
+}
+BEHAVIOUR("EPOLLET: who waits is woken by a signal that comes behind another") {
+    int fd = blocked_signals(SIGUSR1, SIGUSR2, 0, SFD_NONBLOCK);
+    struct gate first = new_gate();
+    pid_t child = must(fork());
+    if (child == 0) {
+        int epoll = epoll_of(fd, EPOLLIN | EPOLLET);
+        raise(SIGUSR1);
+        show_epoll(epoll, 5000);
+        open_gate(first);
+        show_epoll(epoll, 5000);
+        take(fd, 2);
+        _exit(0);
+    }
+    pass_gate(first);
+    wait_until_asleep(child);
+    kill(child, SIGUSR2);
+    wait_for(child);
 }
 BEHAVIOUR("a waiting epoll tells of a signal from another process") {
     int fd = blocked_signals(SIGUSR1, 0, 0, SFD_NONBLOCK);

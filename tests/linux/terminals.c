@@ -1,5 +1,6 @@
-/* Pseudo-terminals: both sides, lines, modes, sizes, hang-up. */
+/* Pseudo-terminals: both sides, lines, modes, sizes, hang-up, edges, and who is in the background. It is long because each rule is tried by itself. */
 #include "behaviour.h"
+#include "ready.h"
 #include <termios.h>
 
 static int master, slave;
@@ -160,6 +161,197 @@ BEHAVIOUR("packet mode: data, a flush") {
     char kind = 0;
     show(read(master, &kind, 1));
     note("%d", kind);
+}
+/* Shows all events that an epoll has now, or when its time is over. */
+static void show_events(int epoll, int timeout) {
+    struct epoll_event event = {0};
+    long count = must(epoll_wait(epoll, &event, 1, timeout));
+    note("%x", count == 0 ? 0 : event.events);
+}
+
+BEHAVIOUR("EPOLLET of a slave: each line is an edge, a part of one is none") {
+    new_terminal();
+    int epoll = epoll_of(slave, EPOLLIN | EPOLLET);
+    write(master, "on", 2);
+    show_epoll(epoll, 0);
+    write(master, "e\n", 2);
+    show_epoll(epoll, 5000);
+    show_epoll(epoll, 0);
+    write(master, "two\n", 4);
+    show_epoll(epoll, 5000);
+    show_epoll(epoll, 0);
+}
+BEHAVIOUR("EPOLLET of a slave: without ICANON each piece is an edge") {
+    new_terminal();
+    change(0, 0, ICANON | ECHO);
+    int epoll = epoll_of(slave, EPOLLIN | EPOLLET);
+    for (int i = 0; i < 3; i++) {
+        write(master, "xy", 2);
+        show_epoll(epoll, 5000);
+        show_epoll(epoll, 0);
+    }
+}
+BEHAVIOUR("EPOLLET of a slave: a read is no edge, whatever it leaves") {
+    new_terminal();
+    write(master, "one\ntwo\n", 8);
+    await(slave, POLLIN);
+    int epoll = epoll_of(slave, EPOLLIN | EPOLLET);
+    show_epoll(epoll, 5000);
+    show_read(slave, 100);
+    show_epoll(epoll, 0);
+    show_read(slave, 2);
+    show_epoll(epoll, 0);
+    show_read(slave, 100);
+    write(master, "three\n", 6);
+    show_epoll(epoll, 5000);
+}
+BEHAVIOUR("EPOLLET of a slave: end of file, and input after it was flushed") {
+    new_terminal();
+    int epoll = epoll_of(slave, EPOLLIN | EPOLLET);
+    write(master, "\004", 1);
+    show_epoll(epoll, 5000);
+    show_epoll(epoll, 0);
+    ioctl(slave, TCFLSH, TCIFLUSH);
+    show_epoll(epoll, 0);
+    write(master, "new\n", 4);
+    show_epoll(epoll, 5000);
+    show_read(slave, 100);
+}
+BEHAVIOUR("EPOLLET of a slave: an edge of input tells of room, too") {
+    new_terminal();
+    change(0, 0, ECHO);
+    int epoll = epoll_of(slave, EPOLLIN | EPOLLOUT | EPOLLET);
+    show_epoll(epoll, 0);
+    show_epoll(epoll, 0);
+    write(master, "line\n", 5);
+    show_epoll(epoll, 5000);
+    show_epoll(epoll, 0);
+}
+BEHAVIOUR("EPOLLET of a slave: a write, and a read of the master, are edges for room") {
+    new_terminal();
+    int epoll = epoll_of(slave, EPOLLIN | EPOLLOUT | EPOLLET);
+    show_epoll(epoll, 0);
+    write(slave, "text", 4);
+    show_epoll(epoll, 0);
+    await(master, POLLIN);
+    show_read(master, 4);
+    show_epoll(epoll, 5000);
+    show_epoll(epoll, 0);
+}
+BEHAVIOUR("EPOLLET of a master: each output is an edge, a read none") {
+    new_terminal();
+    int epoll = epoll_of(master, EPOLLIN | EPOLLET);
+    write(slave, "one", 3);
+    show_epoll(epoll, 5000);
+    show_epoll(epoll, 0);
+    write(slave, "two", 3);
+    show_epoll(epoll, 5000);
+    show_read(master, 2);
+    show_epoll(epoll, 0);
+    write(slave, "three", 5);
+    show_epoll(epoll, 5000);
+    show_epoll(epoll, 0);
+}
+BEHAVIOUR("EPOLLET of a master: a write, and a read of the slave, are edges for room") {
+    new_terminal();
+    change(0, 0, ECHO);
+    int epoll = epoll_of(master, EPOLLOUT | EPOLLET);
+    show_epoll(epoll, 0);
+    write(master, "one\ntwo\n", 8);
+    await(slave, POLLIN);
+    show_epoll(epoll, 0);
+    show_read(slave, 100);
+    show_epoll(epoll, 5000);
+    show_epoll(epoll, 0);
+}
+BEHAVIOUR("EPOLLET: the ends of both sides are edges") {
+    new_terminal();
+    int ours = epoll_of(master, EPOLLIN | EPOLLET);
+    close(slave);
+    show_events(ours, 5000);
+    show_events(ours, 0);
+    slave = must(open(path, O_RDWR | O_NOCTTY));
+    int others = epoll_of(slave, EPOLLIN | EPOLLET);
+    show_events(others, 0);
+    close(master);
+    show_events(others, 5000);
+    show_events(others, 0);
+}
+BEHAVIOUR("EPOLLET of a slave: an echo is no edge, settings are one") {
+    new_terminal();
+    int epoll = epoll_of(slave, EPOLLIN | EPOLLOUT | EPOLLET);
+    show_epoll(epoll, 0);
+    write(master, "x", 1);
+    await(master, POLLIN);
+    show_epoll(epoll, 0);
+    change(0, 0, ECHO);
+    show_epoll(epoll, 0);
+    show_epoll(epoll, 0);
+}
+BEHAVIOUR("EPOLLET: lines that come while nobody looks are one edge") {
+    new_terminal();
+    int epoll = epoll_of(slave, EPOLLIN | EPOLLET);
+    show_epoll(epoll, 1);
+    write(master, "one\n", 4);
+    await(slave, POLLIN);
+    write(master, "two\n", 4);
+    int unread = 0;
+    while (unread < 8)
+        must(ioctl(slave, FIONREAD, &unread));
+    show_epoll(epoll, 5000);
+    show_epoll(epoll, 0);
+}
+BEHAVIOUR("EPOLLET: packets of the master's other kind are edges") {
+    new_terminal();
+    must(ioctl(master, TIOCPKT, &(int){1}));
+    int epoll = epoll_of(master, EPOLLIN | EPOLLPRI | EPOLLET);
+    ioctl(slave, TCFLSH, TCIFLUSH);
+    show_events(epoll, 5000);
+    show_events(epoll, 0);
+    ioctl(slave, TCFLSH, TCIFLUSH);
+    show_events(epoll, 5000);
+}
+BEHAVIOUR("EPOLLET: of two epolls and two descriptors each has each edge") {
+    new_terminal();
+    int copy = must(open(path, O_RDWR | O_NOCTTY));
+    int epolls[] = {epoll_of(slave, EPOLLIN | EPOLLET), epoll_of(slave, EPOLLIN | EPOLLET), epoll_of(copy, EPOLLIN | EPOLLET)};
+    for (int line = 0; line < 2; line++) {
+        write(master, "x\n", 2);
+        for (int i = 0; i < 3; i++) {
+            show_epoll(epolls[i], 5000);
+            show_epoll(epolls[i], 0);
+        }
+    }
+}
+BEHAVIOUR("EPOLLET with EPOLLONESHOT: one edge until it is changed, which tells of what is there") {
+    new_terminal();
+    int epoll = epoll_of(slave, EPOLLIN | EPOLLET | EPOLLONESHOT);
+    write(master, "one\n", 4);
+    show_epoll(epoll, 5000);
+    write(master, "two\n", 4);
+    show_epoll(epoll, 10);
+    struct epoll_event again = {.events = EPOLLIN | EPOLLET | EPOLLONESHOT};
+    must(epoll_ctl(epoll, EPOLL_CTL_MOD, slave, &again));
+    show_epoll(epoll, 0);
+    show_epoll(epoll, 0);
+}
+BEHAVIOUR("EPOLLET: who waits is woken by a line that comes behind another") {
+    new_terminal();
+    struct gate first = new_gate();
+    pid_t child = must(fork());
+    if (child == 0) {
+        int epoll = epoll_of(slave, EPOLLIN | EPOLLET);
+        show_epoll(epoll, 5000);
+        open_gate(first);
+        show_epoll(epoll, 5000);
+        show_read(slave, 100);
+        _exit(0);
+    }
+    write(master, "one\n", 4);
+    pass_gate(first);
+    wait_until_asleep(child);
+    write(master, "two\n", 4);
+    wait_for(child);
 }
 BEHAVIOUR("a session takes a terminal, Ctrl-C reaches its group") {
     new_terminal();

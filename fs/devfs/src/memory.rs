@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn all_events_are_there_at_once() {
-        let poll = Poll { minor: 8, events: 5, now: false };
+        let poll = Poll { minor: 8, events: 5, now: false, since: 0 };
         assert_eq!(devices().answer(Endpoint::NONE, Request::Poll(poll)), Some(Ok(5)));
     }
 }

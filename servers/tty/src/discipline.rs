@@ -183,6 +183,11 @@ impl Discipline {
         }
     }
 
+    /// The position up to which there was ever input, and how many lines wait: what arrives makes either grow. And up to which it is read.
+    pub fn positions(&self) -> ([u64; 2], u64) {
+        ([self.end(), self.line_ends.len() as u64], self.taken)
+    }
+
     /// What differs between any two states one of which has come from the other by a single byte, a flush, or new settings.
     pub fn extent(&self) -> [u64; 6] {
         let lengths = [self.ready.len(), self.edit.len(), self.line_ends.len(), self.edit_column];

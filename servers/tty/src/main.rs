@@ -18,6 +18,7 @@
 
 extern crate alloc;
 
+mod arrivals;
 mod control;
 mod device;
 mod devpts;

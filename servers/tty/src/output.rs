@@ -178,6 +178,11 @@ impl Output {
         self.taken += count;
     }
 
+    /// The position of the first byte in the queue, and of the end of the queue.
+    pub fn positions(&self) -> (u64, u64) {
+        (self.taken, self.taken + self.queue.len() as u64)
+    }
+
     /// What differs between any two states one of which has come from the other by an echo, a flush, or a stop.
     pub fn extent(&self) -> [u64; 4] {
         [self.taken, self.queue.len() as u64, self.column as u64, self.stopped.into()]

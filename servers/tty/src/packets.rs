@@ -55,22 +55,26 @@ impl Packets {
         }
     }
 
-    /// Takes note of what has happened to the slave, while the mode is on.
-    pub fn note(&mut self, slave: &mut Terminal) {
-        let Some(status) = &mut self.status else { return };
+    /// Takes note of what has happened to the slave, while the mode is on. Returns whether anything has.
+    pub fn note(&mut self, slave: &mut Terminal) -> bool {
+        let Some(status) = &mut self.status else { return false };
         let flushed = (slave.discipline.take_flushed(), slave.output.take_flushed());
         let (new, is_stopped) = (slave.termios, slave.output.is_stopped());
         let (old, was_stopped) = core::mem::replace(&mut self.seen, (new, is_stopped));
-        *status |= if flushed.0 { status::FLUSHREAD } else { 0 } | if flushed.1 { status::FLUSHWRITE } else { 0 };
+        let flush = if flushed.0 { status::FLUSHREAD } else { 0 } | if flushed.1 { status::FLUSHWRITE } else { 0 };
+        let mut happened = flush;
         if was_stopped != is_stopped {
             let (now, before) = if is_stopped { (status::STOP, status::START) } else { (status::START, status::STOP) };
-            *status = *status & !before | now;
+            *status &= !before;
+            happened |= now;
         }
         let extended = (old.local | new.local) & lflag::EXTPROC != 0 && old != new;
         if extended || old.has_usual_flow_control() != new.has_usual_flow_control() {
             let flow = if new.has_usual_flow_control() { status::DOSTOP } else { status::NOSTOP };
-            *status = *status & !(status::DOSTOP | status::NOSTOP) | flow;
-            *status |= if extended { status::IOCTL } else { 0 };
+            *status &= !(status::DOSTOP | status::NOSTOP);
+            happened |= flow | if extended { status::IOCTL } else { 0 };
         }
+        *status |= happened;
+        happened != 0
     }
 }

@@ -8,6 +8,7 @@
 //! Invariant: after each public method no request waits, of either side, that could be replied to (`settle`).
 //! Neighbours: `ptys` (all of them), `devpts` (their nodes), `control` (ioctls of the slave), `packets` (packet mode).
 
+use crate::arrivals::{Arrivals, Asked};
 use crate::control::request::{FIONREAD, TCFLSH, TIOCGPGRP, TIOCGSID, TIOCNOTTY, TIOCOUTQ, TIOCSTI};
 use crate::packets::{self, Packets};
 use crate::terminal::{CHUNK, Caller, Lower, POLLIN, POLLOUT, Terminal, World, signal};
@@ -64,6 +65,8 @@ pub struct Pty {
     packets: Packets,
     /// Requests of the master that wait.
     waiting: Vec<Waiting>,
+    /// What arrives at the master; at the slave: its terminal's.
+    arrivals: Arrivals,
     /// The deadline for which a task sleeps.
     armed_ns: Option<u64>,
 }
@@ -84,6 +87,7 @@ impl Pty {
             slaves: 0,
             slave_was_closed: false,
             waiting: Vec::new(),
+            arrivals: Arrivals::new(),
             armed_ns: None,
         }
     }
@@ -96,13 +100,15 @@ impl Pty {
     }
 
     /// What differs when anything but a read or a write has changed the queues.
-    pub fn extent(&self) -> ([u64; 6], [u64; 4]) {
-        (self.terminal.discipline.extent(), self.terminal.output.extent())
+    pub fn extent(&self) -> ([u64; 6], [u64; 4], [u64; 2]) {
+        let arrivals = [self.arrivals.counts(), self.terminal.arrivals.counts()];
+        (self.terminal.discipline.extent(), self.terminal.output.extent(), arrivals)
     }
 
     /// Saves its queues into a snapshot, without waiting requests: vfs repeats those.
     pub fn save_queues(&self, writer: &mut Writer) {
         self.terminal.save_queues(writer);
+        self.arrivals.save(writer);
     }
 
     /// Saves all but the queues into a snapshot.
@@ -117,6 +123,7 @@ impl Pty {
     /// Loads the queues from a snapshot.
     pub fn load_queues(mut self, reader: &mut Reader) -> Option<Pty> {
         self.terminal.load_queues(reader)?;
+        self.arrivals = Arrivals::load(reader, self.for_master(), self.terminal.discipline.positions().1)?;
         self.packets = Packets::new(&self.terminal, self.packets.are_on().then_some(self.packets.status()));
         Some(self)
     }
@@ -141,6 +148,7 @@ impl Pty {
             slaves: (counts >> 32) as u32,
             slave_was_closed: flag(2),
             waiting: Vec::new(),
+            arrivals: Arrivals::new(),
             armed_ns: None,
         })
     }
@@ -199,7 +207,11 @@ impl Pty {
     /// An open file of the slave has been closed.
     pub fn close_slave(&mut self, world: &mut impl World) {
         self.slaves = self.slaves.saturating_sub(1);
-        self.slave_was_closed |= self.slaves == 0;
+        if self.slaves == 0 {
+            self.slave_was_closed = true;
+            self.arrivals.input_arrived();
+            self.arrivals.room_arrived();
+        }
         self.settle(world);
     }
 
@@ -218,7 +230,7 @@ impl Pty {
             let result = match need {
                 Need::Input { .. } => Ok(0),
                 Need::Room { done, .. } if done > 0 => Ok(done as u64),
-                Need::Events(events) => Ok(HUNG_UP & events),
+                Need::Events(asked) => Ok(asked.when_hung_up(HUNG_UP).unwrap_or(0)),
                 _ => Err(Errno::EIO),
             };
             world.answer(&request, result);
@@ -265,7 +277,7 @@ impl Pty {
     pub fn slave_request(&mut self, world: &mut impl World, message: &Message, request: chardev::Request, done: usize) {
         use chardev::Request;
         if !self.master_is_open {
-            return world.answer(message, hung_up_result(&request, done));
+            return self.hung_up_request(world, message, &request, done);
         }
         match request {
             Request::Read(read) => self.terminal.read(world, message, read),
@@ -275,6 +287,18 @@ impl Pty {
             _ => world.answer(message, Err(Errno::ENOSYS)),
         }
         self.settle(world);
+    }
+
+    /// A request about the slave after the master was closed. A poll that was told of it waits until it is cancelled.
+    fn hung_up_request(&mut self, world: &mut impl World, message: &Message, request: &chardev::Request, done: usize) {
+        let chardev::Request::Poll(poll) = request else {
+            return world.answer(message, hung_up_result(request, done));
+        };
+        let asked = Asked::of(poll);
+        match asked.when_hung_up(HUNG_UP) {
+            None if !poll.now => self.terminal.wait(world, message, Need::Events(asked)),
+            reply => world.answer(message, Ok(reply.unwrap_or(0))),
+        }
     }
 
     /// Whether a process in the background waits for pm's verdict.
@@ -301,13 +325,18 @@ impl Pty {
             Request::Read(read) => self.read_master(world, message, read),
             Request::Write(write) => self.write_master(world, message, write, done),
             Request::Control(control) => self.control_master(world, message, control),
-            Request::Poll(poll) => match self.master_events() & poll.events {
-                0 if !poll.now => self.wait(world, message, Need::Events(poll.events)),
-                events => world.answer(message, Ok(events)),
-            },
+            Request::Poll(poll) => self.poll_master(world, message, &poll),
             _ => world.answer(message, Err(Errno::ENOSYS)),
         }
         self.settle(world);
+    }
+
+    fn poll_master(&mut self, world: &mut impl World, message: &Message, poll: &chardev::Poll) {
+        let asked = Asked::of(poll);
+        match self.arrivals.reply(asked, self.master_events()) {
+            None if !poll.now => self.wait(world, message, Need::Events(asked)),
+            reply => world.answer(message, Ok(reply.unwrap_or(0))),
+        }
     }
 
     fn read_master(&mut self, world: &mut impl World, message: &Message, read: chardev::Read) {
@@ -325,7 +354,9 @@ impl Pty {
         let bytes = write.bytes as usize;
         let mut done = done.min(bytes);
         let waits = write.flags & chardev::NONBLOCK == 0;
-        match self.accept(world, message, write.grant, bytes, &mut done) {
+        let accepted = self.accept(world, message, write.grant, bytes, &mut done);
+        self.arrivals.room_arrived();
+        match accepted {
             // The sender's successor repeats the request.
             Err(Errno::EDEADSRCDST) => world.progress(message, done as u64),
             Err(error) if done == 0 => world.answer(message, Err(error)),
@@ -517,11 +548,19 @@ impl Pty {
         }
         loop {
             self.terminal.settle(world);
-            self.packets.note(&mut self.terminal);
+            if self.packets.note(&mut self.terminal) {
+                self.arrivals.input_arrived();
+            }
+            self.arrivals.note(self.for_master(), self.terminal.discipline.positions().1);
             if self.waiting.is_empty() || !self.settle_master(world) {
                 return;
             }
         }
+    }
+
+    /// What [`Arrivals::note`] compares: the slave's output is the master's input.
+    fn for_master(&self) -> [u64; 2] {
+        [self.terminal.output.positions().1, 0]
     }
 
     /// Replies to the master's requests, oldest first. Returns whether bytes have been moved.
@@ -548,7 +587,7 @@ impl Pty {
                         Ok(()) => (*done == *bytes).then_some(Ok(*bytes as u64)),
                     }
                 }
-                Need::Events(events) => Some(self.master_events() & *events).filter(|now| *now != 0).map(Ok),
+                Need::Events(asked) => self.arrivals.reply(*asked, self.master_events()).map(Ok),
                 _ => Some(Err(Errno::EIO)),
             };
             match result {
@@ -570,7 +609,6 @@ fn hung_up_result(request: &chardev::Request, done: usize) -> Result<u64, Errno>
     match request {
         Request::Read(_) => Ok(0),
         Request::Write(_) if done > 0 => Ok(done as u64),
-        Request::Poll(poll) => Ok(HUNG_UP & poll.events),
         Request::Control(control) if control.request == TIOCSPGRP => Err(Errno::ENOTTY),
         _ => Err(Errno::EIO),
     }

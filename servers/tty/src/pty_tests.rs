@@ -163,8 +163,20 @@ impl Pair {
 
     fn events(&mut self, side: Side) -> u64 {
         self.next();
-        let poll = chardev::Poll { minor: 0, events: 31, now: true };
-        self.ask(side, chardev::Request::Poll(poll)).expect("does not wait").expect("is open")
+        let poll = chardev::Poll { minor: 0, events: 31, now: true, since: 0 };
+        let reply = self.ask(side, chardev::Request::Poll(poll)).expect("does not wait").expect("is open");
+        reply & 0xffff_ffff
+    }
+
+    /// The events of those asked for, if anything has arrived since the last time, whose number is in `since`; else 0.
+    fn edge(&mut self, side: Side, events: u64, since: &mut u64) -> u64 {
+        self.next();
+        let poll = chardev::Poll { minor: 0, events, now: true, since: *since };
+        let reply = self.ask(side, chardev::Request::Poll(poll)).expect("does not wait").expect("is open");
+        if reply != 0 {
+            *since = reply >> chardev::ARRIVALS_SHIFT;
+        }
+        reply & 0xffff_ffff
     }
 
     fn set(&mut self, change: impl FnOnce(&mut Termios)) {
@@ -300,6 +312,85 @@ fn a_restarted_vfs_says_what_is_open() {
 }
 
 #[test]
+fn each_line_is_an_edge_for_the_slave_and_each_output_one_for_the_master() {
+    let mut pair = Pair::new();
+    let (mut ours, mut others) = (0, 0);
+    assert_eq!(pair.edge(Slave, POLLIN, &mut ours), 0);
+    for line in [b"a\n", b"b\n"] {
+        pair.write(Master, line, 0);
+        assert_eq!([pair.edge(Slave, POLLIN, &mut ours), pair.edge(Slave, POLLIN, &mut ours)], [POLLIN, 0]);
+        assert_eq!([pair.edge(Master, POLLIN, &mut others), pair.edge(Master, POLLIN, &mut others)], [POLLIN, 0]);
+    }
+    pair.write(Master, b"not whole", 0);
+    assert_eq!(pair.edge(Slave, POLLIN, &mut ours), 0);
+    pair.take(Slave).expect("a line");
+    assert_eq!(pair.edge(Slave, POLLIN, &mut ours), 0, "a read is no edge");
+    pair.control_with(Slave, TCFLSH, b"", 0);
+    pair.write(Master, b"\x04", 0);
+    assert_eq!(pair.edge(Slave, POLLIN, &mut ours), POLLIN, "an end of file");
+    pair.write(Master, b"\x04", 0);
+    assert_eq!(pair.edge(Slave, POLLIN, &mut ours), POLLIN, "another one");
+}
+
+#[test]
+fn reads_and_writes_are_edges_for_those_who_write() {
+    let mut pair = Pair::new();
+    pair.set(|settings| settings.local &= !lflag::ECHO);
+    let (mut ours, mut others) = (0, 0);
+    assert_eq!((pair.edge(Slave, POLLOUT, &mut ours), pair.edge(Master, POLLOUT, &mut others)), (POLLOUT, POLLOUT));
+    pair.write(Slave, b"x", 0);
+    assert_eq!((pair.edge(Slave, POLLOUT, &mut ours), pair.edge(Master, POLLOUT, &mut others)), (POLLOUT, 0));
+    pair.take(Master).expect("a byte");
+    assert_eq!((pair.edge(Slave, POLLOUT, &mut ours), pair.edge(Master, POLLOUT, &mut others)), (POLLOUT, 0));
+    pair.write(Master, b"x\n", 0);
+    assert_eq!((pair.edge(Slave, POLLOUT, &mut ours), pair.edge(Master, POLLOUT, &mut others)), (0, POLLOUT));
+    pair.take(Slave).expect("a line");
+    assert_eq!((pair.edge(Slave, POLLOUT, &mut ours), pair.edge(Master, POLLOUT, &mut others)), (0, POLLOUT));
+    pair.set(|settings| settings.local &= !lflag::ISIG);
+    assert_eq!((pair.edge(Slave, POLLOUT, &mut ours), pair.edge(Master, POLLOUT, &mut others)), (POLLOUT, 0));
+}
+
+#[test]
+fn the_end_of_either_side_is_an_edge_for_the_other() {
+    const WAITS: chardev::Poll = chardev::Poll { minor: 0, events: POLLIN, now: false, since: 0 };
+    let mut pair = Pair::new();
+    let (mut ours, mut others) = (0, 0);
+    assert_eq!(pair.edge(Slave, POLLOUT, &mut ours), POLLOUT);
+    pair.pty.close_slave(&mut pair.world);
+    assert_eq!(pair.edge(Master, POLLHUP, &mut others), POLLHUP);
+    assert_eq!(pair.edge(Master, POLLHUP, &mut others), 0);
+    pair.pty.open_slave(0, 10, SHELL, true).expect("the master is open");
+    pair.next();
+    assert_eq!(pair.ask(Slave, chardev::Request::Poll(WAITS)), None);
+    let waits = pair.tag;
+    pair.pty.close_master(&mut pair.world);
+    assert_eq!(pair.result(waits).expect("it is answered").expect("is open") & 31, POLLIN);
+    assert_eq!(pair.edge(Slave, 31, &mut ours), HUNG_UP);
+    assert_eq!(pair.edge(Slave, 31, &mut ours), 0);
+    pair.next();
+    assert_eq!(pair.ask(Slave, chardev::Request::Poll(chardev::Poll { since: ours, ..WAITS })), None);
+    let tag = pair.tag;
+    pair.pty.cancel(&mut pair.world, Endpoint::NONE, tag);
+    assert_eq!(pair.result(tag), Some(Err(Errno::EINTR)));
+}
+
+#[test]
+fn who_waits_for_the_next_line_is_answered_by_it() {
+    let mut pair = Pair::new();
+    let mut since = 0;
+    pair.write(Master, b"a\n", 0);
+    assert_eq!(pair.edge(Slave, POLLIN, &mut since), POLLIN);
+    pair.next();
+    let poll = chardev::Poll { minor: 0, events: POLLIN, now: false, since };
+    assert_eq!(pair.ask(Slave, chardev::Request::Poll(poll)), None);
+    let tag = pair.tag;
+    pair.write(Master, b"b", 0);
+    assert_eq!(pair.result(tag), None);
+    pair.write(Master, b"\n", 0);
+    assert_eq!(pair.result(tag).map(|reply| reply.expect("is open") & 31), Some(POLLIN));
+}
+
+#[test]
 fn packet_mode_tells_what_happens_to_the_slave() {
     let mut pair = Pair::new();
     pair.control_with(Slave, TCFLSH, b"", 0);
@@ -310,6 +401,10 @@ fn packet_mode_tells_what_happens_to_the_slave() {
     pair.write(Slave, b"text", 0);
     pair.control_with(Slave, TCFLSH, b"", 2);
     assert_eq!(pair.events(Master), POLLPRI | POLLIN | POLLOUT);
+    let mut since = 0;
+    assert_eq!(pair.edge(Master, POLLPRI, &mut since), POLLPRI);
+    pair.control_with(Slave, TCFLSH, b"", 2);
+    assert_eq!([pair.edge(Master, POLLPRI, &mut since), pair.edge(Master, POLLPRI, &mut since)], [POLLPRI, 0]);
     assert_eq!(pair.take(Master), Ok(vec![status::FLUSHREAD | status::FLUSHWRITE]));
     assert_eq!(pair.take(Master), Err(Errno::EAGAIN));
     pair.control_with(Slave, 0x540a, b"", 0);

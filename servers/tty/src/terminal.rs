@@ -5,6 +5,7 @@
 //! Invariant: after each public method no request waits that could be replied to (`settle`).
 //! Neighbours: `discipline` and `output` do the bytes, `control` the ioctls, `main` brings messages and uart's answers.
 
+use crate::arrivals::{Arrivals, Asked};
 use crate::discipline::{Discipline, KeySignal, MAX_INPUT};
 use crate::output::Output;
 use crate::serial::{self, Command, Commands, Ticket};
@@ -58,6 +59,8 @@ pub struct Terminal {
     /// Foreground process group.
     pub(crate) group: u32,
     pub(crate) waiting: Vec<Waiting>,
+    /// For those who want to know of each arrival.
+    pub(crate) arrivals: Arrivals,
     /// It has been opened; before, input stays in uart.
     pub(crate) opened: bool,
     /// Outgoing modem lines as they were set.
@@ -98,6 +101,7 @@ impl Terminal {
             session: 0,
             group: 0,
             waiting: Vec::new(),
+            arrivals: Arrivals::new(),
             opened: false,
             modem: MODEM_DTR | MODEM_RTS,
             received: 0,
@@ -119,6 +123,7 @@ impl Terminal {
     pub fn save_queues(&self, writer: &mut Writer) {
         self.discipline.save(writer);
         self.output.save(writer);
+        self.arrivals.save(writer);
     }
 
     /// Saves all but the queues.
@@ -144,6 +149,7 @@ impl Terminal {
     pub fn load_queues(&mut self, reader: &mut Reader) -> Option<()> {
         self.discipline = Discipline::load(reader)?;
         self.output = Output::load(reader)?;
+        self.arrivals = Arrivals::load(reader, self.discipline.positions().0, self.output.positions().0)?;
         Some(())
     }
 
@@ -285,7 +291,9 @@ impl Terminal {
         let bytes = write.bytes as usize;
         let mut done = done.min(bytes);
         let waits = write.flags & chardev::NONBLOCK == 0;
-        match self.accept(world, request, write.grant, bytes, &mut done) {
+        let accepted = self.accept(world, request, write.grant, bytes, &mut done);
+        self.arrivals.room_arrived();
+        match accepted {
             // The sender's successor repeats the request.
             Err(Errno::EDEADSRCDST) => world.progress(request, done as u64),
             Err(error) if done == 0 => world.answer(request, Err(error)),
@@ -301,11 +309,11 @@ impl Terminal {
 
     /// A poll.
     pub fn poll(&mut self, world: &mut impl World, request: &Message, poll: chardev::Poll) {
-        let events = self.events() & poll.events;
-        if poll.now || events != 0 {
-            return world.answer(request, Ok(events));
+        let asked = Asked::of(&poll);
+        match self.arrivals.reply(asked, self.events()) {
+            None if !poll.now => self.wait(world, request, Need::Events(asked)),
+            reply => world.answer(request, Ok(reply.unwrap_or(0))),
         }
-        self.wait(world, request, Need::Events(poll.events));
     }
 
     /// Keeps a request until it gets what it needs. Without memory it gets `ENOMEM`, or what of a write is queued.
@@ -417,8 +425,16 @@ impl Terminal {
 
     /// Replies to every waiting request that can be, oldest first.
     pub fn settle(&mut self, world: &mut impl World) {
-        self.settle_requests(world);
+        self.note_arrivals();
+        if !self.waiting.is_empty() {
+            self.settle_requests(world);
+            self.note_arrivals();
+        }
         self.control_flow();
+    }
+
+    fn note_arrivals(&mut self) {
+        self.arrivals.note(self.discipline.positions().0, self.output.positions().0);
     }
 
     fn settle_requests(&mut self, world: &mut impl World) {
@@ -474,9 +490,9 @@ impl Terminal {
                     Ok(()) => (*done == *bytes).then_some(Ok(*bytes as u64)),
                 }
             }
-            Need::Events(events) => {
-                let now = self.events() & *events;
-                (now != 0).then_some(Ok(now))
+            Need::Events(asked) => {
+                let (asked, ready) = (*asked, self.events());
+                self.arrivals.reply(asked, ready).map(Ok)
             }
             Need::Output(after) => {
                 if self.output.len() == 0 {
@@ -570,6 +586,8 @@ impl Terminal {
 
     /// Changes the settings.
     pub(crate) fn set_termios(&mut self, new: Termios) {
+        self.arrivals.input_arrived();
+        self.arrivals.room_arrived();
         if self.lower == Lower::Master {
             self.discipline.mode_changed(&self.termios, &new);
             self.termios = new.as_of_slave();

@@ -1,5 +1,6 @@
 //! Requests that a terminal cannot reply to yet, and the events they wait for.
 
+use crate::arrivals::Asked;
 use crate::termios::Termios;
 use abi::{GrantId, Message};
 
@@ -17,8 +18,8 @@ pub(crate) enum Need {
     Input { grant: GrantId, bytes: usize, deadline_ns: Option<u64> },
     /// Room for the rest of a write.
     Room { grant: GrantId, bytes: usize, done: usize },
-    /// Any of these poll events.
-    Events(u64),
+    /// Any of the events of a poll.
+    Events(Asked),
     /// Until uart has all output; then a command to uart.
     Output(AfterOutput),
     /// Until uart has carried out a command.

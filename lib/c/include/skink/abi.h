@@ -560,6 +560,9 @@ struct skink_block_flush {
 /* Read, Write: do not block. */
 #define SKINK_CHARDEV_NONBLOCK 0x800ull
 
+/* Poll: where the number of arrivals begins in the reply. */
+#define SKINK_CHARDEV_ARRIVALS_SHIFT 32u
+
 /* Open: the terminal has become the controlling terminal of the session. */
 #define SKINK_CHARDEV_OPENED_CONTROLLING 1ull
 
@@ -705,12 +708,14 @@ struct skink_chardev_control_reply {
 };
 
 /* Waits for one of events (Linux POLLIN 1, POLLPRI 2, POLLOUT 4, POLLERR 8, POLLHUP 16); with now returns at once. Word 0 of the reply: the
- * ready events. */
+ * ready events, and from ARRIVALS_SHIFT on a number below 2^27 that is another when something has arrived after it was told; 0: the device
+ * does not count. since: such a number, from which the device is ready only when something has arrived for events; 0: none. */
 #define SKINK_CHARDEV_POLL 0x80006u
 struct skink_chardev_poll {
     uint64_t minor;
     uint64_t events;
     uint64_t now;
+    uint64_t since;
 };
 
 /* Cancels the caller's request with this tag, of this minor, which returns EINTR or the bytes moved so far. Cancel itself has no reply. */
@@ -2512,11 +2517,17 @@ struct skink_pm_take_signals {
     uint64_t watch;
 };
 
-/* vfs: which signals of mask are pending for a thread. If none is, vfs is told of the next one. Word 0 of the reply: the set. */
+/* vfs: which signals of mask are pending for a thread. If none is, vfs is told of the next one of them (vfs::SignalsPending); with any, of
+ * the next signal, whatever is pending. arrivals: a number below 2^27, but not 0, that is another when the process has got a signal since. */
 #define SKINK_PM_AWAIT_SIGNALS 0x20010u
 struct skink_pm_await_signals {
     uint64_t process;
     uint64_t mask;
+    uint64_t any;
+};
+struct skink_pm_await_signals_reply {
+    uint64_t pending;
+    uint64_t arrivals;
 };
 
 /* m3ipc: which process a thread belongs to, or, with pid, which one has this pid. It is notified from now on when a thread of that process

@@ -5,7 +5,7 @@ use crate::state::services::Service;
 use crate::state::signal::{Set, SigInfo, Signal};
 use crate::system::System;
 use abi::endpoint::slot;
-use abi::pm::{Enroll, Identity, Loads, Request, Setting, WhoIs};
+use abi::pm::{AwaitSignals, Enroll, Identity, Loads, Request, Setting, WhoIs};
 use abi::{Endpoint, Errno, Message, Name};
 
 /// The server of messages between programs.
@@ -31,7 +31,10 @@ impl<S: System> Pm<S> {
                 Ok(0)
             }
             Request::TakeSignals(ask) => self.take_signals(&ask),
-            Request::AwaitSignals(ask) => self.await_signals(ask.process, Set(ask.mask)),
+            Request::AwaitSignals(ask) => match self.await_signals(ask.process, Set(ask.mask), ask.any) {
+                Ok((pending, arrivals)) => return AwaitSignals::reply(message, 0, pending.0, arrivals.into()),
+                Err(error) => Err(error),
+            },
             Request::Memory(ask) => self.programs.copy_memory(message.source, &ask),
             Request::ProcessText(ask) => self.programs.text(message.source, ask.pid, ask.what, ask.grant, ask.bytes),
             Request::MachineName(ask) => self.show_machine_name(message.source, &ask),

@@ -40,7 +40,9 @@ impl<S: System> Programs<S> {
         while let Some(t) = next {
             next = self.table[t].next();
             let watched = self.table[t].watched;
-            if watched.contains(signal) && only.is_none_or(|only| only == t) {
+            let concerns = watched.contains(signal) && only.is_none_or(|only| only == t);
+            if concerns || self.table[t].watches_all {
+                self.table[t].watches_all = false;
                 self.system.vfs_signals_pending(self.table[t].endpoint());
                 self.table[t].watched = Set::EMPTY;
             } else {
@@ -52,7 +54,8 @@ impl<S: System> Programs<S> {
 
     /// Tells vfs again what a predecessor may not have told.
     pub fn tell_watchers_again(&mut self, t: ThreadIndex) {
-        if !self.pending_for(t).and(self.table[t].watched).is_empty() {
+        if !self.pending_for(t).and(self.table[t].watched).is_empty() || self.table[t].watches_all {
+            self.table[t].watches_all = false;
             self.system.vfs_signals_pending(self.table[t].endpoint());
             self.table[t].watched = Set::EMPTY;
         }
@@ -104,13 +107,18 @@ impl<S: System> Pm<S> {
         Err(Errno::EAGAIN)
     }
 
-    /// `AwaitSignals`. `ESRCH`: the thread has ended.
-    pub fn await_signals(&mut self, thread: Endpoint, mask: Set) -> Result<u64, Errno> {
+    /// `AwaitSignals`: the pending signals, and the number of arrivals. `ESRCH`: the thread has ended.
+    pub fn await_signals(&mut self, thread: Endpoint, mask: Set, any: bool) -> Result<(Set, u32), Errno> {
         let t = self.programs.table.find(thread).ok_or(Errno::ESRCH)?;
+        let p = self.programs.table.process_of(t);
         let pending = self.programs.pending_for(t).and(mask);
         if pending.is_empty() {
             self.programs.watch(t, mask);
         }
-        Ok(pending.0)
+        if any {
+            self.programs.table[t].watches_all = true;
+            self.programs.table[p].watched = true;
+        }
+        Ok((pending, self.programs.table[p].arrivals))
     }
 }

@@ -70,6 +70,8 @@ pub struct Process {
     pub pending: Pending,
     /// A thread of it may wait by a signalfd.
     pub watched: bool,
+    /// The number of the last signal that has become pending for it or a thread of it, from 1; no two processes have the same signal's.
+    pub arrivals: u32,
     /// The container of processes that its children will be in, if it is another one (unshare, setns).
     pub children: Option<u8>,
     /// m3ipc is told when a thread of it ends.
@@ -153,6 +155,7 @@ impl Process {
             actions: [Action::default(); 64],
             pending: Pending::default(),
             watched: false,
+            arrivals: 1,
             children: None,
             enrolled: false,
             exit_signal: None,

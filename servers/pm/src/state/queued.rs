@@ -32,11 +32,16 @@ impl Table {
     /// Makes a signal pending for a process or one thread of it, at the cost of its user. `EAGAIN`: a real-time signal beyond RLIMIT_SIGPENDING.
     pub fn add_signal(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, info: SigInfo) -> Result<(), Errno> {
         let (user, limit) = (self[p].credentials.account(), self[p].limits.soft(limits::SIGPENDING));
+        let is_new = info.signal.is_real_time() || !self.queue(p, t).set().contains(info.signal);
+        if is_new {
+            self.count_arrival(p);
+        }
         self.with_queue(p, t, |pending, entries| pending.add(entries, info, user, limit))
     }
 
     /// Makes the signal of a timer pending, which has its own entry and is not pending yet.
     pub fn add_timer_signal(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, entry: EntryIndex, info: SigInfo) {
+        self.count_arrival(p);
         self.with_queue(p, t, |pending, entries| pending.add_of_timer(entries, entry, info));
     }
 

@@ -57,6 +57,8 @@ pub struct Table {
     pub(super) stops: u64,
     /// Memories of processes so far.
     memories: u64,
+    /// Signals that have become pending so far, modulo a number.
+    arrivals: u32,
     /// A zombie that its tracer has waited for: its parent is to be told.
     pub released: Option<ProcessIndex>,
 }
@@ -107,6 +109,7 @@ impl Table {
             containers: Containers::new(),
             stops: 0,
             memories: 0,
+            arrivals: 1,
             released: None,
         }
     }
@@ -115,6 +118,13 @@ impl Table {
     pub fn renew_memory(&mut self, p: ProcessIndex) {
         self.memories += 1;
         self[p].memory = self.memories;
+    }
+
+    /// A signal has become pending for a process, or a thread of it. The numbers of `pm::AwaitSignals` begin again before 2^27.
+    #[inline]
+    pub fn count_arrival(&mut self, p: ProcessIndex) {
+        self.arrivals = (self.arrivals.wrapping_add(1) & 0x7ff_ffff).max(1);
+        self[p].arrivals = self.arrivals;
     }
 
     /// The thread with this endpoint, if pm knows it.

@@ -203,6 +203,8 @@ pub struct Thread {
     pub pending: Pending,
     /// Signals of whose arrival vfs is to be told, once: the thread waits for them by a signalfd.
     pub watched: Set,
+    /// vfs is to be told of the next signal, whichever it is.
+    pub watches_all: bool,
     /// What its call that reads a signalfd has taken.
     pub taken: TakenSignals,
     /// Alternate signal stack.
@@ -269,6 +271,7 @@ impl Thread {
             restore_mask: None,
             pending: Pending::default(),
             watched: Set::EMPTY,
+            watches_all: false,
             taken: TakenSignals::default(),
             stack: AltStack::NONE,
             trap: Trap::default(),

@@ -83,15 +83,45 @@ fn vfs_is_told_once_of_a_signal_that_is_waited_for() {
     kill(&mut world, pid, USR1);
     kill(&mut world, pid, USR2);
     assert_eq!(told(&mut world), 1);
-    let waits = pm::AwaitSignals { process: child, mask: MASK };
-    assert_eq!(ask(&mut world, waits.message()), Ok(1 << (USR1 - 1) | 1 << (USR2 - 1)));
+    let waits = pm::AwaitSignals { process: child, mask: MASK, any: false };
+    let pending = |world: &mut World| {
+        let message = Message { source: Endpoint::VFS, ..waits.message() };
+        let reply = world.pm.handle(&message).done().expect("at once");
+        pm::AwaitSignals::results(&reply).map(|(pending, _)| pending)
+    };
+    assert_eq!(pending(&mut world), Ok(1 << (USR1 - 1) | 1 << (USR2 - 1)));
     assert_eq!(take(&mut world, child, CALL, 2, true), Ok(2));
-    assert_eq!(ask(&mut world, waits.message()), Ok(0));
+    assert_eq!(pending(&mut world), Ok(0));
     kill(&mut world, pid, REAL_TIME);
     assert_eq!(told(&mut world), 1);
     assert_eq!(take(&mut world, child, CALL + 1, 2, false), Ok(1));
     kill(&mut world, pid, USR1);
     assert_eq!(told(&mut world), 0, "nobody waits");
+}
+
+#[test]
+fn with_any_vfs_is_told_of_each_next_signal_whatever_is_pending() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    block(&mut world, child);
+    kill(&mut world, pid, USR1);
+    let ask = |world: &mut World| {
+        let request = pm::AwaitSignals { process: child, mask: MASK, any: true };
+        let message = Message { source: Endpoint::VFS, ..request.message() };
+        let reply = world.pm.handle(&message).done().expect("pm does not wait");
+        pm::AwaitSignals::results(&reply).expect("the thread is there")
+    };
+    let (first, second) = (ask(&mut world), ask(&mut world));
+    assert_eq!(first, (1 << (USR1 - 1), second.1));
+    kill(&mut world, pid, USR1);
+    assert_eq!(ask(&mut world), second, "it is pending already");
+    told(&mut world);
+    kill(&mut world, pid, REAL_TIME);
+    kill(&mut world, pid, REAL_TIME);
+    assert_eq!(told(&mut world), 1);
+    let third = ask(&mut world);
+    assert!(third.1 != second.1 && third.1 != 0);
+    assert_eq!((told(&mut world), ask(&mut world)), (0, third));
 }
 
 #[test]
@@ -114,7 +144,7 @@ fn only_vfs_takes_signals() {
     let request = pm::TakeSignals { process: world.init, call: 1, mask: MASK, address: BUFFER, count: 1, watch: true };
     let message = Message { source: Endpoint::TTY, ..request.message() };
     assert_eq!(world.pm.handle(&message).done().unwrap().result(), Err(Errno::EPERM));
-    let gone = pm::AwaitSignals { process: Endpoint::new(900, 1), mask: MASK };
+    let gone = pm::AwaitSignals { process: Endpoint::new(900, 1), mask: MASK, any: true };
     assert_eq!(ask(&mut world, gone.message()), Err(Errno::ESRCH));
 }
 

@@ -13,7 +13,7 @@ use crate::{
     base::{Base, Flow, closing::Closing},
     callers::Caller,
     events::poll::{POLLERR, POLLHUP, POLLIN, POLLOUT},
-    keep::records::Note,
+    keep::records::{Note, Terms},
     memory as user,
     objects::{
         Asking, File, O_CLOEXEC, O_RDWR, OpenFile,
@@ -66,7 +66,7 @@ fn control(closing: &Closing, process: &Process, [own, operation, descriptor, ev
     if operation != DEL && event.events & flag::EXCLUSIVE != 0 {
         check_exclusive(operation == ADD, &target, event.events)?;
     }
-    event.events |= ALWAYS;
+    event.events = event.events & Terms::EVENTS | ALWAYS;
     match operation {
         ADD => {
             if let Some(other) = epoll_of(&target) {
@@ -132,6 +132,7 @@ fn wait(call: &Call, deadline_ns: Option<u64>, mask: Option<u64>) -> Result<Flow
     let epoll = epoll_of(&file).ok_or(Errno::EINVAL)?;
     let (base, caller) = (call.base(), &call.process.caller);
     let report = Report { who: caller.endpoint, address: call.words[1], most };
+    epoll.look_again();
     // Also with a mask: a call that does not wait leaves a signal pending that the mask lets through.
     let count = report.collect(epoll)?;
     if count > 0 {

@@ -10,7 +10,7 @@ use crate::{
     events::poll::{self, Interest, POLLERR, POLLHUP, POLLNVAL, Sets},
     keep::records::Note,
     memory as user,
-    objects::{Asking, End, OpenFile},
+    objects::{Asking, End, OpenFile, Wanted},
     processes::Process,
 };
 use abi::{Errno, linux::nr};
@@ -345,7 +345,7 @@ fn ask_devices(
         questions.0.try_make_room(1)?;
         let charge = base.charge(process.caller.user(), QUESTION_BYTES)?;
         let by = Asking { peers: base.peers(), caller: &process.caller };
-        let end = file.any().ask_ready(&by, interest.events | ALWAYS, stay, done)?;
+        let end = file.any().ask_ready(&by, Wanted::of(interest.events | ALWAYS), stay, done)?;
         questions.0.try_push(Question { interest: index, answer, end: Some(end), _charge: charge })?;
     }
     Ok(())

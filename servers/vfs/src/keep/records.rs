@@ -1019,22 +1019,65 @@ impl Record for InterestRecord {
 /// What a registration of an epoll is to report: what reports change of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// Of `struct epoll_event`.
+    /// Of `struct epoll_event`: those of [`Terms::EVENTS`].
     pub events: u32,
-    /// Events that were reported as an edge since which the object has not changed; of a device, that no transfer has used up.
-    pub told: u16,
+    /// What was reported as an edge.
+    pub told: Told,
+}
+
+/// What was reported as an edge: events of an object that has not changed since, events of a device that no transfer has used up, or up to
+/// which arrival a device was asked that counts them. 28 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told(u32);
+
+impl Told {
+    /// Nothing.
+    pub const NOTHING: Told = Told(0);
+    const COUNTS: u32 = 1 << 27;
+    const EVENTS: u32 = 0xffff;
+
+    /// Up to this number of arrivals (`chardev::Poll`), which is not 0.
+    pub fn up_to(arrivals: u32) -> Told {
+        Told(arrivals & (Told::COUNTS - 1) | Told::COUNTS)
+    }
+
+    /// These events, too.
+    #[must_use]
+    pub fn and(self, events: u32) -> Told {
+        Told(self.events() | events & Told::EVENTS)
+    }
+
+    /// Whether nothing was reported.
+    pub fn is_nothing(self) -> bool {
+        self == Told::NOTHING
+    }
+
+    /// The events, if they are known by themselves.
+    pub fn events(self) -> u32 {
+        if self.0 & Told::COUNTS == 0 { self.0 } else { 0 }
+    }
+
+    /// The number of arrivals; 0: they are not counted.
+    pub fn arrivals(self) -> u32 {
+        if self.0 & Told::COUNTS == 0 { 0 } else { self.0 & !Told::COUNTS }
+    }
 }
 
 impl Terms {
+    /// What a program may ask for: poll(2) bits, and how they are reported.
+    pub const EVENTS: u32 = 0xf000_ffff;
+
     /// As the value of a cell.
     #[inline]
     pub fn to_value(self) -> u64 {
-        u64::from(self.events) | u64::from(self.told) << 32
+        let events = self.events & 0xffff | self.events >> 28 << 16;
+        u64::from(events) | u64::from(self.told.0) << 20
     }
 
     /// From the value of a cell.
     pub fn from_value(value: u64) -> Terms {
-        Terms { events: value as u32, told: (value >> 32) as u16 }
+        let events = value as u32 & 0xffff | (value as u32 >> 16) << 28;
+        Terms { events, told: Told((value >> 20) as u32) }
     }
 }
 

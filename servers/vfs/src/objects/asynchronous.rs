@@ -4,7 +4,7 @@
 //! says that it exists: so a successor makes it anew. A device is asked when it will have something to read, and after it has been told,
 //! asked again after the next transfer. Neighbours: `files::leases` (the record), `calls::asynchronous` (the calls), `Object::happened`.
 
-use super::{OpenFile, character::Character};
+use super::{OpenFile, Wanted, character::Character};
 use crate::{
     base::Base,
     events::{
@@ -84,7 +84,7 @@ impl Teller {
                 this.answered(reply.map_or(0, |reply| reply.words[0] as u32));
             }
         };
-        let begun = character.ask(self.base.peers(), POLLIN | POLLRDNORM, true, Box::new(done));
+        let begun = character.ask(self.base.peers(), Wanted::of(POLLIN | POLLRDNORM), true, Box::new(done));
         // The reply may have come at once. Without a question, the next transfer asks.
         match begun {
             Ok(end) if question.asked.get() => drop(question.end.replace(Some(end))),

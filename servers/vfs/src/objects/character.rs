@@ -1,7 +1,7 @@
 //! Character devices: requests go to the driver, data straight between it and the program through a magic grant. Most are streams; one
 //! with positions (a frame buffer) is read and written like a file whose end the driver knows.
 
-use super::{Asking, Done, End, Inheritance, Kind, Object, OpenFile, Operation, Seek, done, no_position};
+use super::{Asking, Done, End, Inheritance, Kind, Object, OpenFile, Operation, Seek, Wanted, done, no_position};
 use crate::{
     base::{
         Base, Flow,
@@ -90,8 +90,9 @@ impl Character {
     }
 
     /// [`Object::ask_ready`], for nobody in particular.
-    pub fn ask(&self, peers: &Peers, events: u32, stay: bool, done: Done) -> Result<End, Errno> {
-        let request = chardev::Poll { minor: self.minor, events: events as u64, now: !stay };
+    pub fn ask(&self, peers: &Peers, wanted: Wanted, stay: bool, done: Done) -> Result<End, Errno> {
+        let request =
+            chardev::Poll { minor: self.minor, events: wanted.events.into(), now: !stay, since: wanted.since.into() };
         let end = peers.ask_meanwhile(self.service, request.message(), done)?;
         Ok(Box::new(end))
     }
@@ -145,7 +146,7 @@ struct Transferring(Rc<OpenFile>);
 impl Drop for Transferring {
     fn drop(&mut self) {
         if let Some(character) = self.0.object::<Character>() {
-            character.watchers.fire();
+            character.watchers.fire_for(0);
         }
     }
 }
@@ -199,8 +200,8 @@ impl Object for Character {
         !self.is_memory() && !self.has_positions
     }
 
-    fn ask_ready(&self, by: &Asking, events: u32, stay: bool, done: Done) -> Result<End, Errno> {
-        self.ask(by.peers, events, stay, done)
+    fn ask_ready(&self, by: &Asking, wanted: Wanted, stay: bool, done: Done) -> Result<End, Errno> {
+        self.ask(by.peers, wanted, stay, done)
     }
 
     fn is_asynchronous(&self) -> bool {
@@ -357,7 +358,7 @@ pub async fn write_from(
     let process = caller.pid.into();
     let message = chardev::Write { minor, grant: lent.id(), bytes, flags, caller: who, process }.message();
     let reply = base.peers().ask_device_once(caller, service, message, moved).await?;
-    device.watchers.fire();
+    device.watchers.fire_for(0);
     base.store().has_moved();
     Ok(reply.words[0].min(bytes))
 }

@@ -79,6 +79,22 @@ pub struct Asking<'a> {
     pub caller: &'a Rc<Caller>,
 }
 
+/// What a device is asked for.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    /// Linux POLL*.
+    pub events: u32,
+    /// It is ready only if something has arrived since this number (`chardev::Poll`); 0: whenever it is.
+    pub since: u32,
+}
+
+impl Wanted {
+    /// These events, whenever they came.
+    pub fn of(events: u32) -> Wanted {
+        Wanted { events, since: 0 }
+    }
+}
+
 /// Ends a question to a device early.
 pub type End = Box<dyn FnOnce()>;
 
@@ -161,8 +177,8 @@ pub trait Object: Any + Debug {
         false
     }
 
-    /// Asks the device what it is ready for: now, or with `stay` when it is. `done` gets the events.
-    fn ask_ready(&self, _: &Asking, _events: u32, _stay: bool, _done: Done) -> Result<End, Errno> {
+    /// Asks the device what it is ready for: now, or with `stay` when it is. `done` gets the events and the number of arrivals, as `chardev::Poll`.
+    fn ask_ready(&self, _: &Asking, _wanted: Wanted, _stay: bool, _done: Done) -> Result<End, Errno> {
         Err(Errno::EINVAL)
     }
 

@@ -4,10 +4,10 @@
 //! (`pm::TakeSignals`): vfs never has one, so none is lost with it. While such a request is out, a signal does not end the call, which would
 //! lose what pm has taken. Poll and epoll ask pm as they ask a device; one question of a thread is out at a time (`callers::signals`).
 
-use super::{Asking, Done, End, Inheritance, Kind, Object, OpenFile, Operation, Seek, no_position};
+use super::{Asking, Done, End, Inheritance, Kind, Object, OpenFile, Operation, Seek, Wanted, no_position};
 use crate::{
     base::{Base, Flow},
-    callers::Caller,
+    callers::{Caller, signals},
     events::{
         Watch, Watchers,
         poll::{ANY, POLLIN},
@@ -17,9 +17,12 @@ use crate::{
     memory::buffer::UserBuffer,
     peers::{PROCESS_MANAGER, Peers},
 };
-use abi::{Errno, Message, pm};
+use abi::{Errno, Message, chardev, pm};
 use alloc::{boxed::Box, rc::Rc};
-use core::cell::{Cell, RefCell};
+use core::{
+    cell::{Cell, RefCell},
+    fmt,
+};
 
 /// Size of a `struct signalfd_siginfo`.
 const INFO_BYTES: u64 = 128;
@@ -61,7 +64,7 @@ async fn read(
         let request = pm::TakeSignals { process, call, mask, address, count, watch };
         match base.peers().ask(PROCESS_MANAGER, request.message()).await {
             Ok(reply) => {
-                signals.watchers.fire();
+                signals.watchers.fire_for(0);
                 return Ok(reply.words[0] * INFO_BYTES);
             }
             Err(Errno::EAGAIN) if watch => caller.signals().set_quiet(mask),
@@ -82,26 +85,28 @@ impl SignalFile {
     }
 }
 
-/// Somebody asks whether signals of a set are pending for a thread: now, or (`stays`) when one is.
+/// Somebody asks whether signals of a set are pending for a thread: now, or (`stays`) when one is; with `since`, whether any signal has
+/// arrived after the one with this number besides.
 struct Question {
     caller: Rc<Caller>,
     peers: Rc<Peers>,
     mask: u64,
+    since: u32,
     stays: bool,
     done: RefCell<Option<Done>>,
 }
 
-impl core::fmt::Debug for Question {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for Question {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "signals {:#x} of {:?}", self.mask, self.caller.endpoint)
     }
 }
 
 impl Question {
-    fn answer(&self, events: u32) {
+    fn answer(&self, events: u32, arrivals: u32) {
         if let Some(done) = self.done.take() {
             let mut reply = Message::default();
-            reply.words[0] = events.into();
+            reply.words[0] = u64::from(events) | u64::from(arrivals) << chardev::ARRIVALS_SHIFT;
             done(Ok(reply));
         }
     }
@@ -109,12 +114,14 @@ impl Question {
     /// Answers it, or leaves it until more is known.
     fn look(&self) {
         let signals = self.caller.signals();
-        if signals.found(self.mask) != 0 {
-            self.answer(POLLIN);
-        } else if self.caller.is_gone() || !self.stays && signals.is_quiet(self.mask) {
+        if let Some(last) = signals.found(self.mask).filter(|last| *last != self.since) {
+            return self.answer(POLLIN, last);
+        }
+        let is_quiet = signals.is_quiet(self.mask) || signals.is_last(self.since);
+        if self.caller.is_gone() || !self.stays && is_quiet {
             // Of a thread that has ended: another one asks again.
-            self.answer(0);
-        } else if !signals.is_quiet(self.mask) && signals.ask(self.mask) {
+            self.answer(0, 0);
+        } else if !is_quiet && signals.ask(signals::Question { mask: self.mask, any: self.since != 0 }) {
             ask(self.peers.clone(), self.caller.clone());
         }
     }
@@ -135,11 +142,13 @@ impl Watch for Question {
 /// Asks pm about the signals of a thread until everything is answered.
 fn ask(peers: Rc<Peers>, caller: Rc<Caller>) {
     peers.clone().run(async move {
-        while let Some(mask) = caller.signals().question() {
-            let request = pm::AwaitSignals { process: caller.endpoint, mask };
+        while let Some(question) = caller.signals().question() {
+            let signals::Question { mask, any } = question;
+            let request = pm::AwaitSignals { process: caller.endpoint, mask, any };
+            let reply = peers.ask(PROCESS_MANAGER, request.message()).await;
             // ESRCH: it ends, and its watchers are told.
-            let pending = peers.ask(PROCESS_MANAGER, request.message()).await.map_or(0, |reply| reply.words[0]);
-            caller.signals().answered(mask, pending);
+            let (pending, last) = reply.and_then(|reply| pm::AwaitSignals::results(&reply)).unwrap_or_default();
+            caller.signals().answered(question, pending, last as u32);
         }
     });
 }
@@ -176,9 +185,10 @@ impl Object for SignalFile {
         true
     }
 
-    fn ask_ready(&self, by: &Asking, _: u32, stay: bool, done: Done) -> Result<End, Errno> {
+    fn ask_ready(&self, by: &Asking, wanted: Wanted, stay: bool, done: Done) -> Result<End, Errno> {
         let (caller, peers, mask) = (by.caller.clone(), by.peers.clone(), self.mask.get());
-        let question = Rc::new(Question { caller, peers, mask, stays: stay, done: RefCell::new(Some(done)) });
+        let (since, done) = (wanted.since, RefCell::new(Some(done)));
+        let question = Rc::new(Question { caller, peers, mask, since, stays: stay, done });
         let watch: Rc<dyn Watch> = question.clone();
         by.caller.signals().watchers().add_watch(&watch, ANY)?;
         question.look();

@@ -42,9 +42,19 @@ fn takes(world: &World, result: Result<u64>) -> pm::TakeSignals {
 
 /// vfs asks pm which signals are pending.
 fn awaits(world: &World, result: Result<u64>) -> pm::AwaitSignals {
+    awaits_after(world, result, 1)
+}
+
+/// The same, after so many signals.
+fn awaits_after(world: &World, result: Result<u64>, arrivals: u64) -> pm::AwaitSignals {
     match asked(world) {
         Some((message, pm::Request::AwaitSignals(request))) => {
-            answer(world, &message, result);
+            let reply = match result {
+                Ok(pending) => pm::AwaitSignals::reply(&message, 0, pending, arrivals),
+                Err(error) => message.reply(Err(error)),
+            };
+            world.machine.send(PM, Endpoint::VFS, &reply);
+            world.machine.run();
             request
         }
         other => panic!("vfs awaits no signals: {other:?}"),
@@ -175,6 +185,64 @@ fn an_epoll_reports_signals_of_the_one_who_waits() {
     assert_eq!(wait(&world, child), None);
     assert_eq!(awaits(&world, Ok(1 << 39)).process, child);
     assert_eq!(world.result(child), Some(Ok(1)));
+}
+
+/// An epoll of the descriptor by edge.
+fn by_edge(world: &World, descriptor: u64) -> u64 {
+    let epoll = world.call(world.root, nr::EPOLL_CREATE1, &[0]).unwrap();
+    let event = world.words(world.root, &[u64::from(POLLIN) | 1 << 31 | 7 << 32, 0]);
+    assert_eq!(world.call(world.root, nr::EPOLL_CTL, &[epoll, 1, descriptor, event]), Ok(0));
+    epoll
+}
+
+#[test]
+fn an_epoll_by_edge_reports_each_arrival_once() {
+    let mut world = World::new();
+    let signals = create(&world, MASK, O_NONBLOCK);
+    let epoll = by_edge(&world, signals);
+    let wait = |world: &World, time: u64| world.begin_call(world.root, nr::EPOLL_WAIT, &[epoll, DATA, 4, time]);
+    assert_eq!(wait(&world, 0), None);
+    assert!(!awaits_after(&world, Ok(1 << 9), 5).any, "nothing was told yet");
+    assert_eq!(world.result(world.root), Some(Ok(1)));
+    assert_eq!(wait(&world, FOR_EVER), None);
+    assert!(awaits_after(&world, Ok(1 << 9), 5).any);
+    assert!(asked(&world).is_none(), "pm tells");
+    arrives(&world, world.root);
+    awaits_after(&world, Ok(1 << 9), 6);
+    assert_eq!(world.result(world.root), Some(Ok(1)));
+    world.restart_vfs();
+    assert_eq!(wait(&world, 0), None);
+    assert!(awaits_after(&world, Ok(1 << 9), 6).any);
+    assert_eq!(world.result(world.root), Some(Ok(0)), "it was told before the death");
+    assert_eq!(begin_read(&world, signals, INFO), None);
+    takes(&world, Ok(1));
+    assert_eq!(world.result(world.root), Some(Ok(INFO)));
+    assert_eq!(wait(&world, 0), Some(Ok(0)), "a read is no arrival");
+    let other = world.words(world.root, &[1 << 11]);
+    assert_eq!(world.call(world.root, nr::SIGNALFD4, &[signals, other, 8, 0]), Ok(signals));
+    assert_eq!(wait(&world, 0), None);
+    awaits_after(&world, Ok(1 << 11), 6);
+    assert_eq!(world.result(world.root), Some(Ok(1)), "another set tells of what is pending");
+}
+
+#[test]
+fn what_arrives_before_the_next_wait_is_one_edge() {
+    let world = World::new();
+    let signals = create(&world, MASK, O_NONBLOCK);
+    let epoll = by_edge(&world, signals);
+    let wait = |time: u64| world.begin_call(world.root, nr::EPOLL_WAIT, &[epoll, DATA, 4, time]);
+    assert_eq!(wait(1), None);
+    awaits_after(&world, Ok(0), 1);
+    world.machine.advance_ns(2_000_000);
+    assert_eq!(world.result(world.root), Some(Ok(0)));
+    arrives(&world, world.root);
+    awaits_after(&world, Ok(1 << 9), 2);
+    assert_eq!(wait(0), None);
+    awaits_after(&world, Ok(1 << 9), 3);
+    assert_eq!(world.result(world.root), Some(Ok(1)));
+    assert_eq!(wait(0), None);
+    awaits_after(&world, Ok(1 << 9), 3);
+    assert_eq!(world.result(world.root), Some(Ok(0)));
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn poll_asks_the_driver() {
     let questions: Vec<Request> = asked(&world);
     let question = |events: u16| {
         let events = u64::from(events | POLLERR | POLLHUP);
-        Request::Poll(chardev::Poll { minor: MINOR, events, now: true })
+        Request::Poll(chardev::Poll { minor: MINOR, events, now: true, since: 0 })
     };
     assert_eq!(questions, [question(POLLIN), question(POLLIN | POLLOUT), question(POLLIN)]);
     world.terminal().error = Some(Errno::EIO);

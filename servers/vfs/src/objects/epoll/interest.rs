@@ -5,11 +5,11 @@ use crate::{
     events::{Watch, poll::POLLERR},
     keep::{
         Kept,
-        records::{InterestRecord, Terms},
+        records::{InterestRecord, Terms, Told},
     },
-    objects::{Asking, End, OpenFile, signalfd::SignalFile, timer::TimerFile},
+    objects::{Asking, End, OpenFile, Wanted, signalfd::SignalFile, timer::TimerFile},
 };
-use abi::{Errno, Message};
+use abi::{Errno, Message, chardev};
 use alloc::{
     boxed::Box,
     rc::{Rc, Weak},
@@ -66,8 +66,8 @@ enum Question {
     Open,
     /// It is asked, for now or (`stays`) until it is ready. The number tells its answer from those to questions that were taken back.
     Asked { number: u32, stays: bool, end: Option<End> },
-    /// It was ready for these events.
-    Answered(u32),
+    /// It was ready for these events, when so much had arrived; 0: it does not count.
+    Answered { events: u32, arrivals: u32 },
 }
 
 /// One registration.
@@ -217,18 +217,18 @@ impl Interest {
 
     /// Whether an edge was reported since which nothing has changed.
     pub(super) fn is_told(&self) -> bool {
-        self.terms.get().told != 0
+        !self.terms.get().told.is_nothing()
     }
 
     /// Something has changed since what was told.
     #[cold]
     fn forget_told(&self) {
-        self.set_terms(Terms { told: 0, ..self.terms.get() });
+        self.set_terms(Terms { told: Told::NOTHING, ..self.terms.get() });
     }
 
     /// Events of a device that were not told.
     fn untold(&self) -> u32 {
-        !u32::from(self.terms.get().told)
+        !self.terms.get().told.events()
     }
 
     /// Events that are asked for; none from the one report (`ONESHOT`) until it is modified.
@@ -242,7 +242,7 @@ impl Interest {
             return Err(Errno::EINVAL);
         }
         self.take_back();
-        self.set_terms(Terms { events: event.events, told: 0 });
+        self.set_terms(Terms { events: event.events, told: Told::NOTHING });
         self.record.update(|record| record.data = event.data);
         Ok(())
     }
@@ -251,7 +251,7 @@ impl Interest {
     pub(super) fn ready(&self) -> Option<Event> {
         let target = self.target().filter(|_| !self.has_ended())?;
         let found = match (&*self.question.borrow(), self.device) {
-            (Question::Answered(events), true) => *events & self.untold(),
+            (Question::Answered { events, .. }, true) => *events & self.untold(),
             (_, true) => 0,
             (_, false) => target.any().poll(),
         };
@@ -278,7 +278,11 @@ impl Interest {
     fn set_told(&self, reported: u32) {
         let Terms { events, told } = self.terms.get();
         let is_once = events & flag::ONESHOT != 0;
-        let told = if events & flag::EDGE != 0 { told | reported as u16 } else { told };
+        let told = match *self.question.borrow() {
+            _ if events & flag::EDGE == 0 => told,
+            Question::Answered { arrivals: arrivals @ 1.., .. } => Told::up_to(arrivals),
+            _ => told.and(reported),
+        };
         self.set_terms(Terms { events: if is_once { events & flag::ALL } else { events }, told });
     }
 
@@ -288,7 +292,7 @@ impl Interest {
         if let Some(epoll) = epoll_of(&target) {
             return epoll.ask(by, stay);
         }
-        let events = self.wanted() & self.untold();
+        let (events, since) = (self.wanted() & self.untold(), self.terms.get().told.arrivals());
         if events == 0 || !matches!(*self.question.borrow(), Question::Open) {
             return;
         }
@@ -297,12 +301,13 @@ impl Interest {
         let this = Rc::downgrade(self);
         let done = move |reply: Result<Message, Errno>| {
             if let Some(this) = this.upgrade() {
-                this.answered(number, reply.map_or(POLLERR, |reply| reply.words[0] as u32));
+                let word = reply.map_or(u64::from(POLLERR), |reply| reply.words[0]);
+                this.answered(number, word as u32, (word >> chardev::ARRIVALS_SHIFT) as u32);
             }
         };
         // The answer may come at once.
         self.question.replace(Question::Asked { number, stays: stay, end: None });
-        match target.any().ask_ready(by, events, stay, Box::new(done)) {
+        match target.any().ask_ready(by, Wanted { events, since }, stay, Box::new(done)) {
             Ok(begun) => {
                 if let Question::Asked { number: asked, end, .. } = &mut *self.question.borrow_mut()
                     && *asked == number
@@ -310,16 +315,16 @@ impl Interest {
                     *end = Some(begun);
                 }
             }
-            Err(_) => self.answered(number, POLLERR),
+            Err(_) => self.answered(number, POLLERR, 0),
         }
     }
 
     /// Its device has answered the question with this number.
-    fn answered(self: &Rc<Self>, to: u32, events: u32) {
+    fn answered(self: &Rc<Self>, to: u32, events: u32, arrivals: u32) {
         if !matches!(*self.question.borrow(), Question::Asked { number, .. } if number == to) {
             return;
         }
-        self.question.replace(if events == 0 { Question::Open } else { Question::Answered(events) });
+        self.question.replace(if events == 0 { Question::Open } else { Question::Answered { events, arrivals } });
         self.tell(events);
     }
 
@@ -328,6 +333,15 @@ impl Interest {
         if let Question::Asked { end: Some(end), .. } = self.question.replace(Question::Open) {
             end();
         }
+    }
+
+    /// Forgets that a device was ready, if it counts arrivals: what has come since then is reported by the same edge.
+    pub(super) fn look_again(&self) {
+        let is_edge = self.terms.get().events & flag::EDGE != 0;
+        self.question.replace_with(|question| match question {
+            Question::Answered { arrivals: 1.., .. } if is_edge => Question::Open,
+            other => core::mem::replace(other, Question::Open),
+        });
     }
 
     /// Whether a device has not answered what it is ready for now.
@@ -359,12 +373,13 @@ impl Interest {
 impl Watch for Interest {
     fn changed(self: Rc<Self>, events: u32) {
         if self.device {
-            // A transfer: what was known is used up, and what was reported is asked for again.
-            let was_told = self.is_told();
+            // A transfer: what was known is used up, and what was reported is asked for again, unless the device counts what arrives. Or the
+            // device is ready for other reasons, and these are its events.
+            let was_told = self.is_told() && (events != 0 || self.terms.get().told.arrivals() == 0);
             if was_told {
                 self.forget_told();
             }
-            if was_told || matches!(*self.question.borrow(), Question::Answered(_)) {
+            if was_told || matches!(*self.question.borrow(), Question::Answered { .. }) {
                 self.take_back();
             }
             self.tell(0);

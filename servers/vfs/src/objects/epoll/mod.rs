@@ -11,7 +11,7 @@
 mod collect;
 mod interest;
 
-use super::{Asking, Done, End, Inheritance, Kind, Object, OpenFile, Seek};
+use super::{Asking, Done, End, Inheritance, Kind, Object, OpenFile, Seek, Wanted};
 use crate::{
     events::{
         Watchers,
@@ -20,7 +20,7 @@ use crate::{
     files::{stat::Summary, vnode::NodeRef},
     keep::{
         Kept, Store,
-        records::{InterestRecord, ObjectRecord, Terms},
+        records::{InterestRecord, ObjectRecord, Terms, Told},
     },
 };
 use abi::{Errno, Message};
@@ -92,7 +92,7 @@ impl Epoll {
         }
         let Event { events, data } = event;
         let record = InterestRecord { epoll: own, target: key.1, descriptor: fd, data, user: by.user };
-        let terms = Terms { events, told: 0 };
+        let terms = Terms { events, told: Told::NOTHING };
         let record = by.store.new_interest(record, terms)?;
         let place = record.place();
         let interest = self.enter(record, terms, target).inspect_err(|_| by.store.clear_interest(place))?;
@@ -211,6 +211,12 @@ impl Epoll {
         self.asking.borrow().iter().filter_map(|interest| interest.target()).any(|target| target.any().has_device())
     }
 
+    /// Before events are collected for a new wait: devices that count what arrives are asked once more for what is reported by edge.
+    #[inline]
+    pub fn look_again(&self) {
+        self.asking.borrow().iter().for_each(|interest| interest.look_again());
+    }
+
     /// Asks each device that has no request outstanding: for now, or with `stay` when it is ready.
     #[inline]
     pub fn ask(&self, by: &Asking, stay: bool) {
@@ -327,7 +333,7 @@ impl Object for EpollFile {
     }
 
     /// The answers come as changes of the epoll.
-    fn ask_ready(&self, by: &Asking, _: u32, stay: bool, done: Done) -> Result<End, Errno> {
+    fn ask_ready(&self, by: &Asking, _: Wanted, stay: bool, done: Done) -> Result<End, Errno> {
         self.0.ask(by, stay);
         done(Ok(Message::default()));
         Ok(Box::new(|| ()))
