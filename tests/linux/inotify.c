@@ -641,3 +641,48 @@ BEHAVIOUR("an exec closes an instance with IN_CLOEXEC, and no other") {
     }
     wait_for(child);
 }
+/* Shows what fdinfo tells of the watches of an instance, but for numbers of inodes and devices. */
+static void show_watches(int fd) {
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+    FILE *file = fopen(path, "r");
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned long descriptor, inode, device, mask, ignored;
+        if (sscanf(line, "inotify wd:%lx ino:%lx sdev:%lx mask:%lx ignored_mask:%lx", &descriptor, &inode, &device, &mask, &ignored) == 5)
+            note("%lx:%lx:%lx", descriptor, mask, ignored);
+    }
+    fclose(file);
+}
+BEHAVIOUR("fdinfo has each watch with its mask, the last one first") {
+    int fd = new_instance();
+    make("f", "");
+    must(mkdir("d", 0755));
+    show_watches(fd);
+    must(inotify_add_watch(fd, ".", IN_CREATE | IN_DELETE));
+    must(inotify_add_watch(fd, "f", IN_ALL_EVENTS | IN_ONESHOT));
+    must(inotify_add_watch(fd, "d", IN_OPEN | IN_EXCL_UNLINK | IN_ONLYDIR | IN_DONT_FOLLOW));
+    show_watches(fd);
+    must(inotify_add_watch(fd, ".", IN_MODIFY | IN_MASK_ADD));
+    must(inotify_add_watch(fd, "d", IN_ATTRIB));
+    show_watches(fd);
+    must(inotify_rm_watch(fd, 2));
+    show_watches(fd);
+    must(inotify_add_watch(fd, "f", IN_ACCESS));
+    show_watches(fd);
+}
+BEHAVIOUR("fdinfo has the inode of a watch") {
+    int fd = new_instance();
+    struct stat at;
+    char word[64];
+    make("f", "");
+    must(stat("f", &at));
+    must(inotify_add_watch(fd, "f", IN_OPEN));
+    snprintf(word, sizeof word, "inotify wd:1 ino:%lx", (unsigned long)at.st_ino);
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+    FILE *file = fopen(path, "r");
+    while (fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, "inotify", 7) == 0)
+            show(strncmp(line, word, strlen(word)) == 0);
+    fclose(file);
+}

@@ -1,4 +1,5 @@
-/* Descriptors that mean a process: pidfd_open, pidfd_send_signal, pidfd_getfd, waitid(P_PIDFD), CLONE_PIDFD. */
+/* Descriptors that mean a process: pidfd_open, pidfd_send_signal, pidfd_getfd, waitid(P_PIDFD), CLONE_PIDFD. It is long because each rule is
+ * tried by itself. */
 #include "behaviour.h"
 #include "ready.h"
 #include <linux/sched.h>
@@ -477,4 +478,48 @@ BEHAVIOUR("two pidfds of one process, duplicates: each is ready") {
     show_poll(copy, 5000);
     wait_by(copy, WEXITED);
     wait_by(second, WEXITED);
+}
+/* Shows what fdinfo has of a pidfd of a process: its number, of whom it is, and that of whom NSpid tells. */
+static void show_pids(int pidfd, pid_t pid) {
+    char path[64], line[128];
+    int number;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+    FILE *file = fopen(path, "r");
+    while (fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "Pid:\t%d", &number) == 1 || sscanf(line, "NSpid:\t%d", &number) == 1)
+            note("%.3s:%s", line, number == pid ? "its" : number == -1 ? "-1" : "other");
+    fclose(file);
+}
+BEHAVIOUR("fdinfo has the pid, as long as it is the process's, also of a zombie") {
+    pid_t child = sleeper(), dead = zombie(3);
+    int living = must(open_pid(child, 0)), ended = must(open_pid(dead, 0));
+    show_pids(living, child);
+    show_pids(ended, dead);
+    end(child);
+    waitpid(dead, NULL, 0);
+    show_pids(living, child);
+    show_pids(ended, dead);
+}
+BEHAVIOUR("fdinfo of a pidfd in a container of processes has the number there, in the parent both") {
+    int fds[2];
+    must(pipe(fds));
+    must(unshare(CLONE_NEWPID));
+    pid_t child = must(fork());
+    if (child == 0) {
+        char byte;
+        read(fds[0], &byte, 1);
+        _exit(0);
+    }
+    int pidfd = must(open_pid(child, 0));
+    char path[64], line[128];
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+    FILE *file = fopen(path, "r");
+    while (fgets(line, sizeof line, file) != NULL) {
+        int outer, inner;
+        if (sscanf(line, "NSpid:\t%d\t%d", &outer, &inner) == 2)
+            note("%s:%d", outer == child ? "its" : "other", inner);
+    }
+    fclose(file);
+    write(fds[1], "x", 1);
+    wait_for(child);
 }

@@ -559,3 +559,23 @@ BEHAVIOUR("FIONREAD and ftruncate of a signalfd") {
     show(ftruncate(fd, 0));
     take(fd, 1);
 }
+/* Shows the line of a descriptor's fdinfo that begins with a word. */
+static void show_fdinfo(int fd, const char *word) {
+    char path[64], line[128];
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+    FILE *file = fopen(path, "r");
+    while (fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, word, strlen(word)) == 0)
+            note("%.*s", (int)strcspn(line, "\n"), line);
+    fclose(file);
+}
+BEHAVIOUR("fdinfo has the set, without SIGKILL and SIGSTOP, and the new one when it is changed") {
+    sigset_t all, two = set_of_three(SIGHUP, SIGRTMAX, 0);
+    sigfillset(&all);
+    int fd = must(signalfd(-1, &all, 0));
+    show_fdinfo(fd, "sigmask");
+    must(signalfd(fd, &two, 0));
+    show_fdinfo(fd, "sigmask");
+    show_fdinfo(fd, "pos");
+    show_fdinfo(through_a_socket(fd), "sigmask");
+}

@@ -1,6 +1,7 @@
 //! Figures of the running system. Requests are repeated if a server crashes. A figure that is not available at the moment (of a
 //! process that has just ended) counts as empty or 0: a file of /proc is a snapshot.
 
+use crate::pidfd;
 use crate::source::{FileUsage, Memory, OpenFile, ProcessMemory, ProcessText, Screen, Source};
 use crate::text::{Lossy, Text};
 use abi::info::{self, KernelInfo};
@@ -10,7 +11,7 @@ use abi::{Endpoint, Errno, GrantId, Message, Name, container, display, m3ipc, pm
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use fs::file_system::Caller;
-use sys::fallible;
+use sys::fallible::{self, TryVec};
 use sys::{grant, ipc};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -90,6 +91,20 @@ impl Live {
     }
 }
 
+impl Live {
+    /// The text about a pidfd with the lines that programs see.
+    fn with_pids(&self, mut text: Vec<u8>, told: pidfd::Told) -> Result<Vec<u8>, Errno> {
+        let first_pid = told.pid.into();
+        let found = fetch_one(Endpoint::PM, |grant, bytes| pm::Processes { first_pid, grant, bytes }.message())?;
+        let is_zombie = |record: ProcessRecord| record.pid == told.pid && record.state == u32::from(b'Z');
+        let is_known = !told.has_ended || found.is_some_and(is_zombie);
+        let lines = Text::of(|text| pidfd::write(text, self.container, is_known.then_some(told.pid)))?;
+        text.truncate(told.at);
+        text.try_extend_from_slice(&lines)?;
+        Ok(text)
+    }
+}
+
 impl Source for Live {
     fn process_from(&mut self, pid: u32) -> Result<Option<ProcessRecord>, Errno> {
         let Ok(first_pid) = self.meant(pid.max(1)) else { return Ok(None) };
@@ -144,7 +159,11 @@ impl Source for Live {
     fn descriptor_info(&mut self, process: Endpoint, descriptor: u32) -> Result<Vec<u8>, Errno> {
         let descriptor = descriptor as i32;
         let request = |grant, bytes| vfs::DescriptorInfo { process, descriptor, grant, bytes }.message();
-        fetch_text(Endpoint::VFS, TEXT_BYTES, request)
+        let text = fetch_text(Endpoint::VFS, TEXT_BYTES, request)?;
+        match pidfd::told(&text) {
+            Some(told) => self.with_pids(text, told),
+            None => Ok(text),
+        }
     }
 
     fn descriptor_access(&mut self, process: Endpoint, descriptor: u32) -> Result<u64, Errno> {

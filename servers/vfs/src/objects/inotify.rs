@@ -15,7 +15,8 @@ use crate::{
 };
 use abi::{Errno, vfs::OWNER_INPUT};
 use alloc::rc::Rc;
-use core::mem::take;
+use core::{fmt, mem::take};
+use sys::text::Text;
 
 /// The most that a read gives at once.
 const READ_BYTES: u64 = 64 * 1024;
@@ -47,6 +48,10 @@ impl Object for InotifyFile {
 
     fn summary(&self) -> Result<Summary, Errno> {
         Ok(Summary { inode: 1, mode: 0o600, ..Summary::default() })
+    }
+
+    fn describe(&self, text: &mut Text) -> fmt::Result {
+        self.0.describe(text)
     }
 
     fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {

@@ -14,6 +14,8 @@ use crate::{
 };
 use abi::Errno;
 use alloc::rc::Rc;
+use core::fmt::{self, Write};
+use sys::text::Text;
 
 /// See the head of the file.
 #[derive(Debug)]
@@ -39,6 +41,12 @@ impl Object for PidFd {
 
     fn summary(&self) -> Result<Summary, Errno> {
         Ok(Summary { inode: 1, mode: 0o600, ..Summary::default() })
+    }
+
+    /// The number is negative when the process has ended: procfs finds out whether it is a zombie, which keeps its number.
+    fn describe(&self, text: &mut Text) -> fmt::Result {
+        let sign = if self.0.has_ended() { "-" } else { "" };
+        writeln!(text, "Pid:\t{sign}{}", self.identity().pid)
     }
 
     fn poll(&self) -> u32 {

@@ -21,8 +21,9 @@ use abi::{Errno, Message, chardev, pm};
 use alloc::{boxed::Box, rc::Rc};
 use core::{
     cell::{Cell, RefCell},
-    fmt,
+    fmt::{self, Write},
 };
+use sys::text::Text;
 
 /// Size of a `struct signalfd_siginfo`.
 const INFO_BYTES: u64 = 128;
@@ -160,6 +161,10 @@ impl Object for SignalFile {
 
     fn summary(&self) -> Result<Summary, Errno> {
         Ok(Summary { inode: 1, mode: 0o600, ..Summary::default() })
+    }
+
+    fn describe(&self, text: &mut Text) -> fmt::Result {
+        writeln!(text, "sigmask:\t{:016x}", self.mask.get())
     }
 
     fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {

@@ -9,7 +9,10 @@ use crate::{
         Watchers,
         poll::{POLLIN, POLLRDNORM},
     },
-    keep::{Kept, Text, records::FileEventRecord},
+    keep::{
+        Kept, Text,
+        records::{FileEventRecord, WatchRecord},
+    },
 };
 use abi::{Errno, vfs::INOTIFY_QUEUED_EVENTS};
 use alloc::{
@@ -17,12 +20,20 @@ use alloc::{
     rc::Rc,
     vec::Vec,
 };
-use core::cell::{Cell, RefCell};
+use core::{
+    cell::{Cell, RefCell},
+    fmt::{self, Write},
+};
 use server::quota::Share;
-use sys::fallible::{TryQueue, TryVec};
+use sys::{
+    fallible::{TryQueue, TryVec},
+    text::Text as LineText,
+};
 
 /// Size of a `struct inotify_event` without name; names are padded to multiples of it.
 const EVENT_BYTES: usize = 16;
+/// Watches that /proc/PID/fdinfo shows, so that a read is short.
+const MAX_DESCRIBED: usize = 128;
 
 /// See the head of the file.
 pub struct Inotify {
@@ -103,6 +114,16 @@ impl Inotify {
         let next = self.last.get() % (i32::MAX as u32) + 1;
         self.last.set(next);
         next
+    }
+
+    /// Writes a line for each of the last watches, the last one first, as /proc/PID/fdinfo shows them.
+    pub fn describe(&self, text: &mut LineText) -> fmt::Result {
+        self.watches.borrow().values().rev().take(MAX_DESCRIBED).try_for_each(|watch| {
+            let (inode, device) = (watch.node.number(), watch.node.mount().device());
+            let WatchRecord { descriptor, mask, .. } = watch.record.get();
+            let mask = mask & (flag::ALL_EVENTS | flag::EXCL_UNLINK | flag::ONESHOT);
+            writeln!(text, "inotify wd:{descriptor:x} ino:{inode:x} sdev:{device:x} mask:{mask:x} ignored_mask:0 ")
+        })
     }
 
     /// Fire when there is an event.
