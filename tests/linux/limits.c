@@ -483,3 +483,11 @@ BEHAVIOUR("RLIMIT_STACK holds at once") {
         note("beyond");
     }
 }
+BEHAVIOUR("RLIMIT_CPU is inherited") {
+    struct rlimit second = {1, 5};
+    must(setrlimit(RLIMIT_CPU, &second));
+    IN_CHILD {
+        for (;;)
+            ;
+    }
+}

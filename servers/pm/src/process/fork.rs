@@ -328,6 +328,7 @@ impl<S: System> Pm<S> {
         // From here on the child exists, and a repeated call returns it.
         self.programs.table[child].ready = true;
         if !request.has(flag::THREAD) {
+            self.plan_check_of_new(self.programs.table.process_of(child));
             self.programs.count_made(child);
         }
         if request.has(flag::VFORK) {

@@ -123,6 +123,24 @@ fn processor_time_is_watched_without_the_kernels_help() {
     assert!(!world.is_there(child), "SIGPROF kills");
 }
 
+/// Gives a process a limit of processor time.
+fn limit(world: &mut World, thread: abi::Endpoint, resource: u64, soft: u64, hard: u64) {
+    world.write(thread, BUFFER, &[soft, hard]);
+    assert_eq!(world.call(thread, nr::SETRLIMIT, &[resource, BUFFER]), Some(Ok(0)));
+}
+
+#[test]
+fn a_child_has_the_limit_of_processor_time_that_it_inherits() {
+    let mut world = World::new();
+    let (_, parent) = world.fork(world.init);
+    limit(&mut world, parent, 0, 1, 5);
+    let (_, child) = world.fork(parent);
+    world.pm.programs.system.thread(child).run_ns = SECOND;
+    world.set_time(2 * SECOND);
+    world.report_interrupted(child, None);
+    assert!(!world.is_there(child), "SIGXCPU kills");
+}
+
 #[test]
 fn clocks_tell_time_and_bad_pointers_are_efault() {
     let mut world = World::new();

@@ -136,6 +136,13 @@ impl<S: System> Pm<S> {
         self.programs.system.time_ns().0.saturating_add(wait_ns)
     }
 
+    /// A process has been made, which inherits its limits.
+    pub fn plan_check_of_new(&mut self, p: ProcessIndex) {
+        if self.programs.table[p].limits.soft(limits::CPU) != limits::INFINITY {
+            self.plan_processor_check(p);
+        }
+    }
+
     /// Plans the next look at the processor time of a process, if anything depends on it.
     pub fn plan_processor_check(&mut self, p: ProcessIndex) {
         self.timers.cancel(Key::Processor(p));
