@@ -58,6 +58,9 @@ protocol! {
     SetIdMap = 20 { pid: u64, what: u64, grant: GrantId, bytes: u64, ids: u64, write: u64 }
     /// procfs: the owner of a thread writes the text in the grant to its comm: it is its name, cut at 15 bytes. `ESRCH`.
     SetName = 21 { tid: u64, grant: GrantId, bytes: u64 }
+    /// procfs: the effective user `uid` sets how much a process is wanted when memory ends (`ProcessRecord::oom_adjust`). `old`: as oom_adj does.
+    /// `EACCES`: a user makes it less likely to end than root did; `EINVAL`, `ESRCH`.
+    SetOomAdjust = 22 { pid: u64, value: i64, uid: u64, old: bool }
 }
 
 /// System V segments of shared memory. Values of a record: bytes, creating process, process that attached or detached last, attaches,
@@ -183,5 +186,6 @@ pub struct ProcessRecord {
     pub tracer: u32,
     /// 1: its files of /proc belong to root (PR_SET_DUMPABLE).
     pub undumpable: u32,
-    pub padding: u32,
+    /// oom_score_adj: from -1,000 to 1,000.
+    pub oom_adjust: i32,
 }

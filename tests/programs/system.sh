@@ -16,6 +16,9 @@ taskset -c -p 0 $sleeper | sed 's/^pid [0-9]*//' | tail -n 1
 prlimit --pid $sleeper --nofile=50:60
 prlimit --pid $sleeper --nofile -o SOFT,HARD --noheadings
 choom -p $sleeper | sed 1d | sed 's/^pid [0-9]*//'
+choom -n 300 -p $sleeper | sed 's/^pid [0-9]*//'
+choom -p $sleeper | sed 1d | sed 's/^pid [0-9]*//'
+choom -n 250 -- cat /proc/self/oom_score_adj /proc/self/oom_adj
 setpriv --no-new-privs grep NoNewPrivs /proc/self/status
 setpriv --pdeathsig TERM sh -c 'setpriv -d | grep -i death'
 setsid -w sh -c '[ $$ = $(ps -o sid= -p $$) ]' && echo leader

@@ -275,6 +275,12 @@ impl Source for Live {
         reply.result().map(drop)
     }
 
+    fn set_oom_adjust(&mut self, pid: u32, value: i32, is_old: bool, writer: Caller) -> Result<(), Errno> {
+        let (pid, uid) = (self.meant(pid)?, writer.uid.into());
+        let request = pm::SetOomAdjust { pid, value: value.into(), uid, old: is_old };
+        ipc::call_repeating(Endpoint::PM, &request.message())?.result().map(drop)
+    }
+
     fn set_name(&mut self, tid: u32, name: &[u8]) -> Result<(), Errno> {
         let (tid, bytes) = (self.meant(tid)?, name.len() as u64);
         let request = |grant| pm::SetName { tid, grant, bytes }.message();

@@ -19,6 +19,7 @@ mod drvs;
 mod fixed;
 mod graphics;
 mod live;
+mod oom;
 mod pidfd;
 mod process_files;
 mod process_text;

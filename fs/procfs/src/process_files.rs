@@ -1,5 +1,6 @@
 //! Which files a process and a thread have.
 
+use crate::oom::Measure;
 use crate::process_text as text;
 use crate::source::{OpenFile, ProcessText, Source};
 use crate::text::Text;
@@ -33,6 +34,8 @@ pub enum Kind {
     Memory,
     /// The name of a thread, which its owner may change.
     Name,
+    /// How much it is wanted when memory ends, which its owner may change.
+    OomAdjust(Measure),
     /// A map of ids of its container, or whether setgroups(2) is allowed there.
     IdMap(ProcessText),
 }
@@ -76,9 +79,9 @@ pub const ENTRIES: &[(&str, Of, Kind)] = &[
     ("mountinfo", Of::Both, Kind::Text(|source, process, out| source.mount_info(process.endpoint, out))),
     ("mounts", Of::Both, Kind::Text(|source, process, out| source.mounts(process.endpoint, out))),
     ("ns", Of::Both, Kind::Namespaces),
-    ("oom_adj", Of::Both, Kind::Text(|_, _, out| text::line(out, "0"))),
+    ("oom_adj", Of::Both, Kind::OomAdjust(Measure::Old)),
     ("oom_score", Of::Both, Kind::Text(text::oom_score)),
-    ("oom_score_adj", Of::Both, Kind::Text(|_, _, out| text::line(out, "0"))),
+    ("oom_score_adj", Of::Both, Kind::OomAdjust(Measure::New)),
     ("root", Of::Both, Kind::Link(OpenFile::Root)),
     ("schedstat", Of::Both, Kind::Text(text::run_times)),
     ("sessionid", Of::Both, Kind::Text(text::no_login)),

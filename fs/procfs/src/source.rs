@@ -161,6 +161,8 @@ pub trait Source {
     fn set_machine_name(&mut self, which: u64, name: &[u8]) -> Result<(), Errno>;
     /// Sets a map of ids of the container of a process, or whether setgroups(2) is allowed there. `EPERM`, `EINVAL`, `ESRCH`.
     fn set_id_map(&mut self, pid: u32, which: ProcessText, text: &[u8], writer: Caller) -> Result<(), Errno>;
+    /// Sets how much a process is wanted when memory ends, from -1,000 to 1,000; `is_old`: as oom_adj does. `EACCES`, `ESRCH`.
+    fn set_oom_adjust(&mut self, pid: u32, value: i32, is_old: bool, writer: Caller) -> Result<(), Errno>;
     /// Names a thread. `ESRCH`.
     fn set_name(&mut self, tid: u32, name: &[u8]) -> Result<(), Errno>;
     /// Returns a setting of pm (`pm::SETTING_*`).

@@ -6,6 +6,7 @@
 use crate::drvs;
 use crate::fixed::{self, Entries, Entry, Setting};
 use crate::graphics;
+use crate::oom::{self, Measure};
 use crate::process_files::{ENTRIES, Kind, NAMESPACES, Of, namespace_inode};
 use crate::process_text;
 use crate::source::{OpenFile, ProcessText, Source};
@@ -189,6 +190,7 @@ impl<S: Source> Tree<S> {
                         Text::of(|text| write(&mut self.source, &record, text))
                     }
                     Kind::Name => Text::of(|text| process_text::comm(&mut self.source, &record, text)),
+                    Kind::OomAdjust(measure) => Text::of(|text| writeln!(text, "{}", measure.shown(record.oom_adjust))),
                     Kind::IdMap(which) => {
                         let told = self.source.process_text(whose.pid, which).map_err(not_found)?;
                         Text::of(|text| process_text::id_map(which, &told, text))
@@ -534,7 +536,7 @@ impl<S: Source> Tree<S> {
                 Kind::Text(_) => S_IFREG | 0o444,
                 Kind::PrivateText(_) => S_IFREG | 0o400,
                 Kind::Memory => S_IFREG | 0o600,
-                Kind::IdMap(_) | Kind::Name => S_IFREG | 0o644,
+                Kind::IdMap(_) | Kind::Name | Kind::OomAdjust(_) => S_IFREG | 0o644,
             },
         }
     }
@@ -633,6 +635,13 @@ impl<S: Source> FileSystem for Tree<S> {
             self.source.set_name(whose.id(), text.strip_suffix(b"\n").unwrap_or(text))?;
             return Ok(len);
         }
+        if let Some((whose, Kind::OomAdjust(measure))) = entry {
+            let text = &mut bytes[..len.min(oom::MAX_BYTES)];
+            source.take(text)?;
+            let (value, is_old) = (measure.parse(text)?, measure == Measure::Old);
+            self.source.set_oom_adjust(whose.pid, value, is_old, writer)?;
+            return Ok(text.len());
+        }
         if let Some((whose, Kind::IdMap(which))) = entry {
             let text = bytes.get_mut(..len).ok_or(Errno::EINVAL)?;
             source.take(text)?;
@@ -648,7 +657,9 @@ impl<S: Source> FileSystem for Tree<S> {
 
     /// What can be written may be opened with `O_TRUNC`.
     fn truncate(&mut self, node: NodeId, _: u64) -> Result<(), Errno> {
-        if self.memory_of(node)?.is_some() || matches!(entry_of(node), Some((_, Kind::Name | Kind::IdMap(_)))) {
+        if self.memory_of(node)?.is_some()
+            || matches!(entry_of(node), Some((_, Kind::Name | Kind::IdMap(_) | Kind::OomAdjust(_))))
+        {
             return Ok(());
         }
         self.setting(node).map(drop)

@@ -225,6 +225,10 @@ impl Source for Figures {
         assert_eq!((pid, which), (7, ProcessText::UserMap));
         if text == b"0 1000 1\n" && writer.uid == 1000 { Ok(()) } else { Err(Errno::EPERM) }
     }
+    fn set_oom_adjust(&mut self, pid: u32, value: i32, is_old: bool, writer: Caller) -> Result<(), Errno> {
+        assert_eq!((pid, value, is_old), (7, 411, true));
+        if writer.uid == 1000 { Ok(()) } else { Err(Errno::EACCES) }
+    }
     fn set_name(&mut self, tid: u32, name: &[u8]) -> Result<(), Errno> {
         if tid == 7 && name == b"sh" { Ok(()) } else { Err(Errno::ESRCH) }
     }

@@ -2334,7 +2334,8 @@ struct skink_process_record {
     uint32_t tracer;
     /* 1: its files of /proc belong to root (PR_SET_DUMPABLE). */
     uint32_t undumpable;
-    uint32_t padding;
+    /* oom_score_adj: from -1,000 to 1,000. */
+    int32_t oom_adjust;
 };
 _Static_assert(sizeof(struct skink_process_record) == 248, "size of skink_process_record");
 _Static_assert(offsetof(struct skink_process_record, endpoint) == 0, "skink_process_record.endpoint");
@@ -2380,7 +2381,7 @@ _Static_assert(offsetof(struct skink_process_record, signals_queued) == 228, "sk
 _Static_assert(offsetof(struct skink_process_record, signals_queued_max) == 232, "skink_process_record.signals_queued_max");
 _Static_assert(offsetof(struct skink_process_record, tracer) == 236, "skink_process_record.tracer");
 _Static_assert(offsetof(struct skink_process_record, undumpable) == 240, "skink_process_record.undumpable");
-_Static_assert(offsetof(struct skink_process_record, padding) == 244, "skink_process_record.padding");
+_Static_assert(offsetof(struct skink_process_record, oom_adjust) == 244, "skink_process_record.oom_adjust");
 
 /* Processes. Kernel messages come from the threads concerned (kernel::Exception, Interrupted, Exited); callers of the others as noted. */
 
@@ -2581,6 +2582,16 @@ struct skink_pm_set_name {
     uint64_t tid;
     uint64_t grant;
     uint64_t bytes;
+};
+
+/* procfs: the effective user uid sets how much a process is wanted when memory ends (ProcessRecord::oom_adjust). old: as oom_adj does.
+ * EACCES: a user makes it less likely to end than root did; EINVAL, ESRCH. */
+#define SKINK_PM_SET_OOM_ADJUST 0x20016u
+struct skink_pm_set_oom_adjust {
+    uint64_t pid;
+    int64_t value;
+    uint64_t uid;
+    uint64_t old;
 };
 
 /* Privileges of a service. The system file states them, rs passes them to the kernel with PrivCtl, and the kernel enforces them on every

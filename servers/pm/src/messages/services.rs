@@ -46,6 +46,7 @@ impl<S: System> Pm<S> {
             Request::SetSetting(ask) => self.set_setting(ask.what, ask.value),
             Request::SetIdMap(ask) => self.programs.set_id_map(message.source, &ask),
             Request::SetName(ask) => self.programs.set_name(message.source, &ask),
+            Request::SetOomAdjust(ask) => self.programs.set_oom_adjust(&ask),
             Request::Loads(_) => {
                 let [one, five, fifteen] = self.programs.load.averages();
                 return Loads::reply(message, 0, one, five, fifteen);
@@ -86,6 +87,7 @@ impl<S: System> Pm<S> {
             | Request::IpcObjects(_)
             | Request::SetIdMap(_)
             | Request::SetName(_)
+            | Request::SetOomAdjust(_)
             | Request::Memory(_) => &["procfs"],
             Request::MachineName(_) | Request::SetMachineName(_) | Request::Setting(_) | Request::SetSetting(_) => {
                 &["procfs"]

@@ -4,6 +4,7 @@ use crate::programs::Programs;
 use crate::state::control::TIMER_SLACK_NS;
 use crate::state::index::ThreadIndex;
 use crate::state::name::{NAME_BYTES, ShortName};
+use crate::state::oom::OomAdjust;
 use crate::state::signal::Signal;
 use crate::system::System;
 use abi::{Endpoint, Errno, layout, pm};
@@ -107,6 +108,15 @@ impl<S: System> Programs<S> {
     }
 
     /// The first 15 bytes of a name. The text may end right before memory that is not there.
+    /// `pm::SetOomAdjust`. Only root may spare a process more than it was spared.
+    pub fn set_oom_adjust(&mut self, ask: &pm::SetOomAdjust) -> Result<u64> {
+        let p = u32::try_from(ask.pid).ok().and_then(|pid| self.table.process_by_pid(pid)).ok_or(Errno::ESRCH)?;
+        let value =
+            i32::try_from(ask.value).ok().filter(|value| OomAdjust::RANGE.contains(value)).ok_or(Errno::EINVAL)?;
+        self.table[p].oom.set(value, ask.uid == 0, ask.old)?;
+        Ok(0)
+    }
+
     /// `pm::SetName`.
     pub fn set_name(&mut self, from: Endpoint, ask: &pm::SetName) -> Result<u64> {
         let t = u32::try_from(ask.tid).ok().and_then(|tid| self.table.thread_by_tid(tid)).ok_or(Errno::ESRCH)?;

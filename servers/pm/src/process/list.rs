@@ -57,6 +57,7 @@ impl<S: System> Programs<S> {
             threads: process.threads(),
             state: 'Z' as u32,
             nice: process.nice,
+            oom_adjust: process.oom.value(),
             started_ns: process.started_ns(),
             children_ns: process.of_children.run_ns,
             signals_shared: process.pending.set().0,

@@ -19,6 +19,7 @@ pub mod load;
 pub mod machine;
 pub mod messages;
 pub mod name;
+pub mod oom;
 pub mod pid;
 pub mod posix_timers;
 pub mod process;

@@ -7,6 +7,7 @@ use super::index::{ProcessIndex, ThreadIndex};
 use super::intervals::Intervals;
 use super::limits::{self, Limits};
 use super::name::ShortName;
+use super::oom::OomAdjust;
 use super::signal::{Action, Pending, Signal, action::Actions};
 use super::usage::Usage;
 use super::wait::{Child, Ending};
@@ -102,6 +103,8 @@ pub struct Process {
     pub limits: Limits,
     /// Niceness, -20 to 19.
     pub nice: i32,
+    /// How much it is wanted when memory ends (`oom_score_adj`).
+    pub oom: OomAdjust,
     /// First bytes of the program's file name.
     pub name: ShortName,
     /// Absolute path of the program.
@@ -171,6 +174,7 @@ impl Process {
             control: Control::DEFAULT,
             limits: Limits::default(),
             nice: 0,
+            oom: OomAdjust::default(),
             name: ShortName::default(),
             executable: None,
             arguments: 0..0,
@@ -274,6 +278,7 @@ impl Process {
         self.limits = parent.limits;
         self.memory_limits = parent.memory_limits;
         self.nice = parent.nice;
+        self.oom = parent.oom;
         self.name = parent.name;
         self.executable.clone_from(&parent.executable);
         self.arguments = parent.arguments.clone();
