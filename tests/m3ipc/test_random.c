@@ -1,5 +1,5 @@
-/* Random calls with hostile arguments by an ordinary user: wrong containers, endpoints, pids, sizes and pointers. Some end the process that
- * makes them; the server and the client beside them notice nothing. SKINK_DEEP in the environment: a million.
+/* Random calls with hostile arguments by an ordinary user: wrong containers, endpoints, pids, sizes and pointers. None ends the process that
+ * makes it; the server and the client beside them notice nothing. SKINK_DEEP in the environment: a million.
  */
 #include "m3test.h"
 
@@ -42,22 +42,22 @@ static int size(void)
     return some[any(sizeof some / sizeof *some)];
 }
 
-/* Messages go to a buffer of our own: a bad pointer ends the process on some back ends. */
 static void one_call(void)
 {
     static message m;
+    message *p = any(2) ? &m : pointer();
     int vm = any(4) ? 0 : (int)any(40) - 4, nr = (int)any(300) - 40;
-    switch (any(24)) {
+    switch (any(29)) {
     case 0: mnx_bind(vm, nr); break;
     case 1: mnx_tbind(vm, nr); break;
     case 2: mnx_lclbind(vm, any(3) ? (int)any(2000) : -1, nr); break;
     case 3: mnx_unbind(vm, endpoint()); break;
     case 4: mnx_getep((int)any(3000) - 5); break;
-    case 5: mnx_send_T(endpoint(), &m, any(2)); break;
-    case 6: mnx_receive_T(endpoint(), &m, any(2)); break;
-    case 7: mnx_sendrec_T(endpoint(), &m, any(2)); break;
-    case 8: mnx_rcvrqst_T(&m, any(2)); break;
-    case 9: mnx_reply(endpoint(), &m); break;
+    case 5: mnx_send_T(endpoint(), p, any(2)); break;
+    case 6: mnx_receive_T(endpoint(), p, any(2)); break;
+    case 7: mnx_sendrec_T(endpoint(), p, any(2)); break;
+    case 8: mnx_rcvrqst_T(p, any(2)); break;
+    case 9: mnx_reply(endpoint(), p); break;
     case 10: mnx_notify(endpoint()); break;
     case 11: mnx_ntfy_value(endpoint(), nr); break;
     case 12: mnx_src_notify(nr, endpoint()); break;
@@ -71,7 +71,12 @@ static void one_call(void)
     case 20: mnx_vm_end(vm); break;
     case 21: mnx_bkupbind(vm, (int)any(2000), endpoint(), (int)any(40) - 4); break;
     case 22: mnx_replbind(vm, (int)any(2000), endpoint()); break;
-    default: mnx_migr_start(vm, endpoint()); break;
+    case 23: mnx_migr_start(vm, endpoint()); break;
+    case 24: mnx_getvminfo(vm, pointer()); break;
+    case 25: mnx_getprocinfo(vm, nr, pointer()); break;
+    case 26: mnx_getpriv(vm, endpoint(), pointer()); break;
+    case 27: mnx_rmtbind(vm, pointer(), endpoint(), 1); break;
+    default: mnx_vm_init(pointer()); break;
     }
     m.m_type = (int)any(1ul << 31) << any(2);
 }

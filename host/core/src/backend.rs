@@ -6,6 +6,7 @@ use crate::buffers;
 use crate::client;
 use crate::copy::{Copy, Way};
 use crate::module;
+use crate::pages::has_message;
 use crate::place::{self, as_member, at_once, forget_after_fork, join, member};
 use crate::skink;
 use crate::wait::Limit;
@@ -83,7 +84,29 @@ pub fn wait_for_bind(ms: i64) -> Result<i64, Error> {
     bind(Call::WaitForBind, &[ms, place::own_thread()])
 }
 
+pub use crate::memory::Access;
+pub use crate::pages::has;
 pub use crate::skink::{receive_at_once, send_at_once, send_receive_at_once};
+
+/// The message that a program has named to be read; `None`: it is not there.
+///
+/// # Safety
+/// If `message` is the address of memory at all, that is a message of the caller's.
+#[inline(always)]
+pub unsafe fn readable<'a>(message: *const Message) -> Option<&'a Message> {
+    // SAFETY: it is there, and the caller promises what it is.
+    has_message(message as usize, Access::Read).then(|| unsafe { &*message })
+}
+
+/// The message that a program has named to be read and written; `None`: it is not there, or may not be written.
+///
+/// # Safety
+/// As [`readable`].
+#[inline(always)]
+pub unsafe fn writable<'a>(message: *mut Message) -> Option<&'a mut Message> {
+    // SAFETY: as above.
+    has_message(message as usize, Access::Write).then(|| unsafe { &mut *message })
+}
 
 /// Whether it is known that the module of Linux carries the messages.
 #[inline(always)]
@@ -100,22 +123,22 @@ pub fn send_by_module(to: i32, message: &Message) -> Result<(), Error> {
     module::send(Call::Send, to, message, FOREVER)
 }
 
-/// `receive` from the message's source without a limit, when [`is_module`].
+/// `receive` without a limit, when [`is_module`].
 ///
 /// # Errors
 /// As `Member::receive`.
 #[inline(always)]
-pub fn receive_by_module(message: &mut Message) -> Result<(), Error> {
-    module::receive(Call::Receive, message.source, message, FOREVER)
+pub fn receive_by_module(from: i32, message: &mut Message) -> Result<(), Error> {
+    module::receive(Call::Receive, from, message, FOREVER)
 }
 
-/// `sendrec` with the message's source without a limit, when [`is_module`].
+/// `sendrec` without a limit, when [`is_module`].
 ///
 /// # Errors
 /// As `Member::send_receive`.
 #[inline(always)]
-pub fn send_receive_by_module(message: &mut Message) -> Result<(), Error> {
-    module::send_receive(message.source, message, FOREVER)
+pub fn send_receive_by_module(to: i32, message: &mut Message) -> Result<(), Error> {
+    module::send_receive(to, message, FOREVER)
 }
 
 /// Whether it is known that a broker has mapped what carries the messages.
@@ -129,10 +152,10 @@ pub fn is_broker() -> bool {
 /// # Errors
 /// As `Member::send`.
 #[inline(always)]
-pub fn send_by_box(to: i32, message: &mut Message) -> Result<(), Error> {
+pub fn send_by_box(to: i32, mut message: &Message) -> Result<(), Error> {
     let to = Endpoint::from_raw(to);
     at_once(
-        message,
+        &mut message,
         |member, message| member.send_at_once(to, message),
         |message| send_in_linux(to, message, Limit::Forever),
     )

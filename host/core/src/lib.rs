@@ -17,7 +17,8 @@
 //! So a member that scribbles can delay others of its container and spoil the order of messages, but not read, forge or double them.
 //!
 //! Whatever is read from shared memory is an atomic, read once; every bit pattern has a meaning. `unsafe` is in
-//! [`memory`], [`region`] and [`signals`], in `skink::raw`, in [`module`] and in `module::raw`; and where a caller's promise is passed on, in [`backend`] and `copy`.
+//! [`memory`], [`region`] and [`signals`], in `skink::raw`, in [`module`] and in `module::raw`; and where a caller's promise is passed on, in [`backend`], [`skink`]
+//! and `copy`.
 
 mod ask;
 pub mod backend;
@@ -31,6 +32,7 @@ mod exchange;
 pub mod member;
 pub mod memory;
 pub mod module;
+mod pages;
 pub mod pair;
 #[cfg(test)]
 mod pair_tests;
@@ -43,4 +45,5 @@ pub mod skink;
 mod sync;
 mod take;
 pub mod wait;
+mod window;
 pub mod wire;

@@ -28,7 +28,7 @@ unsafe impl Shared for crate::desk::Desks {}
 // SAFETY: as above.
 unsafe impl Shared for crate::pair::Box {}
 
-/// What a mapping is for.
+/// What memory is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Loads only: a store ends the process.
@@ -318,6 +318,30 @@ pub struct Block {
 impl Block {
     fn vector(self, offset: usize, bytes: usize) -> libc::iovec {
         libc::iovec { iov_base: self.address.wrapping_add(offset) as *mut libc::c_void, iov_len: bytes }
+    }
+}
+
+/// Whether this process may access all bytes of a block of at most a page. When the kernel does not tell, it is taken to be so.
+///
+/// Nothing is changed by this: what may be written is written with what it is.
+pub fn is_there(address: usize, bytes: usize, access: Access) -> bool {
+    if address.checked_add(bytes).is_none_or(|end| end > isize::MAX as usize) {
+        // The kernel's half. What it shows programs there cannot always be read as other memory can.
+        return false;
+    }
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let mut read = [0u8; 2];
+    let ends = [address, address + bytes - 1].map(|end| Block { pid: own, address: end }.vector(0, 1));
+    let place = Block { pid: own, address: read.as_mut_ptr() as usize };
+    let target = match access {
+        Access::Read => [place.vector(0, 1), place.vector(1, 1)],
+        Access::Write => ends,
+    };
+    // SAFETY: the kernel checks both vectors; it writes to `read`, or a byte of what the program has named to be written to where it is.
+    match unsafe { libc::process_vm_readv(own, target.as_ptr(), 2, ends.as_ptr(), 2, 0) } {
+        2 => true,
+        0.. => false,
+        _ => last_error() != Errno::FAULT,
     }
 }
 

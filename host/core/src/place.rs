@@ -11,7 +11,6 @@ use crate::wait::now_ns;
 use crate::wire::internal;
 use m3ipc::endpoint::Number;
 use m3ipc::error::Error;
-use m3ipc::message::Message;
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -116,10 +115,10 @@ pub(crate) fn as_member<T>(mut work: impl FnMut(&Member) -> Result<T, Error>) ->
 
 /// The same, if what the member has to do goes as the call before; `otherwise` if it does not, and nothing is done yet.
 #[inline(always)]
-pub(crate) fn at_once(
-    message: &mut Message,
-    work: impl FnOnce(&Member, &mut Message) -> Option<Result<(), Error>>,
-    otherwise: impl FnOnce(&mut Message) -> Result<(), Error>,
+pub(crate) fn at_once<M>(
+    message: &mut M,
+    work: impl FnOnce(&Member, &mut M) -> Option<Result<(), Error>>,
+    otherwise: impl FnOnce(&mut M) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let done = AT_HAND.with(|at_hand| at_hand.use_for(|member| work(member, message)));
     done.unwrap_or_else(|| otherwise(message))

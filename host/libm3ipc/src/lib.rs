@@ -1,12 +1,12 @@
 //! The calls of M3-IPC for C, as `m3ipc.h` declares them. Programs link it, static or shared, and run on every back end.
 //!
 //! This is a thin skin over [`m3core::backend`]: it turns pointers into references and errors into negative numbers.
-//! A null pointer fails with `EMOLFAULT`; another pointer that is not valid ends the program, as with any function of a library.
+//! A pointer to memory that is not there, or may not be written, fails with `EMOLFAULT` ([`backend::readable`] says what is asked, and when).
 
-#![allow(clippy::missing_safety_doc, reason = "one for all: pointers are null or point to what m3ipc.h says")]
+#![allow(clippy::missing_safety_doc, reason = "one for all: where pointers point to memory, it is what m3ipc.h says")]
 #![allow(missing_docs, reason = "m3ipc.h has the documentation, made from lib/m3ipc")]
 
-use m3core::backend;
+use m3core::backend::{self, Access};
 use m3ipc::call::Call;
 use m3ipc::descriptor::{ContainerInfo, DrvsInfo, Name, NodeInfo, Privileges, ProcessInfo, ProxiesInfo, name};
 use m3ipc::error::Error;
@@ -33,26 +33,27 @@ fn ask(call: Call, arguments: &[i64]) -> c_int {
 /// Asks with a descriptor.
 ///
 /// # Safety
-/// `descriptor` is null or points to a `T`.
+/// If `descriptor` is the address of memory at all, that is a `T` of the caller's.
 unsafe fn tell<T: IntoBytes + Immutable>(call: Call, arguments: &[i64], descriptor: *const T) -> c_int {
-    // SAFETY: as the caller promises.
-    match unsafe { descriptor.as_ref() } {
-        Some(descriptor) => result(backend::ask(call, arguments, descriptor.as_bytes()).map(|(value, _)| value)),
-        None => Error::Fault.to_result(),
+    if !backend::has(descriptor as usize, size_of::<T>(), Access::Read) {
+        return Error::Fault.to_result();
     }
+    // SAFETY: it is there, and the caller promises what it is.
+    let bytes = unsafe { &*descriptor }.as_bytes();
+    result(backend::ask(call, arguments, bytes).map(|(value, _)| value))
 }
 
 /// Asks for a descriptor.
 ///
 /// # Safety
-/// `descriptor` is null or points to room for a `T`.
+/// If `descriptor` is the address of memory at all, that is room for a `T` of the caller's.
 unsafe fn learn<T: FromBytes>(call: Call, arguments: &[i64], descriptor: *mut T) -> c_int {
-    if descriptor.is_null() {
+    if !backend::has(descriptor as usize, size_of::<T>(), Access::Write) {
         return Error::Fault.to_result();
     }
     let answer = backend::ask(call, arguments, &[]).and_then(|(value, bytes)| {
         let told = T::read_from_bytes(&bytes).map_err(|_| Error::Invalid)?;
-        // SAFETY: as the caller promises.
+        // SAFETY: it is there, and the caller promises what it is.
         unsafe { descriptor.write(told) };
         Ok(value)
     });
@@ -62,30 +63,45 @@ unsafe fn learn<T: FromBytes>(call: Call, arguments: &[i64], descriptor: *mut T)
 /// Reads a name of C.
 ///
 /// # Safety
-/// `text` is null or a string.
+/// If `text` is the address of memory at all, that is a string.
 unsafe fn read_name(text: *const c_char) -> Result<Name, Error> {
-    if text.is_null() {
-        return Err(Error::Fault);
-    }
     let mut bytes = [0; NAME_BYTES];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        // SAFETY: all bytes before this one are part of the string, and not its end.
-        *byte = unsafe { *text.add(at) }.cast_unsigned();
-        if *byte == 0 {
+    for at in 0..NAME_BYTES {
+        let place = text.wrapping_add(at);
+        // Its end may be that of the memory. Calls with names are rare.
+        if !backend::has(place as usize, 1, Access::Read) {
+            return Err(Error::Fault);
+        }
+        // SAFETY: the byte is there, and the caller promises what it is.
+        bytes[at] = unsafe { *place }.cast_unsigned();
+        if bytes[at] == 0 {
             return name(&bytes[..at]);
         }
     }
     Err(Error::Range)
 }
 
-/// Runs `work` with the message.
+/// Runs `work` with a message that it reads.
 ///
 /// # Safety
-/// `message` is null or points to a message.
+/// If `message` is the address of memory at all, that is a message of the caller's.
 #[inline(always)]
-unsafe fn with_message(message: *mut Message, work: impl FnOnce(&mut Message) -> Result<(), Error>) -> c_int {
+unsafe fn with_readable(message: *const Message, work: impl FnOnce(&Message) -> Result<(), Error>) -> c_int {
     // SAFETY: as the caller promises.
-    match unsafe { message.as_mut() } {
+    match unsafe { backend::readable(message) } {
+        Some(message) => done(work(message)),
+        None => Error::Fault.to_result(),
+    }
+}
+
+/// Runs `work` with a message that it reads and writes.
+///
+/// # Safety
+/// As [`with_readable`].
+#[inline(always)]
+unsafe fn with_writable(message: *mut Message, work: impl FnOnce(&mut Message) -> Result<(), Error>) -> c_int {
+    // SAFETY: as the caller promises.
+    match unsafe { backend::writable(message) } {
         Some(message) => done(work(message)),
         None => Error::Fault.to_result(),
     }
@@ -223,54 +239,66 @@ pub unsafe extern "C" fn mnx_getpriv(vm: c_int, endpoint: c_int, rights: *mut Pr
 // A function for each back end where they need different registers saved.
 
 #[inline(never)]
-unsafe extern "C" fn send_by_box(to: c_int, message: *mut Message) -> c_int {
+unsafe extern "C" fn send_by_box(to: c_int, message: *const Message) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { with_message(message, |message| backend::send_by_box(to, message)) }
+    unsafe { with_readable(message, |message| backend::send_by_box(to, message)) }
 }
 
 #[inline(never)]
 unsafe extern "C" fn receive_by_box(from: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { with_message(message, |message| backend::receive_by_box(from, message)) }
+    unsafe { with_writable(message, |message| backend::receive_by_box(from, message)) }
 }
 
 #[inline(never)]
-unsafe extern "C" fn send_by_module(to: c_int, message: *mut Message) -> c_int {
+unsafe extern "C" fn ask_by_box(peer: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { with_message(message, |message| backend::send_by_module(to, message)) }
+    unsafe {
+        with_writable(message, |message| {
+            // It is kept where it costs no register.
+            message.source = peer;
+            backend::send_receive_by_box(peer, message)
+        })
+    }
 }
 
 #[inline(never)]
-unsafe extern "C" fn receive_by_module(message: *mut Message) -> c_int {
+unsafe extern "C" fn send_by_module(to: c_int, message: *const Message) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { with_message(message, backend::receive_by_module) }
+    unsafe { with_readable(message, |message| backend::send_by_module(to, message)) }
 }
 
 #[inline(never)]
-unsafe extern "C" fn ask_by_module(message: *mut Message) -> c_int {
+unsafe extern "C" fn receive_by_module(from: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { with_message(message, backend::send_receive_by_module) }
+    unsafe { with_writable(message, |message| backend::receive_by_module(from, message)) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn ask_by_module(peer: c_int, message: *mut Message) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { with_writable(message, |message| backend::send_receive_by_module(peer, message)) }
 }
 
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub unsafe extern "C" fn mnx_send_T(to: c_int, message: *mut Message, ms: c_long) -> c_int {
+pub unsafe extern "C" fn mnx_send_T(to: c_int, message: *const Message, ms: c_long) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { with_message(message, |message| backend::send(to, message, ms)) }
+    unsafe { with_readable(message, |message| backend::send(to, message, ms)) }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mnx_send(to: c_int, message: *mut Message) -> c_int {
+pub unsafe extern "C" fn mnx_send(to: c_int, message: *const Message) -> c_int {
     // A broker is looked for first: the others need what it does not.
     // SAFETY: as the caller promises.
     unsafe { if backend::is_broker() { send_by_box(to, message) } else { send_by_kernel(to, message) } }
 }
 
 #[inline(never)]
-unsafe extern "C" fn send_by_kernel(to: c_int, message: *mut Message) -> c_int {
+unsafe extern "C" fn send_by_kernel(to: c_int, message: *const Message) -> c_int {
     // SAFETY: as the caller promises.
     unsafe {
-        if message.as_ref().is_some_and(|message| backend::send_at_once(to, message)) {
+        if backend::send_at_once(to, message) {
             return 0;
         }
         if backend::is_module() { send_by_module(to, message) } else { mnx_send_T(to, message, FOREVER) }
@@ -281,7 +309,7 @@ unsafe extern "C" fn send_by_kernel(to: c_int, message: *mut Message) -> c_int {
 #[inline(never)]
 pub unsafe extern "C" fn mnx_receive_T(from: c_int, message: *mut Message, ms: c_long) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { with_message(message, |message| backend::receive(from, message, ms)) }
+    unsafe { with_writable(message, |message| backend::receive(from, message, ms)) }
 }
 
 #[unsafe(no_mangle)]
@@ -293,18 +321,11 @@ pub unsafe extern "C" fn mnx_receive(from: c_int, message: *mut Message) -> c_in
 #[inline(never)]
 unsafe extern "C" fn receive_by_kernel(from: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
-    let Some(place) = (unsafe { message.as_mut() }) else { return Error::Fault.to_result() };
-    // It is kept where it costs no register.
-    place.source = from;
-    if backend::receive_at_once(from, place) {
-        return 0;
-    }
-    // SAFETY: as above.
     unsafe {
-        if backend::is_module() {
-            return receive_by_module(message);
+        if backend::receive_at_once(from, message) {
+            return 0;
         }
-        mnx_receive_T((*message).source, message, FOREVER)
+        if backend::is_module() { receive_by_module(from, message) } else { mnx_receive_T(from, message, FOREVER) }
     }
 }
 
@@ -312,35 +333,30 @@ unsafe extern "C" fn receive_by_kernel(from: c_int, message: *mut Message) -> c_
 #[inline(never)]
 pub unsafe extern "C" fn mnx_sendrec_T(peer: c_int, message: *mut Message, ms: c_long) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { with_message(message, |message| backend::send_receive(peer, message, ms)) }
+    unsafe { with_writable(message, |message| backend::send_receive(peer, message, ms)) }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mnx_sendrec(peer: c_int, message: *mut Message) -> c_int {
     // SAFETY: as the caller promises.
-    let Some(place) = (unsafe { message.as_mut() }) else { return Error::Fault.to_result() };
-    // The answer has this source. And it is kept where it costs no register.
-    place.source = peer;
-    if backend::is_broker() {
-        // By the others, as many registers are saved.
-        return done(backend::send_receive_by_box(peer, place));
-    }
-    if backend::send_receive_at_once(peer, place) {
-        return 0;
-    }
-    // SAFETY: as above.
+    unsafe { if backend::is_broker() { ask_by_box(peer, message) } else { ask_by_kernel(peer, message) } }
+}
+
+#[inline(never)]
+unsafe extern "C" fn ask_by_kernel(peer: c_int, message: *mut Message) -> c_int {
+    // SAFETY: as the caller promises.
     unsafe {
-        if backend::is_module() {
-            return ask_by_module(message);
+        if backend::send_receive_at_once(peer, message) {
+            return 0;
         }
-        mnx_sendrec_T((*message).source, message, FOREVER)
+        if backend::is_module() { ask_by_module(peer, message) } else { mnx_sendrec_T(peer, message, FOREVER) }
     }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mnx_rcvrqst_T(message: *mut Message, ms: c_long) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { with_message(message, |message| backend::receive_request(message, ms)) }
+    unsafe { with_writable(message, |message| backend::receive_request(message, ms)) }
 }
 
 #[unsafe(no_mangle)]
@@ -350,15 +366,15 @@ pub unsafe extern "C" fn mnx_rcvrqst(message: *mut Message) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mnx_reply_T(to: c_int, message: *mut Message, _ms: c_long) -> c_int {
+pub unsafe extern "C" fn mnx_reply_T(to: c_int, message: *const Message, _ms: c_long) -> c_int {
     // SAFETY: as the caller promises.
     unsafe { mnx_reply(to, message) }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mnx_reply(to: c_int, message: *mut Message) -> c_int {
+pub unsafe extern "C" fn mnx_reply(to: c_int, message: *const Message) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { with_message(message, |message| backend::reply(to, message)) }
+    unsafe { with_readable(message, |message| backend::reply(to, message)) }
 }
 
 #[unsafe(no_mangle)]
@@ -394,11 +410,11 @@ unsafe fn copy(from: (i32, usize), to: (i32, usize), bytes: c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mnx_alloc(buffer: *mut *mut c_void, bytes: c_long) -> c_int {
-    if buffer.is_null() {
+    if !backend::has(buffer as usize, size_of::<*mut c_void>(), Access::Write) {
         return Error::Fault.to_result();
     }
     done(backend::allocate(bytes).map(|address| {
-        // SAFETY: the pointer is not null.
+        // SAFETY: the memory is there, and the caller's.
         unsafe { buffer.write(address as *mut c_void) }
     }))
 }

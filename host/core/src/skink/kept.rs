@@ -4,8 +4,10 @@
 //! A child of a fork starts anew, whoever forked: the handler runs in the only thread that it has.
 
 use super::raw;
+use crate::window::Window;
 use abi::{Endpoint as Thread, Errno};
 use m3ipc::endpoint::Endpoint;
+use m3ipc::message::Message;
 use std::cell::Cell;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,6 +44,13 @@ pub struct Kept {
     /// The mode is direct; and nothing else is to be received first.
     sends_by_primitives: Cell<bool>,
     receives_by_primitives: Cell<bool>,
+    /// Where its messages lie (`crate::pages`).
+    readable: Window,
+    writable: Window,
+    /// The same, as long as calls go by primitives: a call asks for both by one comparison.
+    sent_from: Window,
+    asked_in: Window,
+    received_in: Window,
     /// Index of its slot.
     slot: Cell<u8>,
     /// Number of the binding that the rest is about; 0 before m3ipc has been asked.
@@ -70,6 +79,11 @@ const fn empty() -> Kept {
         mode: Cell::new(Mode::Unknown),
         sends_by_primitives: Cell::new(false),
         receives_by_primitives: Cell::new(false),
+        readable: Window::empty(),
+        writable: Window::empty(),
+        sent_from: Window::empty(),
+        asked_in: Window::empty(),
+        received_in: Window::empty(),
         slot: Cell::new(0),
         binding: Cell::new(0),
         has_more: Cell::new(false),
@@ -121,18 +135,43 @@ impl Kept {
     pub fn set_has_more(&self, has_more: bool) {
         self.has_more.set(has_more);
         self.receives_by_primitives.set(self.mode() == Mode::Direct && !has_more && !self.has_early());
+        self.set_windows();
+    }
+
+    fn set_windows(&self) {
+        self.sent_from.set_if(self.sends_by_primitives.get(), &self.readable);
+        self.asked_in.set_if(self.sends_by_primitives.get(), &self.writable);
+        self.received_in.set_if(self.receives_by_primitives.get(), &self.writable);
+    }
+
+    /// Messages of the thread lie there from now on.
+    pub fn see(&self, readable: &Window, writable: &Window) {
+        self.readable.set_if(true, readable);
+        self.writable.set_if(true, writable);
+        self.set_windows();
     }
 
     /// Whether it sends by primitives.
-    #[inline(always)]
     pub fn sends_by_primitives(&self) -> bool {
         self.sends_by_primitives.get()
     }
 
-    /// Whether it receives everything by primitives, and m3ipc has nothing for it.
+    /// Whether it sends by primitives, and may read a message there.
     #[inline(always)]
-    pub fn receives_by_primitives(&self) -> bool {
-        self.receives_by_primitives.get()
+    pub fn sends_from(&self, message: *const Message) -> bool {
+        self.sent_from.has(message as usize)
+    }
+
+    /// Whether it sends by primitives, and may read and write a message there.
+    #[inline(always)]
+    pub fn asks_in(&self, message: *const Message) -> bool {
+        self.asked_in.has(message as usize)
+    }
+
+    /// Whether it receives everything by primitives, m3ipc has nothing for it, and it may write a message there.
+    #[inline(always)]
+    pub fn receives_in(&self, message: *const Message) -> bool {
+        self.received_in.has(message as usize)
     }
 
     pub fn set_failed(&self, error: Errno) {
@@ -238,6 +277,7 @@ impl Kept {
         set.set(set.get() | 1 << (slot % 64));
         self.early_values[usize::from(slot)].set((name, value));
         self.receives_by_primitives.set(false);
+        self.set_windows();
     }
 
     /// Takes a notification that was kept, of `from` or of the lowest slot that there is. Returns slot, name and value.

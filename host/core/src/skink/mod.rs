@@ -7,6 +7,7 @@
 mod kept;
 mod raw;
 
+use crate::window::Window;
 use abi::call::{RECEIVE, SEND, SENDNB, SENDREC};
 use abi::m3ipc::own;
 use abi::{Endpoint as Thread, Errno};
@@ -125,23 +126,40 @@ pub fn notify(to: i32, value: u64) -> Result<(), Error> {
     checked(raw::call_plainly(Call::NotifyValue as u64, [to.into(), value as i64, 0, 0])).map(drop)
 }
 
-/// `send` without a time limit by one primitive, in place: if this is Skink, the thread is direct, and it knows the thread of its peer. Returns
-/// whether that was all; else the call of that name goes on from there.
-#[inline(always)]
-pub fn send_at_once(to: i32, message: &Message) -> bool {
-    kept::with(|state| state.send_at_once(to, message))
+/// Messages of the calling thread lie there from now on.
+pub fn see(readable: &Window, writable: &Window) {
+    kept::with(|state| state.see(readable, writable));
 }
 
-/// `sendrec`, likewise. The message has the peer as its source.
+/// `send` without a time limit by one primitive, in place: if this is Skink, the thread is direct, it knows the thread of its peer, and where the message
+/// lies. Returns whether that was all; else the call of that name goes on from there.
+///
+/// # Safety
+/// If `message` is the address of memory at all, that is a message of the caller's.
 #[inline(always)]
-pub fn send_receive_at_once(peer: i32, message: &mut Message) -> bool {
-    kept::with(|state| state.send_receive_at_once(peer, message))
+pub unsafe fn send_at_once(to: i32, message: *const Message) -> bool {
+    // SAFETY: the caller promises what such a message is.
+    kept::with(|state| state.sends_from(message) && state.send_at_once(to, unsafe { &*message }))
 }
 
-/// `receive`, likewise. If it fails, the source of the message is what it was.
+/// `sendrec`, likewise.
+///
+/// # Safety
+/// As [`send_at_once`].
 #[inline(always)]
-pub fn receive_at_once(from: i32, message: &mut Message) -> bool {
-    kept::with(|state| state.receive_at_once(from, message))
+pub unsafe fn send_receive_at_once(peer: i32, message: *mut Message) -> bool {
+    // SAFETY: as above.
+    kept::with(|state| state.asks_in(message) && state.send_receive_at_once(peer, unsafe { &mut *message }))
+}
+
+/// `receive`, likewise.
+///
+/// # Safety
+/// As [`send_at_once`].
+#[inline(always)]
+pub unsafe fn receive_at_once(from: i32, message: *mut Message) -> bool {
+    // SAFETY: as above.
+    kept::with(|state| state.receives_in(message) && state.receive_at_once(from, unsafe { &mut *message }))
 }
 
 /// Kinds that mean something to the kernel, or to this library, go by m3ipc.
@@ -393,7 +411,7 @@ fn received(parcel: Parcel, expected: i32) -> Message {
 impl Kept {
     #[inline(always)]
     fn send_at_once(&self, to: i32, message: &Message) -> bool {
-        if !self.sends_by_primitives() || is_special(message) {
+        if is_special(message) {
             return false;
         }
         let Some(thread) = self.thread_of(to) else { return false };
@@ -404,14 +422,13 @@ impl Kept {
 
     #[inline(always)]
     fn send_receive_at_once(&self, to: i32, message: &mut Message) -> bool {
-        if !self.sends_by_primitives() {
-            return false;
-        }
         let Some(thread) = self.thread_of(to) else { return false };
         if is_special(message) {
             return false;
         }
         self.count_sent(1);
+        // The answer has this source.
+        message.source = to;
         let (status, kind) = raw::send_receive(thread, message);
         if status < 0 {
             return fail(status, u64::MAX);
@@ -456,9 +473,6 @@ impl Kept {
 
     #[inline(always)]
     fn receive_at_once(&self, from: i32, message: &mut Message) -> bool {
-        if !self.receives_by_primitives() {
-            return false;
-        }
         let source = if from == ANY { Some(Thread::ANY) } else { self.thread_of(from) };
         let Some(source) = source else { return false };
         let (status, sender, kind) = raw::receive(source, message);
