@@ -1,6 +1,7 @@
 #: timeout 300
 # A broken line in a back end of M3-IPC makes a program of tests/m3ipc fail, there. The short form looks whether each line still stands in its file, once;
-# the full one, $SKINK_DEEP, breaks it in a copy of the tree, builds that and runs the program.
+# the full one, $SKINK_DEEP, breaks it, builds what that changes and runs the program. It does so in a layer over the tree, which only its own processes see in the tree's place, so
+# that all else is built already; for that it must be root.
 cat >mutants <<'END'
 shared % test_vcopy4 % host/core/src/copy.rs % if parties[0].leader == parties[1].leader { % if parties[0].leader == parties[1].leader && bytes < 0 {
 shared % test_locked % host/core/src/circles.rs % if !self.is_circle(own) { % if !self.is_circle(own) || self.number.get() < 256 {
@@ -31,40 +32,51 @@ still_stands() { python3 replace.py "$root" "$file" "$line" ''; }
 each still_stands
 [ -n "${SKINK_DEEP:-}" ] || exit 0
 
-# What a program prints on the shared back end.
+if [ -z "${LAYER:-}" ]; then
+    LAYER=$(mktemp -d)
+    export LAYER
+    mkdir "$LAYER/upper" "$LAYER/work"
+    status=0
+    unshare --mount sh -eu "$0" || status=$?
+    rm -rf "$LAYER"
+    exit $status
+fi
+mount -t overlay -o "lowerdir=$root,upperdir=$LAYER/upper,workdir=$LAYER/work" overlay "$root"
+cd "$PWD"
+rm -f "$root/build/lock"
 unset CARGO_TARGET_DIR SKINK_BUILD SKINK_DEEP
+
+# What a program prints on the shared back end.
 shared() (
-    cd tree
+    cd "$root"
     cargo build --quiet --release --package libm3ipc --package m3ipcd
-    gcc -O2 -static -I lib/m3ipc/include "tests/m3ipc/$program.c" -o mutant -L target/release -lm3ipc
-    export M3IPC_SOCKET="$PWD/socket"
-    rm -f socket
-    target/release/m3ipcd 2>log &
+    gcc -O2 -static -I lib/m3ipc/include "tests/m3ipc/$program.c" -o "$LAYER/mutant" -L target/release -lm3ipc
+    export M3IPC_SOCKET="$LAYER/socket"
+    rm -f "$M3IPC_SOCKET"
+    target/release/m3ipcd 2>"$LAYER/log" &
     broker=$!
     trap 'kill $broker' EXIT
-    while ! [ -S socket ]; do sleep 0.01; done
-    timeout 20 ./mutant </dev/null || true
+    while ! [ -S "$M3IPC_SOCKET" ]; do sleep 0.01; done
+    timeout 20 "$LAYER/mutant" </dev/null || true
 )
 dies() {
-    python3 replace.py tree "$file" "$line" "$mutant"
+    cp "$root/$file" original
+    python3 replace.py "$root" "$file" "$line" "$mutant"
     case $back_end in
         shared)
             shared >printed
-            ! cmp -s printed "tree/tests/m3ipc/$program.expect"
+            ! cmp -s printed "$root/tests/m3ipc/$program.expect"
             ;;
         skink)
-            ! tree/skink test "m3ipc/$program" >printed 2>&1 </dev/null || return 1
+            ! "$SKINK" test "m3ipc/$program" >printed 2>&1 </dev/null || return 1
             grep -q 'Skink, ' printed && ! grep -q 'Linux, binary' printed
             ;;
         module)
-            ! tree/skink test m3ipc_module >printed 2>&1 </dev/null || return 1
+            ! "$SKINK" test m3ipc_module >printed 2>&1 </dev/null || return 1
             grep -q "$program, binary" printed
             ;;
-    esac || return 1
-    cp "$root/$file" "tree/$file"
-    echo "$back_end: $program dies of $file"
+    esac || { tail -n 20 printed; return 1; }
+    cp original "$root/$file"
+    echo "$back_end: $program dies of $file" | tee -a "$LAYER/progress"
 }
-mkdir -p tree/build
-tar -C "$root" --exclude ./build --exclude ./target --exclude ./.git -c . | tar -C tree -x
-ln -s "$root/build/debian" tree/build/debian
 each dies
