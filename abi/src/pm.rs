@@ -45,9 +45,10 @@ protocol! {
     /// the next signal, whatever is pending. `arrivals`: a number below 2^27, but not 0, that is another when the process has got a signal since.
     AwaitSignals = 16 { process: Endpoint, mask: u64, any: bool } -> { pending: u64, arrivals: u64 }
     /// m3ipc: which process a thread belongs to, or, with `pid`, which one has this pid. It is notified from now on when a thread of that
-    /// process ends, or it has other credentials. `ESRCH`. Returns the main thread, pid, effective uid and gid as `WhoIs`, and effective
-    /// capabilities (`abi::CapabilitySet`).
-    Enroll = 18 { process: Endpoint, pid: u64 } -> { thread: u64, pid: u64, ids: u64, capabilities: u64 }
+    /// process ends, or it has other credentials. `ESRCH`. Returns the main thread, pid, effective uid and gid as `WhoIs`, effective
+    /// capabilities (`abi::CapabilitySet`), and what /proc/PID/comm says, with zeros behind it.
+    Enroll = 18 { process: Endpoint, pid: u64 }
+        -> { thread: u64, pid: u64, ids: u64, capabilities: u64, name_low: u64, name_high: u64 }
     /// m3ipc: sends a signal to an enrolled process. `ESRCH`, `EINVAL`.
     Signal = 19 { pid: u64, signal: u64 }
     /// procfs: copies memory of a process into the grant, or out of it (`write`), also where the process may not write itself. Word 0 of the

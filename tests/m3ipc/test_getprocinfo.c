@@ -11,8 +11,8 @@ static void show(int p_nr)
 {
     proc_usr_t p;
     int got = mnx_getprocinfo(0, p_nr, &p);
-    printf("slot %d -> %s: endpoint %d, flags %x, from %x, to %x, sent %lu\n", p_nr, result(got), p.p_endpoint,
-           p.p_rts_flags, p.p_getfrom, p.p_sendto, p.p_lclsent);
+    printf("slot %d -> %s: endpoint %d, flags %x, from %x, to %x, sent %lu, name \"%s\"\n", p_nr, result(got), p.p_endpoint,
+           p.p_rts_flags, p.p_getfrom, p.p_sendto, p.p_lclsent, p.p_name);
 }
 
 static void receiver(void)

@@ -11,7 +11,7 @@ head -1 /proc/drvs/info
 # And what the command does.
 /opt/m3 info
 /opt/m3 containers
-/opt/m3 ps 0 | cut -c1-8
+/opt/m3 ps 0 | awk '{ print $1, $2, $6 }'
 /opt/m3 ps 3
 /opt/m3 end
 /opt/m3 containers
@@ -21,9 +21,9 @@ head -1 /proc/drvs/info
 sleep 100 &
 sleeper=$!
 /opt/m3 bind 2 7 $sleeper
-/opt/m3 ps | cut -c1-8
+/opt/m3 ps | awk '{ print $1, $2, $6 }'
 /opt/m3 unbind 2 7
-/opt/m3 ps | cut -c1-8
-/opt/m3 run 2 8 sh -c '/opt/m3 ps 2' | cut -c1-8
+/opt/m3 ps | awk '{ print $1, $2, $6 }'
+/opt/m3 run 2 8 sh -c '/opt/m3 ps 2' | awk '{ print $1, $2, $6 }'
 kill $sleeper
 /opt/m3 end

@@ -3,7 +3,7 @@
 use crate::system::{Identity, Native as State, System};
 use abi::info::state;
 use abi::pm::{Enroll, Signal};
-use abi::{Endpoint, Errno, GrantId, Message};
+use abi::{Endpoint, Errno, GrantId, Message, Name};
 use m3ipc::error::Error;
 use sys::{copy, info, ipc, thread, time};
 
@@ -65,9 +65,11 @@ impl System for Native {
     fn enroll(&mut self, process: Endpoint, pid: i32) -> Result<Identity, Error> {
         let request = Enroll { process, pid: pid as u64 };
         let reply = ipc::call_repeating(Endpoint::PM, &request.message()).map_err(|_| Error::BadPid)?;
-        let (thread, pid, ids, capabilities) = Enroll::results(&reply).map_err(|_| Error::BadPid)?;
+        let (thread, pid, ids, capabilities, name_low, name_high) =
+            Enroll::results(&reply).map_err(|_| Error::BadPid)?;
         let (user, group) = (ids as u32, (ids >> 32) as u32);
-        Ok(Identity { thread: Endpoint(thread as u32), pid: pid as i32, user, group, capabilities })
+        let name = Name::from_words(name_low, name_high).0;
+        Ok(Identity { thread: Endpoint(thread as u32), pid: pid as i32, user, group, capabilities, name })
     }
 
     fn signal(&mut self, pid: i32, signal: u64) {

@@ -1,6 +1,6 @@
 //! Rights of processes, and what they do, as descriptors tell it.
 
-use crate::container::{Container, Kind};
+use crate::container::{Container, Kind, Member};
 use crate::server::{Caller, Handled, M3ipc, Step};
 use crate::system::{Native, System};
 use abi::Endpoint;
@@ -111,7 +111,7 @@ impl<S: System> M3ipc<S> {
             node: on_node.into(),
             nodes: 1 << on_node,
             flags: leads | notified | member.flags,
-            name: member.name,
+            name: current_name(system, member),
             receives_from: receives_from.raw(),
             sends_to: sends_to.raw(),
             leader: container.machine.leader(slot).map_or(Name::NONE.raw(), name),
@@ -120,6 +120,15 @@ impl<S: System> M3ipc<S> {
             ..nobody()
         })
     }
+}
+
+/// The name of a process, which may change, as pm tells it; that of a process of another node, as it was bound.
+fn current_name(system: &mut impl System, member: &Member) -> m3ipc::descriptor::Name {
+    if member.pid <= 0 {
+        return member.name;
+    }
+    // One that has just ended has none.
+    system.enroll(member.thread, 0).map_or([0; 16], |process| process.name)
 }
 
 /// The fields that only processes of other nodes have.

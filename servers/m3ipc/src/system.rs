@@ -29,11 +29,14 @@ pub struct Identity {
     pub group: u32,
     /// Its effective capabilities (`abi::CapabilitySet`).
     pub capabilities: u64,
+    /// Its name when pm was asked (/proc/PID/comm).
+    pub name: [u8; 16],
 }
 
 impl Identity {
     /// A process of another node.
-    pub const NOBODY: Identity = Identity { thread: Endpoint::NONE, pid: -1, user: 0, group: 0, capabilities: 0 };
+    pub const NOBODY: Identity =
+        Identity { thread: Endpoint::NONE, pid: -1, user: 0, group: 0, capabilities: 0, name: [0; 16] };
 
     /// # Errors
     /// `NotPermitted`: it is not root's.

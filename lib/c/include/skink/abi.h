@@ -2532,8 +2532,8 @@ struct skink_pm_await_signals_reply {
 };
 
 /* m3ipc: which process a thread belongs to, or, with pid, which one has this pid. It is notified from now on when a thread of that process
- * ends, or it has other credentials. ESRCH. Returns the main thread, pid, effective uid and gid as WhoIs, and effective capabilities
- * (abi::CapabilitySet). */
+ * ends, or it has other credentials. ESRCH. Returns the main thread, pid, effective uid and gid as WhoIs, effective capabilities
+ * (abi::CapabilitySet), and what /proc/PID/comm says, with zeros behind it. */
 #define SKINK_PM_ENROLL 0x20012u
 struct skink_pm_enroll {
     uint64_t process;
@@ -2544,6 +2544,8 @@ struct skink_pm_enroll_reply {
     uint64_t pid;
     uint64_t ids;
     uint64_t capabilities;
+    uint64_t name_low;
+    uint64_t name_high;
 };
 
 /* m3ipc: sends a signal to an enrolled process. ESRCH, EINVAL. */

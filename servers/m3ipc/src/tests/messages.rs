@@ -1,6 +1,6 @@
 //! Messages that m3ipc carries, and what it does for members that use the kernel's primitives.
 
-use super::world::{MEMORY, PACKET, World};
+use super::world::{MEMORY, NAMED, PACKET, World};
 use crate::system::Native;
 use abi::Endpoint;
 use abi::endpoint::{APPLICATIONS_BIT, FIRST_CONTAINER};
@@ -299,6 +299,7 @@ fn processes_are_described() {
     assert_eq!(world.call(one, Call::ProcessInfo, &[0, 4, MEMORY as i64]), Some(0));
     let info: ProcessInfo = world.get(one, MEMORY);
     assert_eq!((info.endpoint, info.state, info.sends_to), (two_name as i32, rts::SENDING, one_name as i32));
+    assert_eq!(info.name, NAMED);
     assert_eq!(world.call(one, Call::ProcessInfo, &[0, 5, MEMORY as i64]), Some(0));
     assert_eq!(world.get::<ProcessInfo>(one, MEMORY).state, rts::SLOT_FREE);
     assert_eq!(world.call(one, Call::ProcessInfo, &[0, 221, MEMORY as i64]), World::fails(Error::Range));

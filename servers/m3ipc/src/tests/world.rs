@@ -20,6 +20,9 @@ pub const MEMORY: u64 = 0x1000;
 /// Where tests put messages.
 pub const PACKET: u64 = MEMORY + 64;
 
+/// The name of every program.
+pub const NAMED: [u8; 16] = *b"program\0\0\0\0\0\0\0\0\0";
+
 /// A thread.
 pub struct Program {
     pub memory: Vec<u8>,
@@ -166,11 +169,14 @@ impl World {
         assert_eq!(self.call(root, Call::VmInit, &[MEMORY as i64]), Some(0));
     }
 
-    /// A process of this user.
+    /// A process of this user, whose name is [`NAMED`].
     pub fn program(&mut self, user: u32) -> Endpoint {
         self.threads += 1;
         let thread = Endpoint::new(SERVICE_SLOTS + self.threads as usize, 1);
-        self.add(thread, Identity { thread, pid: 100 + self.threads as i32, user, group: user, capabilities: 0 });
+        self.add(
+            thread,
+            Identity { thread, pid: 100 + self.threads as i32, user, group: user, capabilities: 0, name: NAMED },
+        );
         thread
     }
 

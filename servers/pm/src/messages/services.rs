@@ -1,6 +1,7 @@
 //! Requests of services (`abi::pm`): the identity of a thread, texts and lists of processes (`process::list`), and the first process.
 
 use crate::pm::Pm;
+use crate::state::name::ShortName;
 use crate::state::services::Service;
 use crate::state::signal::{Set, SigInfo, Signal};
 use crate::system::System;
@@ -56,8 +57,9 @@ impl<S: System> Pm<S> {
                 return Identity::reply(message, 0, boot_low, boot_high, new_low, new_high);
             }
             Request::Enroll(ask) => match self.enroll(&ask) {
-                Some((thread, pid, ids, capabilities)) => {
-                    return Enroll::reply(message, 0, thread.0.into(), pid.into(), ids, capabilities);
+                Some((thread, pid, ids, capabilities, name)) => {
+                    let (low, high) = Name(name.bytes()).to_words();
+                    return Enroll::reply(message, 0, thread.0.into(), pid.into(), ids, capabilities, low, high);
                 }
                 None => Err(Errno::ESRCH),
             },
@@ -102,8 +104,8 @@ impl<S: System> Pm<S> {
         source.slot() == slot::RS || self.services.name_in(source.slot()).is_some_and(|name| askers.contains(&name))
     }
 
-    /// m3ipc is told from now on when a thread of this process ends. Returns its first thread, pid, ids and capabilities.
-    fn enroll(&mut self, ask: &Enroll) -> Option<(Endpoint, u32, u64, u64)> {
+    /// m3ipc is told from now on when a thread of this process ends. Returns its first thread, pid, ids, capabilities and name.
+    fn enroll(&mut self, ask: &Enroll) -> Option<(Endpoint, u32, u64, u64, ShortName)> {
         let table = &mut self.programs.table;
         let p = match u32::try_from(ask.pid).ok()? {
             0 => table.find(ask.process).map(|thread| table.process_of(thread))?,
@@ -115,9 +117,9 @@ impl<S: System> Pm<S> {
         }
         let ids = process.credentials.word_of_system();
         let capabilities = process.credentials.of_system().bits();
-        let (pid, main) = (process.pid(), process.main()?);
+        let (pid, main, name) = (process.pid(), process.main()?, process.name);
         process.enrolled = true;
-        Some((table[main].endpoint(), pid, ids, capabilities))
+        Some((table[main].endpoint(), pid, ids, capabilities, name))
     }
 
     fn signal_enrolled(&mut self, pid: u64, number: u64) -> Result<u64, Errno> {

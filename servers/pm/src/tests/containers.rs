@@ -11,6 +11,8 @@ const STATUS: u64 = MEMORY.start + 0x80;
 /// WNOHANG and WUNTRACED.
 const NO_HANG: u64 = 1;
 const UNTRACED: u64 = 2;
+/// PR_SET_NAME.
+const SET_NAME: u64 = 15;
 
 fn world() -> World {
     let mut world = World::new();
@@ -34,12 +36,15 @@ fn notified(world: &World) -> usize {
 fn m3ipc_learns_who_a_process_is_and_of_its_end() {
     let mut world = world();
     let (pid, child) = world.fork(world.init);
+    world.write_bytes(child, STATUS, b"renamed\0");
+    assert_eq!(world.call(child, nr::PRCTL, &[SET_NAME, STATUS]), Some(Ok(0)));
     let by_thread = Enroll { process: child, pid: 0 }.message();
     for request in [by_thread, Enroll { process: Endpoint::NONE, pid }.message()] {
         let reply = ask(&mut world, M3IPC, request);
-        let (thread, found, _, capabilities) = Enroll::results(&reply).unwrap();
+        let (thread, found, _, capabilities, low, high) = Enroll::results(&reply).unwrap();
         assert_eq!((thread, found), (child.0.into(), pid));
         assert_eq!(capabilities, abi::CapabilitySet::ALL.bits(), "it is root's");
+        assert_eq!(abi::Name::from_words(low, high).as_str(), "renamed");
         assert_eq!(ask(&mut world, Endpoint::new(31, 1), request).result(), Err(Errno::EPERM));
     }
     let nobody = Enroll { process: Endpoint::NONE, pid: 4711 }.message();
