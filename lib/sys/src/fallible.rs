@@ -15,8 +15,6 @@ use abi::Errno;
 use alloc::collections::{TryReserveError, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
-#[cfg(target_os = "none")]
-use core::sync::atomic::{AtomicBool, Ordering};
 
 /// Countdown to the allocation that fails; 0: none does.
 mod countdown {
@@ -60,7 +58,8 @@ mod countdown {
 /// Makes the `n`-th allocation from now on fail, counted from 1, and no other; 0: none.
 pub fn fail_after(n: u64) {
     countdown::set(n);
-    look_again();
+    #[cfg(target_os = "none")]
+    crate::heap::end_calm();
 }
 
 /// Returns whether the allocation that [`fail_after`] chose is still to come.
@@ -90,7 +89,7 @@ pub fn permit() -> Result<()> {
 #[inline]
 pub fn admit() -> Result<()> {
     #[cfg(target_os = "none")]
-    if CALM.load(Ordering::Relaxed) {
+    if crate::heap::is_calm() {
         return Ok(());
     }
     admit_after_look()
@@ -104,19 +103,11 @@ fn admit_after_look() -> Result<()> {
         if !crate::heap::refill_reserve() {
             return Err(Errno::ENOMEM);
         }
-        CALM.store(!is_failure_pending(), Ordering::Relaxed);
+        if !is_failure_pending() {
+            crate::heap::begin_calm();
+        }
     }
     Ok(())
-}
-
-/// Whether the reserve was full when [`admit`] last looked, no allocation was to fail, and nothing has changed since.
-#[cfg(target_os = "none")]
-static CALM: AtomicBool = AtomicBool::new(false);
-
-/// Has the next [`admit`] look: the reserve is in use, or an allocation is to fail.
-pub(crate) fn look_again() {
-    #[cfg(target_os = "none")]
-    CALM.store(false, Ordering::Relaxed);
 }
 
 /// Returns how often this program and its predecessors in the same memory had no memory for an allocation that cannot fail.

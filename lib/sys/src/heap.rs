@@ -7,7 +7,6 @@
 //! the lists of small blocks change by single stores and stay consistent.
 
 use crate::arenas::Arenas;
-use crate::fallible;
 use crate::holes::Holes;
 use crate::reserve::Reserve;
 use crate::small::{self, Small};
@@ -15,7 +14,7 @@ use abi::layout::{SERVICE_HEAP, SERVICE_KEEP};
 use abi::{Errno, layout};
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 struct Heap {
     arenas: Arenas,
@@ -41,6 +40,25 @@ const TRIM_BYTES: usize = 256 << 10;
 /// How often memory was exhausted, the reserve included.
 static EXHAUSTIONS: AtomicU32 = AtomicU32::new(0);
 
+/// The reserve was full when `fallible::admit` last looked, no allocation was to fail, and neither has changed.
+static CALM: AtomicBool = AtomicBool::new(false);
+
+/// Whether a call may begin without a look at the reserve.
+#[inline]
+pub(crate) fn is_calm() -> bool {
+    CALM.load(Ordering::Relaxed)
+}
+
+/// The reserve is full, and no allocation is to fail.
+pub(crate) fn begin_calm() {
+    CALM.store(true, Ordering::Relaxed);
+}
+
+/// The reserve is in use, or an allocation is to fail.
+pub(crate) fn end_calm() {
+    CALM.store(false, Ordering::Relaxed);
+}
+
 impl Heap {
     /// Allocates what the arena has no memory for: takes back the free small blocks, and then the reserve.
     #[cold]
@@ -49,7 +67,7 @@ impl Heap {
         // SAFETY: the caller's layout is not empty.
         let mut block = unsafe { self.arenas.alloc(layout) };
         if block.is_null() && self.reserve.release(&self.arenas) {
-            fallible::look_again();
+            end_calm();
             // SAFETY: as above.
             block = unsafe { self.arenas.alloc(layout) };
         }
@@ -122,7 +140,7 @@ pub(crate) fn trim(discard: impl FnMut(*mut u8, usize)) {
 /// If it crashed in the middle of a change, and no memory is left for another arena.
 pub(crate) fn take_over() {
     HEAP.reserve.take_over(HEAP.arenas.is_broken());
-    fallible::look_again();
+    end_calm();
     if HEAP.arenas.is_broken() {
         let is_whole = HEAP.arenas.give_up(end() as *mut u8);
         assert!(is_whole, "the predecessor crashed in its allocator, and its heap has no memory left for a new arena");

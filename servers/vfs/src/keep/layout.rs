@@ -264,7 +264,6 @@ pub struct Store {
 
 impl Store {
     /// Opens preserved memory.
-    #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn open(keep: Keep, sizes: Sizes) -> (Store, Found) {
         let (recover, found) = Recover::open(keep, LAYOUT, LOG_CHANGES);
         let store = Store {
