@@ -1,6 +1,7 @@
 #: disk_rate 400000
+#: memory 256
 # A disk that takes half a minute for a file holds nobody who reads what is cached, whether in the same directory or through
-# another file system.
+# another file system. With this memory ext2 caches 8 MiB, less than the file.
 dd if=/dev/zero of=/tmp/large bs=64k count=192 2>/dev/null
 sync
 echo cached >/tmp/small
