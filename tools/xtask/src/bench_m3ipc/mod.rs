@@ -1,9 +1,10 @@
 //! `./skink bench m3ipc`: how fast messages and copies of M3-IPC are in Linux, beside what the kernel offers, on this machine.
 //!
-//! The program is host/bench/ipc.c. Its runs are interleaved, and each is compared with the bare futex of the same round, so that other work
-//! on the machine weighs on both. `ticks` has the rows of host/bench/rows.c, on all back ends in the emulator.
+//! The program is host/bench/ipc.c, and beside it that of [`iceoryx2`]. Their runs are interleaved, and each is compared with the bare futex of the same
+//! round, so that other work on the machine weighs on both. `ticks` has the rows of host/bench/rows.c, on all back ends in the emulator.
 
 mod chart;
+mod iceoryx2;
 pub mod ticks;
 
 use crate::m3ipc_programs;
@@ -11,6 +12,7 @@ use crate::performance;
 use crate::process;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
+use iceoryx2::Iceoryx2;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -20,7 +22,7 @@ use std::time::{Duration, Instant};
 pub const NAME: &str = "m3ipc";
 
 /// Runs of each mechanism.
-const RUNS: &str = "11";
+const RUNS: usize = 11;
 /// Rounds of each run of the fast ones.
 const ROUNDS: &str = "20000";
 /// Before the size of the block where others have where the processes run.
@@ -33,6 +35,12 @@ struct Row {
     placement: String,
     mechanism: String,
     values: Vec<f64>,
+}
+
+/// A mechanism of messages that does not run here, and why.
+struct Unmeasured {
+    mechanism: &'static str,
+    reason: String,
 }
 
 /// Measures, and writes docs/performance.md and the two pictures.
@@ -50,16 +58,29 @@ pub fn bench(workspace: &Workspace) -> Result<()> {
     cc.args(["-O2", "-static", "-I"]).arg(workspace.root.join("lib/m3ipc/include"));
     cc.arg(workspace.root.join("host/bench/ipc.c")).arg("-o").arg(&program).arg("-L").arg(&library).arg("-lm3ipc");
     process::run(&mut cc)?;
+    let mut iceoryx2 = Iceoryx2::build(workspace);
     let mut broker = start(&library.join("m3ipcd"), &socket)?;
     let mut run = Command::new(&program);
-    run.current_dir(folder.path()).args([RUNS, ROUNDS]).env("M3IPC_SOCKET", &socket);
-    let output = process::output(&mut run);
+    run.current_dir(folder.path()).args(["1", ROUNDS]).env("M3IPC_SOCKET", &socket);
+    let output = run_in_turn(&mut run, &mut iceoryx2);
     m3ipc_programs::end_broker(&mut broker);
-    let rows = read(&String::from_utf8_lossy(&output?))?;
-    let text = tables(&rows);
+    let mut output = output?;
+    let unmeasured = iceoryx2.append_to(&mut output);
+    let rows = read(&String::from_utf8_lossy(&output))?;
+    let text = tables(&rows, &unmeasured);
     print!("{text}");
     performance::write(&workspace.root, NAME, &text)?;
     chart::write(&workspace.root, &rows)
+}
+
+/// Runs both programs once a round. Returns what the first has printed.
+fn run_in_turn(run: &mut Command, iceoryx2: &mut Iceoryx2) -> Result<Vec<u8>> {
+    let mut output = Vec::new();
+    for _ in 0..RUNS {
+        output.extend(process::output(run)?);
+        iceoryx2.run();
+    }
+    Ok(output)
 }
 
 fn start(program: &Path, socket: &Path) -> Result<Child> {
@@ -122,7 +143,8 @@ impl Row {
     }
 }
 
-fn tables(rows: &[Row]) -> String {
+/// Both tables. Mechanisms without a run have the reason where others have figures.
+fn tables(rows: &[Row], unmeasured: &[Unmeasured]) -> String {
     let mut text = String::new();
     for (is_copy, unit) in [(false, "thousand messages/s"), (true, "GB/s")] {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.is_copy() == is_copy).collect();
@@ -138,6 +160,9 @@ fn tables(rows: &[Row]) -> String {
         for mechanism in mechanisms {
             let cells: Vec<String> = placements.iter().map(|placement| cell(&rows, placement, mechanism)).collect();
             let _ = writeln!(text, "| {mechanism} | {} |", cells.join(" | "));
+        }
+        for Unmeasured { mechanism, reason } in unmeasured.iter().filter(|_| !is_copy) {
+            let _ = writeln!(text, "| {mechanism} | not measured: {reason} {}", "|".repeat(placements.len()));
         }
         text.push('\n');
     }
@@ -180,16 +205,24 @@ mod tests {
     fn a_ratio_is_to_the_run_of_the_same_round() {
         let rows = read("1\tfutex\t10\n1\tpipe\t5\n1\tfutex\t100\n1\tpipe\t50\n").expect("three columns");
         assert_eq!(rows[1].ratio_to(&rows[0]), 0.5);
-        let text = tables(&rows);
+        let text = tables(&rows, &[]);
         assert!(text.contains("| pipe | 50 (5–50) 0.50 |"), "{text}");
         assert!(read("one\ttwo\n").is_err());
+    }
+
+    #[test]
+    fn a_mechanism_that_does_not_run_has_a_row_of_messages_alone() {
+        let rows = read("1\tfutex\t10\n2\tfutex\t9\ncopies of 1 KiB\tpipe\t2.5\n").expect("three columns");
+        let text = tables(&rows, &[Unmeasured { mechanism: "other", reason: "no network".to_string() }]);
+        assert!(text.contains("| thousand messages/s | 1 | 2 |\n"), "{text}");
+        assert_eq!(text.matches("| other | not measured: no network ||\n").count(), 1, "{text}");
     }
 
     #[test]
     fn copies_come_by_size() {
         let rows =
             read("copies of 512 B\tpipe\t0.25\n2 pairs\tpipe\t7\ncopies of 1 KiB\tpipe\t2.5\n").expect("three columns");
-        let text = tables(&rows);
+        let text = tables(&rows, &[]);
         assert!(text.contains("| GB/s | copies of 512 B | copies of 1 KiB |"), "{text}");
         assert!(text.contains("| pipe | 0.250 (0.250–0.250) | 2.5 (2.5–2.5) |"), "{text}");
     }
