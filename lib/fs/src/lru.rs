@@ -128,9 +128,7 @@ impl LruIndex {
             self.links.push(Links { key, next: NONE, newer: NONE, older: NONE, held: false, is_free: false });
             return self.occupy(slot, key);
         }
-        let slot = self.free as usize;
-        self.unlink_free(slot);
-        self.occupy(slot, key)
+        self.reuse(self.free as usize, key)
     }
 
     /// As [`LruIndex::insert`], behind the slot of the key before this one, if that is there and the slot behind it free: what is used one after
@@ -138,12 +136,22 @@ impl LruIndex {
     pub fn insert_in_order(&mut self, key: u64) -> usize {
         let before = key.checked_sub(1).and_then(|before| self.find(before));
         match before.map(|slot| slot + 1).filter(|&slot| self.links.get(slot).is_some_and(|links| links.is_free)) {
-            Some(slot) => {
-                self.unlink_free(slot);
-                self.occupy(slot, key)
-            }
+            Some(slot) => self.reuse(slot, key),
             None => self.insert(key),
         }
+    }
+
+    /// Takes a slot off the free list for `key`.
+    fn reuse(&mut self, slot: usize, key: u64) -> usize {
+        let Links { next, newer: before, .. } = self.links[slot];
+        match before {
+            NONE => self.free = next,
+            before => self.links[before as usize].next = next,
+        }
+        if next != NONE {
+            self.links[next as usize].newer = before;
+        }
+        self.occupy(slot, key)
     }
 
     fn occupy(&mut self, slot: usize, key: u64) -> usize {
@@ -153,17 +161,6 @@ impl LruIndex {
         self.push_newest(slot);
         self.len += 1;
         slot
-    }
-
-    fn unlink_free(&mut self, slot: usize) {
-        let Links { next, newer: before, .. } = self.links[slot];
-        match before {
-            NONE => self.free = next,
-            before => self.links[before as usize].next = next,
-        }
-        if next != NONE {
-            self.links[next as usize].newer = before;
-        }
     }
 
     /// Frees `slot`.
