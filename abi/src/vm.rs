@@ -138,8 +138,8 @@ protocol! {
     /// vfs: reserves addresses of the caller for a cache of so many pages, all of them absent. When memory is short, vm frees pages of the
     /// cache without asking, and a copy from them fails with `EFAULT`. Returns the address of the first. `EEXIST`: the caller has a cache.
     CacheOpen = 46 { pages: u64 } -> { address: u64 }
-    /// vfs: makes these pages of the cache present, at most `CACHE_BATCH`, and replaces those that images show; what is in those that were absent or shown is undefined. `ENOMEM`: it would
-    /// leave too little free memory.
+    /// vfs: makes these pages of the cache present, at most `CACHE_BATCH`, and replaces those that images or shared files have, too; what is in those that were absent or replaced is undefined.
+    /// `ENOMEM`: it would leave too little free memory.
     CacheTake = 47 { first: u64, pages: u64 }
     /// Services that set the real-time clock: it is about to be set, or that is `done`. In between programs ask the kernel for the time; then
     /// they find it in the page of the clocks again. The successor of one that died says that it is done.
@@ -150,9 +150,13 @@ protocol! {
     /// Services with `inspects_memory`: copies the path of the file that is mapped at `address` into the grant. Word 0 of the reply: its length.
     /// `ENOENT`: none is, or its path is not known.
     MappedName = 50 { process: Endpoint, address: u64, grant: GrantId, bytes: u64 }
-    /// vfs: puts pages of its cache into an image, where pages are missing, from the cache's page `first` on: both have the same frames from then on, until the cache's are
+    /// vfs: puts pages of its cache into an image or shared file, where pages are missing, from the cache's page `first` on: both have the same frames from then on, until the cache's are
     /// taken anew (`CacheTake`). Offset and length as for `ImageFill`. What the last page has behind the end of the file is cleared. `EFAULT`: a page of the cache is gone; those before it are there.
     ImageShow = 51 { image: u64, offset: u64, first: u64, bytes: u64 }
+    /// vfs: the other way round: puts pages of a shared file, from `offset` on, into the cache from its page `first` on, in place of what is there; at most `CACHE_BATCH` pages. Both have the
+    /// same frames from then on, as after `ImageShow`. Returns two sets of these pages, the first page in the lowest bit: those that the shared file has, and those that read as zeros because the file has
+    /// grown while it was mapped, but that nobody has made yet. `EINVAL`: no such shared file, or not the start of a page; otherwise as `CacheTake`.
+    SharedShow = 52 { object: u64, offset: u64, first: u64, pages: u64 } -> { shown: u64, zeros: u64 }
 }
 
 /// `FileName`: longest path.

@@ -43,6 +43,14 @@ impl PageCache {
         ipc::call(Endpoint::VM, &vm::ImageShow { image, offset, first, bytes }.message()).map(drop)
     }
 
+    /// Puts pages of a shared file, from `offset` of it on, in the place of `pages` pages from `first` on. Returns which are shown, and which are zeros that nobody has made.
+    ///
+    /// # Errors
+    /// As `vm::SharedShow`.
+    pub fn show_shared(&self, object: u64, offset: u64, first: u64, pages: u64) -> Result<(u64, u64)> {
+        vm::SharedShow::results(&ipc::call(Endpoint::VM, &vm::SharedShow { object, offset, first, pages }.message())?)
+    }
+
     /// Copies `bytes` bytes from `offset` on to `address` of another process.
     ///
     /// # Errors

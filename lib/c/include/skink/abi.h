@@ -4627,8 +4627,8 @@ struct skink_vm_cache_open_reply {
     uint64_t address;
 };
 
-/* vfs: makes these pages of the cache present, at most CACHE_BATCH, and replaces those that images show; what is in those that were absent
- * or shown is undefined. ENOMEM: it would leave too little free memory. */
+/* vfs: makes these pages of the cache present, at most CACHE_BATCH, and replaces those that images or shared files have, too; what is in
+ * those that were absent or replaced is undefined. ENOMEM: it would leave too little free memory. */
 #define SKINK_VM_CACHE_TAKE 0x1002fu
 struct skink_vm_cache_take {
     uint64_t first;
@@ -4661,15 +4661,31 @@ struct skink_vm_mapped_name {
     uint64_t bytes;
 };
 
-/* vfs: puts pages of its cache into an image, where pages are missing, from the cache's page first on: both have the same frames from then
- * on, until the cache's are taken anew (CacheTake). Offset and length as for ImageFill. What the last page has behind the end of the file
- * is cleared. EFAULT: a page of the cache is gone; those before it are there. */
+/* vfs: puts pages of its cache into an image or shared file, where pages are missing, from the cache's page first on: both have the same
+ * frames from then on, until the cache's are taken anew (CacheTake). Offset and length as for ImageFill. What the last page has behind the
+ * end of the file is cleared. EFAULT: a page of the cache is gone; those before it are there. */
 #define SKINK_VM_IMAGE_SHOW 0x10033u
 struct skink_vm_image_show {
     uint64_t image;
     uint64_t offset;
     uint64_t first;
     uint64_t bytes;
+};
+
+/* vfs: the other way round: puts pages of a shared file, from offset on, into the cache from its page first on, in place of what is there;
+ * at most CACHE_BATCH pages. Both have the same frames from then on, as after ImageShow. Returns two sets of these pages, the first page in
+ * the lowest bit: those that the shared file has, and those that read as zeros because the file has grown while it was mapped, but that
+ * nobody has made yet. EINVAL: no such shared file, or not the start of a page; otherwise as CacheTake. */
+#define SKINK_VM_SHARED_SHOW 0x10034u
+struct skink_vm_shared_show {
+    uint64_t object;
+    uint64_t offset;
+    uint64_t first;
+    uint64_t pages;
+};
+struct skink_vm_shared_show_reply {
+    uint64_t shown;
+    uint64_t zeros;
 };
 
 #endif

@@ -7,6 +7,7 @@
 //! (`files::known`): a file changes through vfs alone. Nothing is found while a request that may change the file is in progress, nor until the
 //! file system has heard of one read more, which sets the time of last access then, as it does when it hears of one after an hour (if the pages are not known, that read goes past the
 //! cache: a file that changes often would only cost a copy); and what such a request has changed is forgotten before it ends, or replaced.
+//! Of a file that is mapped shared, a page that vm has is here only by the same frame, so that what programs store is found.
 //! Neighbours: `objects::regular` (which reads), `mappings` and `files::nodes` (which change files).
 
 mod slots;
@@ -60,6 +61,13 @@ impl Filling<'_> {
     /// The slots, which stay taken.
     fn into_slots(self) -> Range<usize> {
         core::mem::ManuallyDrop::new(self).slots.clone()
+    }
+
+    /// The first of the slots, which stay taken.
+    fn split_off_first(&mut self, slots: usize) -> Range<usize> {
+        let Range { start, end } = self.slots.clone();
+        self.slots = end.min(start + slots)..end;
+        start..self.slots.start
     }
 }
 
@@ -159,13 +167,13 @@ impl PageCache {
         }
         // A page of which the file system has heard, and which cannot be read, is one that vm has taken back.
         let wants_to_be_heard = !node.known_stat().is_read_in(self.hour.get());
-        let filled = if wants_to_be_heard && memory.has(node, position) {
-            self.tell_of_read(node, position).await
-        } else if node.known_stat().is_changed() {
+        let is_there = wants_to_be_heard && memory.has(node, position) || self.adopt(memory, node, position, bytes);
+        let filled = match is_there {
+            true if wants_to_be_heard => self.tell_of_read(node, position).await,
+            true => Ok(true),
             // A file that has just been changed may be changed again.
-            Ok(false)
-        } else {
-            self.ask(memory, node, position, bytes).await
+            false if node.known_stat().is_changed() => Ok(false),
+            false => self.ask(memory, node, position, bytes).await,
         };
         filled.unwrap_or(false)
     }
@@ -179,15 +187,13 @@ impl PageCache {
 
     async fn ask(&self, memory: &Memory, node: &NodeRef, position: u64, bytes: u64) -> Result<bool, Errno> {
         let version = node.known_stat().unchanging();
-        let content = self.content(node);
-        let page = u32::try_from(position / PAGE_BYTES).map_err(|_| Errno::EFBIG)?;
-        let first = Key { content, page };
+        let first = self.key(node, position)?;
         let filling = memory.take(memory.worth(node, first, position, bytes))?;
         let slots = filling.slots.clone();
         let service = node.service();
         let (offset, bytes) = (slots.start as u64 * PAGE_BYTES, slots.len() as u64 * PAGE_BYTES);
         let grant = memory.pages.grant(offset, bytes, service.endpoint(), Access::Write)?;
-        let position = u64::from(page) * PAGE_BYTES;
+        let position = first.offset();
         let request = fs::Read { node: node.number(), grant: grant.id(), position, bytes };
         let reply = match self.peers.ask(service, request.message()).await {
             Ok(reply) => reply,
@@ -201,9 +207,39 @@ impl PageCache {
         drop(grant);
         let is_known = self.was_read(node, version, reply.source, fs::Read::results(&reply)?);
         if is_known {
-            memory.slots.borrow_mut().keep(filling.into_slots(), first, reply.words[0].min(bytes));
+            let slots = filling.into_slots();
+            memory.slots.borrow_mut().keep(slots.clone(), first, reply.words[0].min(bytes));
+            if let Some(object) = node.shared_object() {
+                memory.join(object, slots, first);
+            }
         }
         Ok(is_known)
+    }
+
+    /// Puts pages that vm has of a file, if that is mapped shared, into the cache: the one at `position`, and what follows it of `bytes` bytes. Returns whether the first is there.
+    fn adopt(&self, memory: &Memory, node: &NodeRef, position: u64, bytes: u64) -> bool {
+        let Some((object, first)) = node.shared_object().zip(self.key(node, position).ok()) else { return false };
+        if node.known_stat().unchanging().is_none() {
+            // Its size may be another one in the end.
+            return false;
+        }
+        let wanted = memory.worth(node, first, position, bytes);
+        let slots = memory.slots.borrow_mut().take(wanted as usize);
+        if slots.is_empty() {
+            return false;
+        }
+        let mut filling = Filling { memory, slots };
+        let shown = memory.show_shared(object, filling.slots.clone(), first).map_or(0, |(shown, _)| shown);
+        let kept = filling.split_off_first(shown.trailing_ones() as usize);
+        let is_there = !kept.is_empty();
+        memory.slots.borrow_mut().keep(kept, first, node.size().saturating_sub(first.offset()));
+        is_there
+    }
+
+    /// The page of a file at `position`. `EFBIG`.
+    fn key(&self, node: &NodeRef, position: u64) -> Result<Key, Errno> {
+        let page = u32::try_from(position / PAGE_BYTES).map_err(|_| Errno::EFBIG)?;
+        Ok(Key { content: self.content(node), page })
     }
 
     /// The number of a file's content.
@@ -298,6 +334,21 @@ impl Memory {
         shown.inspect_err(|_| self.forget_slots(&found)).map_or(0, |()| bytes)
     }
 
+    /// Puts pages of a file that is mapped shared, from `first` on, into these slots, as far as vm has them. Returns which are there, and which are zeros that vm has not made yet.
+    fn show_shared(&self, object: u64, slots: Range<usize>, first: Key) -> Result<(u64, u64), Errno> {
+        let shown = self.pages.show_shared(object, first.offset(), slots.start as u64, slots.len() as u64);
+        // After an error some of them may be there.
+        let theirs = shown.map_or(u64::MAX, |(shown, _)| shown);
+        each_of(slots, theirs, |slot| self.slots.borrow_mut().retake(slot..slot + 1));
+        shown
+    }
+
+    /// These slots have what the file system has of a file that is mapped shared, from `first` on: what vm has of it takes its place. Of what may be made by vm alone nothing is known.
+    fn join(&self, object: u64, slots: Range<usize>, first: Key) {
+        let unknown = self.show_shared(object, slots.clone(), first).map_or(u64::MAX, |(_, zeros)| zeros);
+        each_of(slots, unknown, |slot| self.slots.borrow_mut().remove(slot));
+    }
+
     /// Whether the page at `position` is there.
     fn has(&self, node: &NodeRef, position: u64) -> bool {
         let page = u32::try_from(position / PAGE_BYTES);
@@ -343,4 +394,9 @@ impl Memory {
         }
         taken.map(drop)
     }
+}
+
+/// Does something with each of these slots that is in a set, whose lowest bit is the first.
+fn each_of(slots: Range<usize>, set: u64, act: impl FnMut(usize)) {
+    slots.zip(0..).filter(|(_, bit)| set >> bit & 1 != 0).map(|(slot, _)| slot).for_each(act);
 }

@@ -19,6 +19,11 @@ pub struct Key {
 }
 
 impl Key {
+    /// Where it begins in the file.
+    pub fn offset(self) -> u64 {
+        u64::from(self.page) * PAGE_BYTES
+    }
+
     fn plus(self, pages: usize) -> Key {
         Key { page: self.page + pages as u32, ..self }
     }

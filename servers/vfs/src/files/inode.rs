@@ -270,6 +270,13 @@ impl Inode {
         }
     }
 
+    /// Lengthens it to the size that a copy has led to, as the file system has replied. A write in progress may have lengthened it further, and will settle that.
+    pub fn lengthen(&self, bytes: u64) {
+        if bytes > self.size() {
+            self.set_size(bytes);
+        }
+    }
+
     /// Sets the permission bits.
     pub(super) fn set_permissions(&self, bits: u32) {
         self.mode.set(self.kind() | bits & 0o7777);
@@ -337,10 +344,9 @@ impl Inode {
     /// Sets vm's object; `None`: the file is no longer mapped shared.
     pub fn set_shared_object(&self, object: Option<u64>) {
         self.shared_object.set(object);
-        self.note_ahead();
     }
 
-    /// Whether there may be newer bytes of it than its file system has: in vm, or in dirty pages.
+    /// Whether there may be newer bytes of it than its file system and the page cache have: in dirty pages.
     #[inline]
     pub fn is_ahead(&self) -> bool {
         self.ahead.get()
@@ -348,7 +354,7 @@ impl Inode {
 
     /// Its dirty pages have become some, or none.
     pub(super) fn note_ahead(&self) {
-        self.ahead.set(self.shared_object.get().is_some() || self.dirty.is_any());
+        self.ahead.set(self.dirty.is_any());
     }
 
     /// The pipe of a FIFO that is open.

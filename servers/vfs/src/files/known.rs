@@ -244,9 +244,10 @@ impl Change<1> {
         Change::begin([Some(node)], Extent::Content, bytes)
     }
 
-    /// The version of the file, if no other change of it is in progress: until this is another one, the file has changed in no other way.
+    /// The version of the file, if no other change of it is in progress, and nobody has mapped it shared: until this is another one, the file has changed in no other way.
     pub fn alone(&self) -> Option<u64> {
-        let known = self.inodes[0].as_ref()?.known_stat();
+        let inode = self.inodes[0].as_ref().filter(|inode| inode.shared_object().is_none())?;
+        let known = inode.known_stat();
         (known.changes.get() == 1).then_some(known.version.get())
     }
 

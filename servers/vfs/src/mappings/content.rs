@@ -97,7 +97,7 @@ impl Mappings {
         self.cache.changed(node, position, bytes);
         let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids, written_ns: 0 };
         let reply = self.peers.ask(service, request.message()).await?;
-        node.set_size(reply.words[1]);
+        node.lengthen(reply.words[1]);
         let mut data = lent.take();
         data.truncate(reply.words[0] as usize);
         pages::update(node, position, data, reply.words[1])?;
@@ -116,6 +116,11 @@ impl Mappings {
         let mut may_stage = true;
         loop {
             self.files.settle_for([Some(node)], bytes).await?;
+            if node.shared_object().is_some() {
+                // It was mapped meanwhile.
+                let bytes = bytes.min(BUFFER_BYTES);
+                return self.write_through(node, buffer, position, bytes, caller.credentials().ids()).await;
+            }
             let (request, writing) = self.ask_to_write(caller, node, buffer, (position, bytes), may_stage)?;
             let reply = self.peers.ask_to_write(caller, node.service(), request, buffer.moved()).await;
             if let Some(written) = writing.end(reply) {
@@ -223,16 +228,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// Has an image show pages of the cache. Returns how many bytes; none: it has to be filled.
-    async fn show(&self, node: &NodeRef, image: u64, offset: u64, bytes: u64) -> Result<u64, Errno> {
-        self.write_back(node, offset, bytes).await?;
-        if node.shared_object().is_some() {
-            return Ok(0);
-        }
-        Ok(self.cache.show(node, image, offset, bytes).await)
-    }
-
-    /// Fills a stretch of an image where pages are missing.
+    /// Fills a stretch of an image, or of a file that is mapped shared, where pages are missing: with those of the cache, or by a copy if that cannot have them.
     pub async fn fill_image(&self, node: &NodeRef, image: u64, offset: u64, bytes: u64) -> Result<(), Errno> {
         let end = offset + bytes;
         let mut at = offset;
@@ -243,8 +239,8 @@ impl Mappings {
             }
             let start = vm::ImageMissing::results(&missing)?;
             let length = missing.words[0].min(BUFFER_BYTES);
-            let shown =
-                if node.shared_object() == Some(image) { 0 } else { self.show(node, image, start, length).await? };
+            self.files.settle([Some(node)]).await?;
+            let shown = self.cache.show(node, image, start, length).await;
             if shown > 0 {
                 at = start + shown;
                 continue;
@@ -256,6 +252,10 @@ impl Mappings {
             let lent = GrantedBuffer::new(data, Endpoint::VM, Access::Read)?;
             let request = vm::ImageFill { image, offset: start, grant: lent.id(), bytes: length };
             ipc::call(Endpoint::VM, &request.message())?;
+            if node.shared_object() == Some(image) {
+                // What vm has of the file now is something else than what the cache may have got meanwhile.
+                self.cache.changed(node, start, length);
+            }
             at = start + length;
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! Files that programs have mapped shared (MAP_SHARED): their pages are in vm, and vfs carries the bytes between there and the file system.
 //!
-//! From the first such mapping until everything is in the file again, vm's pages are the truth. So before anybody reads from the file, the
-//! changed pages of that part are written back; what calls write goes to the file, and then into vm's pages. A mapped vnode is held in
+//! From the first such mapping until everything is in the file again, vm's pages are the truth. The page cache has the same frames, so calls
+//! read them there; before the file system is asked for pages, those that are changed are written back. What calls write goes to the file,
+//! and then into vm's pages. A mapped vnode is held in
 //! use. One task at a time writes a file back; vm hands pages out again until it is told that they are written, so that nothing depends on
 //! this process going on.
 //!
@@ -177,7 +178,6 @@ impl Mappings {
             let bytes = data.len() as u64;
             let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
             let _change = Change::writing(node, bytes);
-            self.cache.changed(node, position, bytes);
             let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids: 0, written_ns: 0 };
             let written = self.peers.ask(service, request.message()).await?.words[0].min(bytes);
             if written == 0 {
@@ -210,6 +210,9 @@ impl Mappings {
         // `EBUSY`: it is mapped again.
         if map.mapping.get() == 0 && ipc::call(Endpoint::VM, &vm::SharedClose { object, lose }.message()).is_ok() {
             map.node.set_shared_object(None);
+            if lose {
+                map.node.set_content(None);
+            }
             self.maps.borrow_mut().retain(|other| other.object != object);
         }
     }

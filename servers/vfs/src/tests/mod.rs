@@ -11,6 +11,7 @@ mod attributes;
 mod binds;
 mod cache;
 mod capabilities;
+mod coherent;
 mod contained;
 mod container_limits;
 mod control;

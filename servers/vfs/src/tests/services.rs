@@ -402,10 +402,14 @@ pub struct Pages {
     pub inode: u64,
     pub version: u64,
     pub size: u64,
+    /// From here on, what is not there is zeros.
+    pub zeros: u64,
     /// By offset, what vfs has filled in or programs have written.
     pub filled: BTreeMap<u64, Vec<u8>>,
     /// Offsets that programs have changed.
     pub changed: Vec<u64>,
+    /// Offsets that vfs is writing back.
+    taken: Vec<u64>,
     /// vfs holds it.
     pub open: u32,
     pub mapped: bool,
@@ -436,6 +440,8 @@ pub struct Memory {
     pub cache: Range<u64>,
     pub cache_pages: u64,
     cache_content: &'static [AtomicU64],
+    /// Pages of the cache that are frames of shared files: the file's number, and the offset there.
+    joined: BTreeMap<u64, (u64, u64)>,
     /// How many pages of the cache images have been shown.
     pub shown_pages: u64,
     /// Old and new sizes that it was told of.
@@ -483,9 +489,72 @@ impl Memory {
         content.truncate(bytes as usize);
         self.shown_pages += bytes.div_ceil(PAGE);
         for (page, content) in content.chunks(PAGE as usize).enumerate() {
-            self.pages(image).filled.insert(offset + page as u64 * PAGE, content.to_vec());
+            let at = offset + page as u64 * PAGE;
+            self.pages(image).filled.insert(at, content.to_vec());
+            if image.is_multiple_of(2) {
+                self.joined.insert(first + page as u64, (image, at));
+            }
         }
         Ok(())
+    }
+
+    fn show_shared(&mut self, request: vm::SharedShow) -> (u64, u64) {
+        let vm::SharedShow { object, offset, first, pages } = request;
+        let (mut shown, mut zeros) = (0, 0);
+        for bit in 0..pages {
+            let at = offset + bit * PAGE;
+            let file = self.pages(object);
+            if file.filled.contains_key(&at) {
+                shown |= 1 << bit;
+                self.joined.insert(first + bit, (object, at));
+                self.join(object, at);
+            } else if at >= file.zeros && at < file.size {
+                zeros |= 1 << bit;
+            }
+        }
+        (shown, zeros)
+    }
+
+    /// A page of a shared file is what its places in the cache are.
+    fn join(&mut self, object: u64, offset: u64) {
+        let content = self.pages(object).filled[&offset].clone();
+        let places = self.joined.iter().filter(|(_, joined)| **joined == (object, offset)).map(|(place, _)| *place);
+        for place in places {
+            let words = &self.cache_content[(place * PAGE / 8) as usize..][..(PAGE / 8) as usize];
+            for (index, word) in words.iter().enumerate() {
+                let byte = |at: usize| content.get(at).copied().unwrap_or(0);
+                let bytes = core::array::from_fn(|at| byte(index * 8 + at));
+                word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// A program stores a byte to a page of a shared file that is there, or zeros.
+    pub fn store(&mut self, object: u64, offset: u64, byte: u8) {
+        let (start, within) = (offset / PAGE * PAGE, (offset % PAGE) as usize);
+        let pages = self.pages(object);
+        if start >= pages.zeros {
+            pages.filled.entry(start).or_default();
+        }
+        let page = pages.filled.get_mut(&start).expect("is mapped");
+        page.resize(page.len().max(within + 1), 0);
+        page[within] = byte;
+        pages.changed.push(start);
+        self.join(object, start);
+    }
+
+    fn resize(&mut self, object: u64, bytes: u64) {
+        let pages = self.pages(object);
+        let end = pages.size.min(bytes);
+        pages.zeros = pages.zeros.min(end.div_ceil(PAGE) * PAGE);
+        pages.size = bytes;
+        pages.filled.retain(|at, _| *at < bytes);
+        pages.changed.retain(|at| *at < bytes);
+        pages.taken.retain(|at| *at < bytes);
+        if let Some(last) = pages.filled.get_mut(&(end / PAGE * PAGE)) {
+            last.truncate((end % PAGE) as usize);
+            self.join(object, end / PAGE * PAGE);
+        }
     }
 
     fn missing(&mut self, request: vm::ImageMissing) -> (u64, u64) {
@@ -514,25 +583,44 @@ impl Vm {
         let mut memory = self.0.lock().map_err(|_| Errno::EIO)?;
         let pages = memory.pages(request.object);
         let is_within = |at: &u64| *at < request.end && at + PAGE > request.offset;
-        let first = pages.changed.iter().copied().filter(is_within).min();
+        let first = pages.changed.iter().chain(&pages.taken).copied().filter(is_within).min();
         let Some(offset) = first else { return Ok(vm::SharedTake::reply(message, 0, 0)) };
-        let page = &pages.filled[&offset];
-        let bytes = page.len().min((pages.size - offset) as usize);
-        copy::to_grant(message.source, request.grant, 0, &page[..bytes])?;
-        Ok(vm::SharedTake::reply(message, bytes as u64, offset))
+        pages.changed.retain(|at| *at != offset);
+        pages.taken.push(offset);
+        let mut page = pages.filled[&offset].clone();
+        page.resize(PAGE.min(pages.size - offset) as usize, 0);
+        copy::to_grant(message.source, request.grant, 0, &page)?;
+        Ok(vm::SharedTake::reply(message, page.len() as u64, offset))
     }
 
     fn update(&self, from: Endpoint, request: vm::SharedUpdate) -> Result<u64, Errno> {
         let mut bytes = std::vec![0; request.bytes as usize];
         copy::from_grant(from, request.grant, 0, &mut bytes)?;
         let mut memory = self.0.lock().map_err(|_| Errno::EIO)?;
-        let pages = memory.pages(request.object);
-        pages.size = request.size;
+        if request.size > memory.pages(request.object).size {
+            memory.resize(request.object, request.size);
+        }
+        let end = request.offset + bytes.len() as u64;
         for (at, byte) in (request.offset..).zip(bytes) {
-            let page = pages.filled.entry(at / PAGE * PAGE).or_default();
-            let within = (at % PAGE) as usize;
-            page.resize(page.len().max(within + 1), 0);
-            page[within] = byte;
+            let pages = memory.pages(request.object);
+            let (start, within) = (at / PAGE * PAGE, (at % PAGE) as usize);
+            if let Some(page) = pages.filled.get_mut(&start) {
+                page.resize(page.len().max(within + 1), 0);
+                page[within] = byte;
+            } else if at >= pages.zeros {
+                pages.filled.insert(start, std::vec![0; within + 1]);
+                pages.filled.entry(start).and_modify(|page| page[within] = byte);
+            }
+        }
+        for start in (request.offset / PAGE * PAGE..end).step_by(PAGE as usize) {
+            let pages = memory.pages(request.object);
+            if pages.taken.contains(&start) {
+                // What was taken may come to the file after what was written.
+                pages.changed.push(start);
+            }
+            if pages.filled.contains_key(&start) {
+                memory.join(request.object, start);
+            }
         }
         Ok(0)
     }
@@ -553,7 +641,8 @@ impl Vm {
                 return Ok(vm::ImageOpen::reply(message, 0, 2 * index + 1, false));
             }
             SharedOpen(vm::SharedOpen { device, inode, bytes }) => {
-                let new = Pages { device, inode, size: bytes, ..Pages::default() };
+                let zeros = bytes.div_ceil(PAGE) * PAGE;
+                let new = Pages { device, inode, size: bytes, zeros, ..Pages::default() };
                 let index = Memory::open(&mut memory.shared, new);
                 return Ok(vm::SharedOpen::reply(message, 0, 2 * index + 2, false));
             }
@@ -580,11 +669,16 @@ impl Vm {
                 }
             }
             DeviceMapDone(request) => memory.devices.push(request),
-            SharedWritten(request) => memory.pages(request.object).changed.retain(|at| *at != request.offset),
-            SharedResize(request) => memory.pages(request.object).size = request.bytes,
+            SharedWritten(request) => memory.pages(request.object).taken.retain(|at| *at != request.offset),
+            SharedResize(request) => memory.resize(request.object, request.bytes),
+            SharedShow(request) => {
+                let (shown, zeros) = memory.show_shared(request);
+                return Ok(vm::SharedShow::reply(message, 0, shown, zeros));
+            }
             SharedClose(request) => {
                 let pages = memory.pages(request.object);
-                if pages.mapped || !request.lose && !pages.changed.is_empty() {
+                let differs = !pages.changed.is_empty() || !pages.taken.is_empty();
+                if pages.mapped || !request.lose && differs {
                     return Err(Errno::EBUSY);
                 }
                 (pages.open, pages.forgotten) = (0, true);
@@ -602,7 +696,13 @@ impl Vm {
                 let (process, object) = memory.syncs.remove(0);
                 return Ok(vm::NextSync::reply(message, 0, process, object));
             }
-            NextFileMap(_) | NextUnmapped(_) | NextSync(_) | NextShared(_) => return Err(Errno::ENOENT),
+            NextShared(request) => {
+                let numbers = (2..).step_by(2).zip(&memory.shared);
+                let mut next = numbers.filter(|(number, file)| *number > request.after && !file.forgotten);
+                let (number, file) = next.next().ok_or(Errno::ENOENT)?;
+                return Ok(vm::NextShared::reply(message, 0, number, file.device, file.inode));
+            }
+            NextFileMap(_) | NextUnmapped(_) | NextSync(_) => return Err(Errno::ENOENT),
             CacheOpen(request) => {
                 let cache = Vec::leak((0..request.pages * PAGE / 8).map(|_| AtomicU64::new(0)).collect());
                 memory.cache_content = cache;
@@ -612,7 +712,10 @@ impl Vm {
             }
             ImageShow(request) => return memory.show(request).map(|()| message.reply(Ok(0))),
             CacheTake(_) if memory.is_short => return Err(Errno::ENOMEM),
-            CacheTake(request) => memory.cache_pages += request.pages,
+            CacheTake(request) => {
+                memory.cache_pages += request.pages;
+                memory.joined.retain(|page, _| *page < request.first || *page >= request.first + request.pages);
+            }
             FileName(_) => {}
             MemoryInfo(_) => return Ok(vm::MemoryInfo::reply(message, 0, 1 << 28, 1 << 27, 0, 0)),
             _ => return Err(Errno::ENOSYS),

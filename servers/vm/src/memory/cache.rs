@@ -1,4 +1,4 @@
-//! The cache of vfs: pages at fixed addresses of vfs, which alone knows what is in them. Images may have the same frames (`images::show`).
+//! The cache of vfs: pages at fixed addresses of vfs, which alone knows what is in them. Images and shared files may have the same frames (`images::show`, `SharedShow`).
 //!
 //! vm gives pages out as long as plenty of memory is free, and takes them back when memory is short, without asking and before it drops
 //! images. vfs never touches them itself: a copy by the kernel from a page that is gone fails, and vfs has forgotten that page then.
@@ -17,7 +17,7 @@ use abi::{Errno, layout::PAGE_BYTES};
 const FREE_SHARE: usize = 8;
 
 impl Object {
-    /// Pages whose frames nobody else uses: of the cache, those that no image shows.
+    /// Pages whose frames nobody else uses: of the cache, those that no image or shared file has.
     pub(super) fn pages_alone(&self, frames: &Frames) -> u64 {
         self.pages.owned().filter(|&(_, frame)| frames.users(frame) == 1).count() as u64
     }

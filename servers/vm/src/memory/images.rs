@@ -1,7 +1,7 @@
 //! The requests of vfs about images: opened, filled, shown pages of the cache, closed, forgotten. Shared files are filled here too.
 
 use crate::memory::kernel::{Kernel, Source};
-use crate::memory::object::{Content, FileId, Object, ObjectId};
+use crate::memory::object::{Content, FileId, ObjectId};
 use crate::memory::pages::{LEAF_HEAP_BYTES, LEAF_PAGES};
 use crate::memory::{Floor, Memory};
 use abi::{
@@ -68,12 +68,11 @@ pub fn fill<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, part: Stretch, sour
     Ok(())
 }
 
-/// Shows pages of vfs's cache, from its page `first` on, where those of an image are absent. Nobody writes to a page that is shown: vfs takes another one before it fills
-/// its place again, and programs write to copies. `EINVAL`: as [`fill`], or it is no image; `EFAULT`: a page of the cache is gone.
+/// Shows pages of vfs's cache, from its page `first` on, where those of an image or shared file are absent. vfs takes another page before it fills the place of one that is shown again; programs
+/// write to copies of an image's pages, and to the pages of a shared file themselves. `EINVAL`: as [`fill`]; `EFAULT`: a page of the cache is gone.
 pub fn show<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, part: Stretch, first: u64) -> Result<(), Errno> {
     let growth_bytes = check(memory, id, part)?;
-    let is_image = |image: &Object| matches!(image.content, Content::File { .. });
-    let cache = memory.objects.cache().filter(|_| memory.objects.get(id).is_some_and(is_image)).ok_or(Errno::EINVAL)?;
+    let cache = memory.objects.cache().ok_or(Errno::EINVAL)?;
     let pages = part.bytes.div_ceil(PAGE_BYTES);
     memory.ensure_heap((pages / LEAF_PAGES) as usize * LEAF_HEAP_BYTES + growth_bytes)?;
     let shown = part.offset / PAGE_BYTES;

@@ -8,7 +8,7 @@
 //!
 //! An object lives while a region shows it (counted in pages, so that cutting and joining regions changes nothing), while
 //! somebody holds it (vfs an image it opened, vm preserved memory), and, an image, while memory is not short and
-//! its file is as it was. Every frame of an object has the object as its one user, except where a private copy begins as the
+//! its file is as it was. Every frame of an object has the object as its one user, except those that the cache of vfs has, too, and where a private copy begins as the
 //! shared tail of a program (`loaded`).
 
 pub use crate::memory::content::{Content, FileId};

@@ -1,5 +1,6 @@
 //! The cache of vfs (`memory::cache`): its place in vfs's addresses, and memory for its pages.
 
+use crate::memory::frames::{Frame, Run};
 use crate::memory::kernel::Kernel;
 use crate::memory::object::ObjectId;
 use crate::memory::pages::{LEAF_HEAP_BYTES, LEAF_PAGES};
@@ -13,6 +14,14 @@ use abi::{
     vm::CACHE_BATCH,
 };
 use core::ops::Range;
+
+/// Pages of the cache, and where it begins in vfs's addresses.
+#[derive(Clone)]
+struct Window {
+    id: ObjectId,
+    start: u64,
+    pages: Range<u64>,
+}
 
 impl AddressSpace {
     /// `CacheOpen`. Returns the address.
@@ -34,36 +43,82 @@ impl AddressSpace {
 
     /// `CacheTake`.
     pub fn take_cached<K: Kernel>(&mut self, memory: &mut Memory<K>, first: u64, pages: u64) -> Result<(), Errno> {
-        let id = memory.objects.cache().ok_or(Errno::EINVAL)?;
-        let end = first.checked_add(pages).filter(|_| pages <= CACHE_BATCH).ok_or(Errno::EINVAL)?;
-        let region = self.regions.iter().find(|region| region.backing == Backing::Object(id, 0));
-        let region = *region.filter(|region| end <= region.pages()).ok_or(Errno::EINVAL)?;
+        let window = self.cache_window(memory, first, pages)?;
+        let Window { id, pages: Range { start: first, end }, .. } = window.clone();
         memory.check_plenty(pages)?;
-        let growth_bytes = memory.objects.get(id).map_or(0, |cache| cache.pages.growth_bytes());
-        memory.ensure_heap(growth_bytes + self.pages.growth_bytes() + 4 * LEAF_HEAP_BYTES)?;
-        self.replace_shown(memory, id, region.start, first..end)?;
+        for page in first..end {
+            let shown = memory.objects.get(id).and_then(|cache| cache.pages.frame(page));
+            if shown.is_some_and(|frame| memory.frames.users(frame) > 1) {
+                self.take_out(memory, &window, page)?;
+            }
+        }
         let mut page = first;
         while let Some((start, absent)) = memory.objects.get(id).and_then(|cache| cache.pages.absent(page, end)) {
-            page = start + self.own_cached(memory, id, region.first_page(), start, absent)?;
+            page = start + self.own_cached(memory, id, window.start / PAGE_BYTES, start, absent)?;
         }
         Ok(())
     }
 
-    /// Takes the pages that images show, too, out of the cache, whose first page is at `window`.
-    fn replace_shown<K: Kernel>(
+    /// `SharedShow`. Returns which of the pages are shown now, and which are zeros that nobody has made.
+    pub fn show_shared<K: Kernel>(
         &mut self,
         memory: &mut Memory<K>,
-        id: ObjectId,
-        window: u64,
-        pages: Range<u64>,
-    ) -> Result<(), Errno> {
-        for page in pages {
-            let Some(cache) = memory.objects.get_mut(id) else { return Ok(()) };
-            let is_shown = cache.pages.frame(page).is_some_and(|frame| memory.frames.users(frame) > 1);
-            if is_shown {
-                memory.kernel.unmap(self.id, window + page * PAGE_BYTES, 1)?;
-                cache.pages.release(page, page + 1, &mut memory.frames);
+        (object, offset): (ObjectId, u64),
+        first: u64,
+        pages: u64,
+    ) -> Result<(u64, u64), Errno> {
+        let window = self.cache_window(memory, first, pages)?;
+        let is_whole = offset.is_multiple_of(PAGE_BYTES) && offset.checked_add(pages * PAGE_BYTES).is_some();
+        let (mut shown, mut zeros) = (0, 0);
+        for (bit, page) in window.pages.clone().enumerate() {
+            let file = memory.objects.get(object).filter(|file| is_whole && file.content.is_shared_file());
+            let file = file.ok_or(Errno::EINVAL)?;
+            let index = offset / PAGE_BYTES + bit as u64;
+            if let Some(frame) = file.pages.frame(index) {
+                self.show_frame(memory, &window, page, frame)?;
+                shown |= 1 << bit;
+            } else if file.content.is_zeros(index) {
+                zeros |= 1 << bit;
             }
+        }
+        Ok((shown, zeros))
+    }
+
+    /// These pages of the cache, with heap for what is to become of them. `EINVAL`: they are not within it, or too many.
+    fn cache_window<K: Kernel>(&self, memory: &mut Memory<K>, first: u64, pages: u64) -> Result<Window, Errno> {
+        let id = memory.objects.cache().ok_or(Errno::EINVAL)?;
+        let end = first.checked_add(pages).filter(|_| pages <= CACHE_BATCH).ok_or(Errno::EINVAL)?;
+        let region = self.regions.iter().find(|region| region.backing == Backing::Object(id, 0));
+        let start = region.filter(|region| end <= region.pages()).ok_or(Errno::EINVAL)?.start;
+        let growth_bytes = memory.objects.get(id).map_or(0, |cache| cache.pages.growth_bytes());
+        memory.ensure_heap(growth_bytes + self.pages.growth_bytes() + 4 * LEAF_HEAP_BYTES)?;
+        Ok(Window { id, start, pages: first..end })
+    }
+
+    /// Takes a page out of the cache: if nobody else has its frame, that is free.
+    fn take_out<K: Kernel>(&mut self, memory: &mut Memory<K>, window: &Window, page: u64) -> Result<(), Errno> {
+        if let Some(cache) = memory.objects.get_mut(window.id).filter(|cache| cache.pages.frame(page).is_some()) {
+            memory.kernel.unmap(self.id, window.start + page * PAGE_BYTES, 1)?;
+            cache.pages.release(page, page + 1, &mut memory.frames);
+        }
+        Ok(())
+    }
+
+    /// Puts a frame that a shared file has into the cache, in place of what is there.
+    fn show_frame<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        window: &Window,
+        page: u64,
+        frame: Frame,
+    ) -> Result<(), Errno> {
+        self.take_out(memory, window, page)?;
+        let at = window.start / PAGE_BYTES + page;
+        self.map_run(memory, at, Run { first: frame, frames: 1 }, map::WRITE)?;
+        self.pages.borrow(at, 1, &mut memory.frames);
+        memory.frames.share(frame);
+        if let Some(cache) = memory.objects.get_mut(window.id) {
+            cache.pages.own(page, frame, &mut memory.frames);
         }
         Ok(())
     }

@@ -188,6 +188,13 @@ impl<K: Kernel> Server<K> {
             Request::CacheTake(take) => self
                 .with_space(message.source, |space, memory| space.take_cached(memory, take.first, take.pages))
                 .map(|()| done),
+            Request::SharedShow(show) => {
+                let from = (ObjectId(show.object), show.offset);
+                let (shown, zeros) = self.with_space(message.source, |space, memory| {
+                    space.show_shared(memory, from, show.first, show.pages)
+                })?;
+                Ok(vm::SharedShow::reply(message, 0, shown, zeros))
+            }
             Request::NextFileMap(_) => self.next_file_map(message),
             Request::FileMapDone(map) => self.file_map_done(&map).map(|()| done),
             Request::DeviceMapDone(map) => self.device_map_done(&map).map(|()| done),

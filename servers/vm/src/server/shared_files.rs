@@ -1,7 +1,8 @@
 //! Files that are mapped shared: the requests of vfs about them, and the faults that notice changes.
 //!
-//! As long as it is mapped, and until what programs have written there is in the file, the object is the truth about the pages it has: vfs
-//! brings them to the file before anybody reads there (`SharedTake`), and what is written by calls goes to both (`SharedUpdate`).
+//! As long as it is mapped, and until what programs have written there is in the file, the object is the truth about the pages it has. vfs
+//! reads them in its cache, which has the same frames (`SharedShow`), or brings them to the file first (`SharedTake`); what is written by
+//! calls goes to both (`SharedUpdate`).
 //! A page is writable for programs only while it is marked as changed: the first write is a fault, which marks it.
 //! Order of changes, in case vm or vfs dies in between: the mark is set before the right to write is given, and cleared after the right
 //! is taken.

@@ -12,6 +12,7 @@ mod model;
 mod programs;
 mod segments;
 mod services;
+mod shared_cache;
 mod shared_files;
 mod updates;
 mod vdso;

@@ -8,24 +8,24 @@ const FILE: u64 = 7;
 const MS_ASYNC: u64 = 1;
 const MS_SYNC: u64 = 4;
 
-fn ask(server: &mut Server<Simulation>, request: Message) -> Result<Message, Errno> {
+pub fn ask(server: &mut Server<Simulation>, request: Message) -> Result<Message, Errno> {
     let reply = server.ask(slot::VFS, request);
     reply.result().map(|_| reply)
 }
 
-fn open(server: &mut Server<Simulation>, bytes: u64) -> u64 {
+pub fn open(server: &mut Server<Simulation>, bytes: u64) -> u64 {
     let reply = ask(server, vm::SharedOpen { device: 1, inode: FILE, bytes }.message()).expect("enough memory");
     vm::SharedOpen::results(&reply).expect("an object").0
 }
 
 /// The whole file, as vfs fills it.
-fn fill(server: &mut Server<Simulation>, object: u64, content: Vec<u8>) {
+pub fn fill(server: &mut Server<Simulation>, object: u64, content: Vec<u8>) {
     let bytes = content.len() as u64;
     let grant = grant(server, content);
     ask(server, vm::ImageFill { image: object, offset: 0, grant, bytes }.message()).expect("within the file");
 }
 
-fn map(
+pub fn map(
     server: &mut Server<Simulation>,
     process: Endpoint,
     object: u64,
@@ -42,7 +42,7 @@ fn map(
 }
 
 /// What vfs gets when it writes back: offset and bytes; nothing when nothing differs.
-fn take(server: &mut Server<Simulation>, object: u64, offset: u64, end: u64) -> Option<(u64, Vec<u8>)> {
+pub fn take(server: &mut Server<Simulation>, object: u64, offset: u64, end: u64) -> Option<(u64, Vec<u8>)> {
     let grant = grant(server, vec![0xee; 64 << 10]);
     let request = vm::SharedTake { object, offset, end, grant, bytes: 64 << 10 };
     let reply = ask(server, request.message()).expect("an object");
@@ -55,7 +55,7 @@ fn written(server: &mut Server<Simulation>, object: u64, offset: u64, bytes: u64
     ask(server, vm::SharedWritten { object, offset, bytes }.message()).expect("an object");
 }
 
-fn resize(server: &mut Server<Simulation>, object: u64, bytes: u64) {
+pub fn resize(server: &mut Server<Simulation>, object: u64, bytes: u64) {
     ask(server, vm::SharedResize { object, bytes }.message()).expect("an object");
 }
 

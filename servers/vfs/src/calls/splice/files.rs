@@ -302,19 +302,14 @@ impl Mover {
 
     /// Reads a piece for a device that takes everything: into the page cache, if it is not known. Returns its bytes; 0: the file ends here.
     async fn pass_over(&self, node: &NodeRef, position: u64, bytes: usize) -> Result<u64, Errno> {
-        let (cache, mappings) = (self.base.cache(), self.base.mappings());
-        if node.shared_object().is_none() {
-            mappings.write_back(node, position, bytes as u64).await?;
-            let known = || cache.known_bytes(node, position, bytes as u64);
-            let moved = match known() {
-                0 if cache.fill(node, position, bytes as u64).await => known(),
-                moved => moved,
-            };
-            if moved > 0 {
-                return Ok(moved);
-            }
+        let cache = self.base.cache();
+        self.base.files().settle([Some(node)]).await?;
+        let known = || cache.known_bytes(node, position, bytes as u64);
+        match known() {
+            0 if cache.fill(node, position, bytes as u64).await && known() > 0 => Ok(known()),
+            0 => self.base.mappings().read_into(node, position, bytes).await.map(|data| data.len() as u64),
+            moved => Ok(moved),
         }
-        mappings.read_into(node, position, bytes).await.map(|data| data.len() as u64)
     }
 
     /// Copies a part of a file to another, as a write of the caller.
@@ -362,16 +357,20 @@ impl Mover {
     ) -> Result<u64, Errno> {
         let mappings = self.base.mappings();
         let ids = self.caller.credentials().ids();
+        let positions = [from_position, to_position];
         if !source.is_on_file_system_of(target) || target.shared_object().is_some() {
-            let data = mappings.read_into(source, from_position, bytes.min(PIECE_BYTES as u64) as usize).await?;
-            return if data.is_empty() { Ok(0) } else { mappings.write_from(target, to_position, data, ids).await };
+            return self.copy_through_memory(source, target, positions, bytes).await;
         }
         let bytes = bytes.min(CHUNK);
         mappings.write_back(source, from_position, bytes).await?;
-        if let Some(moved) = self.copy_known(source, target, [from_position, to_position], bytes).await? {
+        if let Some(moved) = self.copy_known(source, target, positions, bytes).await? {
             return Ok(moved);
         }
         self.base.files().settle_for([Some(source), Some(target)], bytes).await?;
+        if target.shared_object().is_some() {
+            // It was mapped meanwhile.
+            return self.copy_through_memory(source, target, positions, bytes).await;
+        }
         let (from, to) = (source.number(), target.number());
         let version = source.known_stat().unchanging();
         let _change = Change::filling([Some(target)], bytes);
@@ -379,14 +378,28 @@ impl Mover {
         let request = fs::CopyRange { from, from_position, to, to_position, bytes, ids };
         let reply = self.base.peers().ask(target.service(), request.message()).await?;
         let (size, accessed_ns) = fs::CopyRange::results(&reply)?;
-        target.set_size(size);
+        target.lengthen(size);
         self.base.cache().was_read(source, version, reply.source, accessed_ns);
         Ok(reply.words[0].min(bytes))
     }
 }
 
-/// Copies of what the page cache knows.
+/// Copies of what the page cache knows, and through memory of vfs.
 impl Mover {
+    /// As `copy_piece`, by a read and a write.
+    async fn copy_through_memory(
+        &self,
+        source: &NodeRef,
+        target: &NodeRef,
+        [from, to]: [u64; 2],
+        bytes: u64,
+    ) -> Result<u64, Errno> {
+        let mappings = self.base.mappings();
+        let data = mappings.read_into(source, from, bytes.min(PIECE_BYTES as u64) as usize).await?;
+        let ids = self.caller.credentials().ids();
+        if data.is_empty() { Ok(0) } else { mappings.write_from(target, to, data, ids).await }
+    }
+
     /// Copies a piece to another file of the file system, if the page cache has it and may keep it as the target's. `None`: nothing has been done.
     async fn copy_known(
         &self,
@@ -404,7 +417,7 @@ impl Mover {
         let ids = self.caller.credentials().ids();
         let copied = self.base.mappings().copy_by_cache((source, from), (target, to), bytes, ids).await;
         Ok(copied.map(|copied| {
-            target.set_size(copied.size);
+            target.lengthen(copied.size);
             copied.bytes
         }))
     }

@@ -171,9 +171,6 @@ fn read_known(on: &Operation, node: &NodeRef, buffer: &mut UserBuffer, at: Optio
 /// The same for a file of which there are newer bytes than its file system has.
 #[inline(never)]
 fn read_newer(on: &Operation, node: &NodeRef, start: u64, owner: Endpoint, piece: Piece) -> u64 {
-    if node.shared_object().is_some() {
-        return 0;
-    }
     let dirty = on.base.files().read_dirty(node, start, owner, piece);
     dirty.unwrap_or_else(|| on.base.cache().read(node, start, owner, piece))
 }
@@ -226,9 +223,7 @@ async fn read(
     if at.is_none() {
         file.begin_transfer(expected);
     }
-    let is_mapped = node.shared_object().is_some();
-    let mut result = if is_mapped { base.mappings().write_back(&node, start, buffer.left()).await } else { Ok(()) };
-    let mut in_one_turn = 0;
+    let (mut result, mut in_one_turn) = (Ok(()), 0);
     while buffer.left() > 0 && result.is_ok() {
         let position = start + buffer.moved();
         if node.dirty().is_any()
@@ -238,7 +233,7 @@ async fn read(
             break;
         }
         let is_long = in_one_turn >= CHUNK;
-        let known = if is_mapped || is_long { 0 } else { read_by_cache(base, &node, position, &buffer).await };
+        let known = if is_long { 0 } else { read_by_cache(base, &node, position, &buffer).await };
         if known > 0 {
             buffer.advance(known);
             if position + known >= node.size() {
@@ -279,7 +274,7 @@ async fn read_by_cache(base: &Base, node: &NodeRef, position: u64, buffer: &User
     }
 }
 
-/// Has the file system copy straight to the program. Returns how many bytes; fewer than `bytes` at the end of the file.
+/// Has the file system copy straight to the program, once it has what programs have stored by mappings. Returns how many bytes; fewer than `bytes` at the end of the file.
 async fn read_directly(
     base: &Base,
     node: &NodeRef,
@@ -287,6 +282,9 @@ async fn read_directly(
     buffer: &UserBuffer,
     bytes: u64,
 ) -> Result<u64, Errno> {
+    if node.shared_object().is_some() {
+        base.mappings().write_back(node, position, bytes).await?;
+    }
     let service = node.service();
     let address = buffer.piece().address;
     let grant = MagicGrant::new(buffer.owner, address, bytes, service.endpoint(), grant::Access::Write)?;
