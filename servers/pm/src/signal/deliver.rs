@@ -262,6 +262,9 @@ impl<S: System> Pm<S> {
 
     /// Lets the thread run with these registers. What else is pending is delivered before its first instruction.
     fn resume(&mut self, t: ThreadIndex, registers: &mut Registers) {
+        if self.stops_before(t, registers) {
+            return;
+        }
         let endpoint = self.programs.table[t].endpoint();
         if self.programs.table.has_work(t) {
             // The endpoint is valid as long as its thread is in the table.

@@ -41,6 +41,7 @@ mod signals;
 mod time;
 mod timers;
 mod waits;
+mod watches;
 mod world;
 
 pub use fake::{ATTACHED, MEMORY, Told};
