@@ -153,8 +153,9 @@ impl<S: System> Pm<S> {
         self.programs.table[thread].doing = Doing::Running;
         let endpoint = self.programs.table[thread].endpoint();
         let result = self.programs.table.result_shown(thread, result);
-        // A call to be repeated needs its registers changed even when no signal is left.
-        if !self.programs.table.has_work(thread) && result != Err(Errno::ERESTARTSYS) {
+        // A call to be repeated needs its registers changed even when no signal is left, and so does a thread whose calls are to be reported.
+        let needs_registers = result == Err(Errno::ERESTARTSYS) || self.programs.table[thread].strict;
+        if !self.programs.table.has_work(thread) && !needs_registers {
             self.programs.system.reply(endpoint, result);
             return;
         }

@@ -230,6 +230,8 @@ pub struct Thread {
     pub scheduling: Scheduling,
     /// Its ids that the kernel tells it.
     pub answers: Answers,
+    /// It is in seccomp's strict mode.
+    pub strict: bool,
     /// It is traced.
     pub trace: Option<Trace>,
     /// What is left of a sleep that a stop has ended: `restart_syscall` goes on with it.
@@ -291,6 +293,7 @@ impl Thread {
             robust: (0, 0),
             scheduling: Scheduling::default(),
             answers: Answers::default(),
+            strict: false,
             trace: None,
             restart: None,
             own_name: None,

@@ -9,7 +9,7 @@ use abi::call::resume;
 use abi::{Endpoint, Errno};
 use sys::fallible::TryVec;
 
-/// `PTRACE_O_*`, but for those of [`Event`]. `PTRACE_O_TRACESECCOMP` is accepted: there is no seccomp.
+/// `PTRACE_O_*`, but for those of [`Event`]. `PTRACE_O_TRACESECCOMP` is accepted: there are no filters of seccomp.
 pub mod option {
     #![allow(missing_docs)]
     pub const TRACESYSGOOD: u32 = 1;

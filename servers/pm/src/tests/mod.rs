@@ -31,6 +31,7 @@ mod ptrace;
 mod quotas;
 mod recovery;
 mod scheduling;
+mod seccomp;
 mod segments;
 mod semaphores;
 mod services;

@@ -70,15 +70,18 @@ impl<S: System> Pm<S> {
 
     /// Lets a thread make a Linux call. One that is followed reports when it comes back.
     fn make_call(&mut self, t: ThreadIndex, number: u64) {
+        if !self.programs.may_call(t, number) {
+            return self.end_strict(t);
+        }
         self.programs.table[t].doing = Doing::Running;
         let Ok(mut registers) = self.programs.stopped_registers(t) else { return };
         registers.rax = number;
         self.hide_step_in_call(t, &mut registers);
-        let trace = self.programs.table[t].trace;
-        let bits = trace.map_or(0, |trace| trace.resume_bits());
+        let bits = self.programs.resume_bits(t);
+        let is_followed = self.programs.table[t].trace.is_some_and(|trace| trace.resume_bits() != 0);
         let has_work = self.programs.table.has_work(t);
         let endpoint = self.programs.table[t].endpoint();
-        if has_work || bits != 0 {
+        if has_work || is_followed {
             let _ = self.programs.system.interrupt(endpoint);
         }
         if has_work {

@@ -90,7 +90,8 @@ impl<S: System> Pm<S> {
 
     /// Prepares registers for a thread that runs on as its tracer has continued it. Returns bits of `SetRegisters`.
     pub fn as_continued(&mut self, t: ThreadIndex, registers: &mut Registers) -> u64 {
-        let Some(trace) = self.programs.table[t].trace else { return resume::READY };
+        let bits = resume::READY | self.programs.resume_bits(t);
+        let Some(trace) = self.programs.table[t].trace else { return bits };
         if trace.watches.are_active() {
             let values = trace.watches.is_blind().then(|| self.programs.watched_values(t));
             if let Some(trace) = self.trace_of(t) {
@@ -100,7 +101,7 @@ impl<S: System> Pm<S> {
         if trace.steps() {
             *registers = stepping(registers);
         }
-        resume::READY | trace.resume_bits()
+        bits
     }
 
     /// Whether a thread stops instead of running its next instruction, whose execution is watched.
