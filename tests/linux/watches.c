@@ -548,14 +548,14 @@ BEHAVIOUR("a program that is watched sleeps, and is interrupted") {
     must(request(PTRACE_INTERRUPT, child, 0, 0));
     show_next(child);
     watch(child, 0, cell, STORED, EIGHT);
-    must(request(PTRACE_CONT, child, 0, 0));
-    while (ptrace(PTRACE_PEEKDATA, child, cell + 1, 0) < 3) {
+    int status;
+    do {
+        must(request(PTRACE_CONT, child, 0, 0));
         sleep_ms(50);
         must(request(PTRACE_INTERRUPT, child, 0, 0));
-        show_next(child);
-        if (ptrace(PTRACE_PEEKDATA, child, cell + 1, 0) < 3)
-            must(request(PTRACE_CONT, child, 0, 0));
-    }
+        must(waitpid(child, &status, __WALL));
+    } while (WIFSTOPPED(status) && ptrace(PTRACE_PEEKDATA, child, cell + 1, 0) < 3);
+    note("%s+%d", sigabbrev_np(WSTOPSIG(status)), status >> 16);
     end(child);
 }
 
