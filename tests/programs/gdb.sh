@@ -55,6 +55,9 @@ debug program -ex 'break add' -ex run -ex 'x/i $pc' -ex stepi -ex nexti -ex 'pri
 debug program -ex 'break half' -ex run -ex 'print value' -ex 'finish' -ex 'print $st0' -ex kill
 echo '--- watching'
 debug program -ex 'set can-use-hw-watchpoints 0' -ex 'break add' -ex run -ex delete -ex 'watch counter' -ex continue -ex continue -ex 'print counter' -ex kill
+debug program -ex 'break 24' -ex run -ex delete -ex 'watch p.x' -ex 'watch counter' -ex continue -ex continue -ex backtrace -ex 'info watchpoints' -ex 'delete 3' -ex continue -ex 'print counter' -ex continue
+debug program -ex 'break twice' -ex run -ex delete -ex 'watch second' -ex continue -ex continue
+debug program -ex 'break main' -ex run -ex 'watch counter if counter > 20' -ex 'hbreak half' -ex continue -ex 'print counter' -ex 'delete 2' -ex continue -ex 'print value' -ex next -ex continue
 debug program -ex 'tbreak main' -ex run -ex 'tbreak half' -ex continue -ex 'info breakpoints' -ex continue
 echo '--- a crash'
 cat >crash.c <<'C'
@@ -114,6 +117,7 @@ C
 gcc -g -O0 -pthread -o threads threads.c
 # gdb may see the end of the leader before that of a joined thread, and then takes it for a new process.
 debug threads -ex 'break worker' -ex run -ex 'info threads' -ex 'print *(int *)argument' -ex next -ex 'print total' -ex continue -ex 'thread apply all -q -s print 1' -ex delete -ex continue | sed 's/Thread [0-9A-FX]*ADDRESS/Thread T/' | grep -v -e ' in .* from ' -e futex -e '^\[Thread .* exited\]' -e '^\[New process' -e '^[* ] 1 .*Thread' 
+debug threads -ex 'watch total' -ex run -ex 'print total' -ex continue -ex 'print *(int *)argument' -ex delete -ex continue | sed 's/Thread [0-9A-FX]*ADDRESS/Thread T/' | grep -v -e ' in .* from ' -e '^\[Thread .* exited\]' -e '^\[New process'
 echo '--- children'
 cat >child.c <<'C'
 #include <stdio.h>

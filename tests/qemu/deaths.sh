@@ -18,6 +18,6 @@ die() {
     done
 }
 die vfs asynchronous attributes containers descriptors events inotify ipc kcmp names overwriting pidfds pipes ptrace queues shm signalfds sockets terminals time xattrs
-die pm asynchronous containers descriptors events inotify ipc kcmp limits pidfds pipes processes ptrace queues shm signalfds signals sockets terminals time vdso
+die pm asynchronous containers descriptors events inotify ipc kcmp limits pidfds pipes processes ptrace queues seccomp shm signalfds signals sockets terminals time vdso watches
 die tty asynchronous terminals
 die vm vdso

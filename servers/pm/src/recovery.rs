@@ -227,6 +227,10 @@ impl<S: System> Pm<S> {
             return None;
         }
         if let Some(result) = entry.outcome {
+            if entry.strict {
+                self.finish(t, result);
+                return Some(Step::Later);
+            }
             return Some(Step::Done(result));
         }
         match entry.doing {

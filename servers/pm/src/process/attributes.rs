@@ -206,7 +206,7 @@ impl<S: System> Pm<S> {
     /// Tells whoever enforces a limit.
     fn limit_has_changed(&mut self, target: ProcessIndex, resource: usize) {
         match resource {
-            limits::CPU => self.plan_processor_check(target),
+            limits::CPU | limits::RTTIME => self.plan_processor_check(target),
             limits::NOFILE | limits::FSIZE | limits::MSGQUEUE => self.programs.tell_vfs_limits(target),
             limits::AS | limits::DATA | limits::MEMLOCK | limits::STACK => self.programs.tell_vm_limits(target),
             _ => {}

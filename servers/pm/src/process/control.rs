@@ -1,5 +1,6 @@
 //! prctl(2).
 
+use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::control::TIMER_SLACK_NS;
 use crate::state::index::ThreadIndex;
@@ -24,6 +25,7 @@ mod option {
     pub const SET_NAME: u64 = 15;
     pub const GET_NAME: u64 = 16;
     pub const GET_SECCOMP: u64 = 21;
+    pub const SET_SECCOMP: u64 = 22;
     pub const CAPBSET_READ: u64 = 23;
     pub const CAPBSET_DROP: u64 = 24;
     pub const GET_SECUREBITS: u64 = 27;
@@ -50,13 +52,22 @@ fn flag(value: u64) -> Result<bool> {
     }
 }
 
-impl<S: System> Programs<S> {
+impl<S: System> Pm<S> {
     /// `prctl(option, ...)`. `EINVAL`: unknown option.
-    pub fn prctl(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+    pub fn prctl(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Step {
+        match a[0] & 0xffff_ffff {
+            option::SET_SECCOMP => self.set_seccomp(t, a[1]),
+            option => self.programs.process_control(t, option, a).into(),
+        }
+    }
+}
+
+impl<S: System> Programs<S> {
+    fn process_control(&mut self, t: ThreadIndex, option: u64, a: &[u64; 7]) -> Result<u64> {
         let p = self.table.process_of(t);
         let value = a[1];
         let control = &mut self.table[p].control;
-        match a[0] & 0xffff_ffff {
+        match option {
             option::SET_NAME => {
                 let name = ShortName::new(&self.read_name(t, value)?);
                 self.table.set_name(t, name);

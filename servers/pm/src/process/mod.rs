@@ -19,4 +19,5 @@ mod limited;
 mod list;
 mod pidfds;
 mod scheduling;
+mod seccomp;
 mod wait;

@@ -172,6 +172,7 @@ impl<S: System> Pm<S> {
         self.programs.table[target].scheduling = new;
         self.programs.apply_scheduling(target);
         self.requeue_timers(target);
+        self.plan_processor_check(other);
         Ok(0)
     }
 }

@@ -153,8 +153,9 @@ impl<S: System> Pm<S> {
         self.programs.table[thread].doing = Doing::Running;
         let endpoint = self.programs.table[thread].endpoint();
         let result = self.programs.table.result_shown(thread, result);
-        // A call to be repeated needs its registers changed even when no signal is left.
-        if !self.programs.table.has_work(thread) && result != Err(Errno::ERESTARTSYS) {
+        // A call to be repeated needs its registers changed even when no signal is left, and so does a thread whose calls are to be reported.
+        let needs_registers = result == Err(Errno::ERESTARTSYS) || self.programs.table[thread].strict;
+        if !self.programs.table.has_work(thread) && !needs_registers {
             self.programs.system.reply(endpoint, result);
             return;
         }
@@ -262,6 +263,9 @@ impl<S: System> Pm<S> {
 
     /// Lets the thread run with these registers. What else is pending is delivered before its first instruction.
     fn resume(&mut self, t: ThreadIndex, registers: &mut Registers) {
+        if self.stops_before(t, registers) {
+            return;
+        }
         let endpoint = self.programs.table[t].endpoint();
         if self.programs.table.has_work(t) {
             // The endpoint is valid as long as its thread is in the table.

@@ -43,6 +43,8 @@ pub const MSGQUEUE: usize = 12;
 pub const NICE: usize = 13;
 /// RLIMIT_RTPRIO: best real-time priority that a process without rights may take.
 pub const RTPRIO: usize = 14;
+/// RLIMIT_RTTIME: microseconds that a real-time thread runs without waiting.
+pub const RTTIME: usize = 15;
 
 /// One limit: what counts now, and how far its owner may raise it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,3 +39,4 @@ pub mod timers;
 pub mod trace;
 pub mod usage;
 pub mod wait;
+pub mod watch;

@@ -112,6 +112,15 @@ pub struct TakenSignals {
     pub ended: bool,
 }
 
+/// Since when a real-time thread has run without a call, as pm has looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunSince {
+    /// Messages of its calls so far.
+    pub messages: u64,
+    /// Its processor time then.
+    pub run_ns: u64,
+}
+
 /// A wait for semaphores of a set.
 #[derive(Clone, Debug)]
 pub struct SemaphoreWait {
@@ -203,6 +212,8 @@ pub struct Thread {
     pub pending: Pending,
     /// Signals of whose arrival vfs is to be told, once: the thread waits for them by a signalfd.
     pub watched: Set,
+    /// For RLIMIT_RTTIME; `None`: pm has not looked since it has a real-time policy.
+    pub run_since: Option<RunSince>,
     /// vfs is to be told of the next signal, whichever it is.
     pub watches_all: bool,
     /// What its call that reads a signalfd has taken.
@@ -219,6 +230,8 @@ pub struct Thread {
     pub scheduling: Scheduling,
     /// Its ids that the kernel tells it.
     pub answers: Answers,
+    /// It is in seccomp's strict mode.
+    pub strict: bool,
     /// It is traced.
     pub trace: Option<Trace>,
     /// What is left of a sleep that a stop has ended: `restart_syscall` goes on with it.
@@ -271,6 +284,7 @@ impl Thread {
             restore_mask: None,
             pending: Pending::default(),
             watched: Set::EMPTY,
+            run_since: None,
             watches_all: false,
             taken: TakenSignals::default(),
             stack: AltStack::NONE,
@@ -279,6 +293,7 @@ impl Thread {
             robust: (0, 0),
             scheduling: Scheduling::default(),
             answers: Answers::default(),
+            strict: false,
             trace: None,
             restart: None,
             own_name: None,

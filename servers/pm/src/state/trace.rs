@@ -4,11 +4,12 @@ use super::index::{ProcessIndex, ThreadIndex};
 use super::signal::{SigInfo, Signal};
 use super::table::Table;
 use super::wait::{Ending, Selector, Wait};
+use super::watch::Watches;
 use abi::call::resume;
 use abi::{Endpoint, Errno};
 use sys::fallible::TryVec;
 
-/// `PTRACE_O_*`, but for those of [`Event`]. `PTRACE_O_TRACESECCOMP` is accepted: there is no seccomp.
+/// `PTRACE_O_*`, but for those of [`Event`]. `PTRACE_O_TRACESECCOMP` is accepted: there are no filters of seccomp.
 pub mod option {
     #![allow(missing_docs)]
     pub const TRACESYSGOOD: u32 = 1;
@@ -120,6 +121,8 @@ pub struct Trace {
     pub stops_with_group: bool,
     /// What it is about to do.
     pub leaving: Option<Leaving>,
+    /// Its debug registers.
+    pub watches: Watches,
 }
 
 impl Trace {
@@ -141,6 +144,7 @@ impl Trace {
             interrupt: false,
             stops_with_group: false,
             leaving: None,
+            watches: Watches::NONE,
         }
     }
 
@@ -149,12 +153,14 @@ impl Trace {
         self.options & option != 0
     }
 
+    /// Whether it runs by single steps: its tracer wishes so, or a place is watched.
+    pub fn steps(&self) -> bool {
+        self.how == How::Step || self.watches.are_active()
+    }
+
     /// Bits of `SetRegisters` with which it goes on.
     pub fn resume_bits(&self) -> u64 {
-        match self.how {
-            How::Continue => 0,
-            How::ToCall | How::Step => resume::REPORT_CALLS,
-        }
+        if self.how == How::ToCall || self.steps() { resume::REPORT_CALLS } else { 0 }
     }
 
     /// The stop as the upper bytes of the status of a wait; `None`: it runs.
@@ -247,6 +253,7 @@ impl Table {
         let order = self.stops;
         if let Some(trace) = &mut self[t].trace {
             *trace = Trace { stop: Some(stop), unreported: true, listening: false, order, ..*trace };
+            trace.watches.forget_values();
         }
     }
 

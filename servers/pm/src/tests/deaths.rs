@@ -77,11 +77,16 @@ impl Mortal {
     pub(super) fn report_interrupted(&mut self, thread: Endpoint) {
         if self.world.is_there(thread) && self.thread(thread).interrupted {
             self.thread(thread).interrupted = false;
-            let report = Message { source: thread, ..abi::kernel::Interrupted {}.message() };
-            self.thread(thread).waits = true;
-            self.asked.insert(thread.0, report);
-            self.deliver(&report);
+            self.report(thread, abi::kernel::Interrupted {}.message());
         }
+    }
+
+    /// The kernel reports what a thread does, which waits for pm's reply.
+    pub(super) fn report(&mut self, thread: Endpoint, report: Message) {
+        let report = Message { source: thread, ..report };
+        self.thread(thread).waits = true;
+        self.asked.insert(thread.0, report);
+        self.deliver(&report);
     }
 
     /// A request of vfs, which it makes again when pm dies over it.

@@ -31,6 +31,7 @@ mod ptrace;
 mod quotas;
 mod recovery;
 mod scheduling;
+mod seccomp;
 mod segments;
 mod semaphores;
 mod services;
@@ -41,6 +42,7 @@ mod signals;
 mod time;
 mod timers;
 mod waits;
+mod watches;
 mod world;
 
 pub use fake::{ATTACHED, MEMORY, Told};

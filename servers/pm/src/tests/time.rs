@@ -142,6 +142,39 @@ fn a_child_has_the_limit_of_processor_time_that_it_inherits() {
 }
 
 #[test]
+fn a_real_time_thread_that_does_not_wait_gets_sigxcpu_and_sigkill() {
+    const RTTIME: u64 = 15;
+    const FIFO: u64 = 1;
+    const XCPU: u64 = 1 << 23;
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    limit(&mut world, child, RTTIME, 500_000, 2_000_000);
+    world.write(child, BUFFER, &[XCPU]);
+    assert_eq!(world.call(child, nr::RT_SIGPROCMASK, &[0, BUFFER, 0, 8]), Some(Ok(0)));
+    let is_told = |world: &mut World| {
+        let t = world.pm.programs.table.find(child).expect("it lives");
+        let p = world.pm.programs.table.process_of(t);
+        world.pm.programs.table[p].pending.set().0 & XCPU != 0
+    };
+    world.pm.programs.system.thread(child).run_ns = SECOND;
+    world.set_time(SECOND);
+    assert!(!is_told(&mut world), "it is time shared");
+    world.write(child, BUFFER, &[1]);
+    assert_eq!(world.call(child, nr::SCHED_SETSCHEDULER, &[0, FIFO, BUFFER]), Some(Ok(0)));
+    let queue = crate::state::scheduling::queue_of(1);
+    assert_eq!(world.pm.programs.system.alarm_queue, abi::call::REAL_TIME + queue - 1, "pm runs before it");
+    world.pm.programs.system.thread(child).run_ns = SECOND + SECOND / 4;
+    world.set_time(2 * SECOND);
+    assert!(!is_told(&mut world));
+    world.pm.programs.system.thread(child).run_ns = SECOND + SECOND / 2;
+    world.set_time(3 * SECOND);
+    assert!(is_told(&mut world));
+    world.pm.programs.system.thread(child).run_ns = 3 * SECOND;
+    world.set_time(5 * SECOND);
+    assert!(!world.is_there(child), "the hard limit");
+}
+
+#[test]
 fn clocks_tell_time_and_bad_pointers_are_efault() {
     let mut world = World::new();
     world.set_time(5 * SECOND + 7);

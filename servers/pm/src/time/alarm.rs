@@ -34,6 +34,10 @@ impl<S: System> Pm<S> {
                 let process = self.posix_timers.get(timer).map(|timer| timer.process);
                 process.map_or(0, |p| self.programs.table.queue_of_process(p))
             }
+            // In a better queue than the thread that does not wait.
+            Key::Processor(p) if self.real_time_limit(p).is_some() => {
+                self.programs.table.queue_of_process(p).saturating_sub(1)
+            }
             Key::Processor(_) | Key::PosixProcessor(_) | Key::Containers => 0,
         }
     }

@@ -138,7 +138,8 @@ impl<S: System> Pm<S> {
 
     /// A process has been made, which inherits its limits.
     pub fn plan_check_of_new(&mut self, p: ProcessIndex) {
-        if self.programs.table[p].limits.soft(limits::CPU) != limits::INFINITY {
+        let limits = &self.programs.table[p].limits;
+        if limits.soft(limits::CPU) != limits::INFINITY || self.real_time_limit(p).is_some() {
             self.plan_processor_check(p);
         }
     }
@@ -150,8 +151,10 @@ impl<S: System> Pm<S> {
         let limit = process.limits.soft(limits::CPU);
         let limit_ns = (limit != limits::INFINITY).then(|| limit.saturating_mul(SECOND_NS));
         let timers = process.intervals.processor.iter().filter_map(|interval| interval.deadline_ns);
-        let Some(earliest) = timers.chain(limit_ns).min() else { return };
-        let rest_ns = earliest.saturating_sub(self.programs.run_ns(p));
+        let earliest = timers.chain(limit_ns).min();
+        let of_process = earliest.map(|earliest| earliest.saturating_sub(self.programs.run_ns(p)));
+        let of_threads = self.real_time_rest_ns(p);
+        let Some(rest_ns) = of_process.into_iter().chain(of_threads).min() else { return };
         let check_ns = self.next_processor_check(rest_ns);
         self.set_timer(check_ns, Key::Processor(p));
     }
@@ -168,6 +171,7 @@ impl<S: System> Pm<S> {
             }
         }
         self.check_processor_limit(p, run_ns);
+        self.check_real_time_limit(p);
         if self.programs.table[p].is_alive() {
             self.plan_processor_check(p);
         }

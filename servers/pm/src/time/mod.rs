@@ -6,3 +6,4 @@ mod alarm;
 mod clocks;
 mod intervals;
 mod posix_timers;
+mod real_time_limit;

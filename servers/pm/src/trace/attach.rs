@@ -8,6 +8,7 @@ use crate::state::signal::info::code;
 use crate::state::signal::{SigInfo, Signal};
 use crate::state::thread::Doing;
 use crate::state::trace::{Event, Trace, option};
+use crate::state::watch::Watches;
 use crate::system::System;
 use abi::{Capability, Errno};
 
@@ -84,7 +85,8 @@ impl<S: System> Programs<S> {
 
     /// A traced thread, which was `tid`, has executed a program: an event, or SIGTRAP for a tracer that has not asked for it.
     fn tell_tracer_of_exec(&mut self, t: ThreadIndex, tid: u32) {
-        let Some(trace) = self.table[t].trace else { return };
+        let Some(trace) = &mut self.table[t].trace else { return };
+        trace.watches = Watches::NONE;
         if trace.has(Event::Exec.option()) {
             self.note_event(t, Event::Exec, tid.into());
         } else if !trace.seized {

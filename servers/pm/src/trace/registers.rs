@@ -17,6 +17,8 @@ pub const WORDS: usize = 27;
 /// Positions of `rax` and `orig_rax` there.
 const RESULT: usize = 10;
 const CALL: usize = 15;
+/// That of the flags.
+const FLAGS: usize = 18;
 /// Size of `struct user`, and of its registers.
 const USER_BYTES: u64 = 928;
 const USER_REGISTERS_BYTES: u64 = 8 * WORDS as u64;
@@ -31,6 +33,8 @@ const STACK_SEGMENT: u64 = 0x2b;
 /// Flags that a tracer may change: CF PF AF ZF SF TF DF OF NT RF AC.
 const TRACER_FLAGS: u64 = 0x5_4dd5;
 const TRAP_FLAG: u64 = 0x100;
+/// RF, which the kernel does not keep: `Watches` does.
+const RESUME_FLAG: u64 = 0x1_0000;
 const FIXED_FLAGS: u64 = 0x202;
 /// x87 control word and MXCSR of a thread that has not used the FPU.
 const INITIAL_CONTROL: [u8; 2] = [0x7f, 0x03];
@@ -53,7 +57,7 @@ fn from_words(words: &[u64; WORDS], r: &mut Registers) -> Result<()> {
     [r.r11, r.r10, r.r9, r.r8, r.rax, r.rcx] = [words[6], words[7], words[8], words[9], words[10], words[11]];
     [r.rdx, r.rsi, r.rdi, r.rip, r.rsp] = [words[12], words[13], words[14], words[16], words[19]];
     [r.fs_base, r.gs_base] = [words[21], words[22]];
-    r.rflags = words[18] & TRACER_FLAGS | FIXED_FLAGS;
+    r.rflags = words[FLAGS] & TRACER_FLAGS | FIXED_FLAGS;
     if [r.rip, r.fs_base, r.gs_base].iter().any(|address| *address >= layout::USER_END) {
         return Err(Errno::EIO);
     }
@@ -107,6 +111,9 @@ impl<S: System> Programs<S> {
         let registers = self.stopped_registers(t)?;
         let mut words = to_words(&registers, registers.linux_call);
         words[RESULT] = shown_result(&registers);
+        if self.table[t].trace.is_some_and(|trace| trace.watches.resumes()) {
+            words[FLAGS] |= RESUME_FLAG;
+        }
         if matches!(self.table[t].trace.and_then(|trace| trace.stop), Some(Stop::Event(_))) {
             // Linux stops there before the call has a result.
             words[RESULT] = Err(Errno::ENOSYS).to_word();
@@ -125,6 +132,7 @@ impl<S: System> Programs<S> {
         self.set_stopped(t, &registers)?;
         if let Some(trace) = &mut self.table[t].trace {
             trace.call = words[CALL] as i32 as i64 as u64;
+            trace.watches.set_resumes(words[FLAGS] & RESUME_FLAG != 0);
         }
         Ok(())
     }
@@ -136,11 +144,14 @@ impl<S: System> Programs<S> {
         }
         match offset {
             ..USER_REGISTERS_BYTES => Ok(self.user_registers(t)?[offset as usize / 8]),
+            DEBUG..DEBUG_END => {
+                Ok(self.table[t].trace.map_or(0, |trace| trace.watches.peek((offset - DEBUG) as usize / 8)))
+            }
             _ => Ok(0),
         }
     }
 
-    /// Changes a word of `struct user`. `EIO`: no such word; `EINVAL`: there are no debug registers.
+    /// Changes a word of `struct user`. `EIO`: no such word; `EINVAL`: it cannot be watched so.
     pub fn poke_user(&mut self, t: ThreadIndex, offset: u64, value: u64) -> Result<()> {
         if !offset.is_multiple_of(8) || offset >= USER_BYTES {
             return Err(Errno::EIO);
@@ -151,8 +162,10 @@ impl<S: System> Programs<S> {
                 words[offset as usize / 8] = value;
                 self.set_user_registers(t, &words)
             }
-            DEBUG..DEBUG_END if value == 0 => Ok(()),
-            DEBUG..DEBUG_END => Err(Errno::EINVAL),
+            DEBUG..DEBUG_END => {
+                let trace = self.table[t].trace.as_mut().ok_or(Errno::ESRCH)?;
+                trace.watches.poke((offset - DEBUG) as usize / 8, value)
+            }
             _ => Err(Errno::EIO),
         }
     }
@@ -182,10 +195,26 @@ impl<S: System> Programs<S> {
 
     /// Ends a single step: the flag is the tracer's, not the program's.
     pub fn clear_trap_flag(&mut self, t: ThreadIndex, registers: &mut Registers) {
-        registers.rflags &= !TRAP_FLAG;
+        hide_step(registers);
+        self.set_held(t, registers);
+    }
+
+    /// Sets the registers of a thread that does not run yet.
+    pub fn set_held(&mut self, t: ThreadIndex, registers: &Registers) {
         // It can only fail because the thread is gone.
         let _ = self.system.set_registers(self.table[t].endpoint(), registers, 0);
     }
+}
+
+/// Takes the flag TF out of registers of a thread that makes a call: `syscall` has copied the flags to r11.
+pub fn hide_step_in_call(registers: &mut Registers) {
+    hide_step(registers);
+    registers.r11 &= !TRAP_FLAG;
+}
+
+/// Takes the flag TF out of registers of a thread whose step has ended.
+pub fn hide_step(registers: &mut Registers) {
+    registers.rflags &= !TRAP_FLAG;
 }
 
 /// Registers with which a thread makes one step.

@@ -4,7 +4,6 @@
 //! `Interrupted`, `LinuxCall` or `Exception` (`Doing::Held`) before its next instruction. Here it is decided what it stops at first; when its
 //! tracer continues it, what it stops at next, until nothing is left and it runs.
 
-use super::registers::stepping;
 use crate::pm::Pm;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::signal::info::code;
@@ -55,11 +54,13 @@ impl<S: System> Pm<S> {
             return;
         }
         self.programs.table[t].trace = Some(Trace { call: number, in_call: true, ..trace });
+        self.programs.forget_watched_values(t);
         if trace.how != How::ToCall {
             return self.make_call(t, number);
         }
         self.programs.table[t].doing = Doing::Held;
         if let Ok(mut registers) = self.programs.stopped_registers(t) {
+            self.hide_step_in_call(t, &mut registers);
             // What Linux shows: a call that the tracer cancels has this result.
             registers.rax = Err(Errno::ENOSYS).to_word();
             let _ = self.programs.system.set_registers(self.programs.table[t].endpoint(), &registers, 0);
@@ -69,14 +70,18 @@ impl<S: System> Pm<S> {
 
     /// Lets a thread make a Linux call. One that is followed reports when it comes back.
     fn make_call(&mut self, t: ThreadIndex, number: u64) {
+        if !self.programs.may_call(t, number) {
+            return self.end_strict(t);
+        }
         self.programs.table[t].doing = Doing::Running;
         let Ok(mut registers) = self.programs.stopped_registers(t) else { return };
         registers.rax = number;
-        let trace = self.programs.table[t].trace;
-        let bits = trace.map_or(0, |trace| trace.resume_bits());
+        self.hide_step_in_call(t, &mut registers);
+        let bits = self.programs.resume_bits(t);
+        let is_followed = self.programs.table[t].trace.is_some_and(|trace| trace.resume_bits() != 0);
         let has_work = self.programs.table.has_work(t);
         let endpoint = self.programs.table[t].endpoint();
-        if has_work || bits != 0 {
+        if has_work || is_followed {
             let _ = self.programs.system.interrupt(endpoint);
         }
         if has_work {
@@ -112,7 +117,7 @@ impl<S: System> Pm<S> {
         if !keeps_call && let Some(trace) = self.trace_of(t) {
             trace.call = registers.linux_call;
         }
-        if trace.how == How::Step {
+        if trace.steps() {
             self.programs.clear_trap_flag(t, &mut registers);
         }
         self.go_on(t);
@@ -156,24 +161,29 @@ impl<S: System> Pm<S> {
 
     /// `kernel::Exception` of a traced thread: a signal that it cannot block or ignore.
     pub fn traced_exception(&mut self, t: ThreadIndex, info: SigInfo) {
-        let p = self.programs.table.process_of(t);
-        let Some(trace) = &mut self.programs.table[t].trace else { return };
-        if trace.stop.is_some() {
-            return;
-        }
+        let Some(trace) = self.trace_of(t).filter(|trace| trace.stop.is_none()) else { return };
         trace.call = u64::MAX;
         trace.in_call = false;
-        let stepped = trace.how == How::Step;
+        let steps = trace.steps();
+        self.programs.table[t].doing = Doing::Held;
+        if steps && let Ok(mut registers) = self.programs.stopped_registers(t) {
+            if info.is_of_step() {
+                return self.step_ended(t, &mut registers, info);
+            }
+            self.programs.clear_trap_flag(t, &mut registers);
+        }
+        self.force_traced(t, info);
+    }
+
+    /// Stops a thread with a signal that it cannot block or ignore.
+    pub fn force_traced(&mut self, t: ThreadIndex, info: SigInfo) {
+        let p = self.programs.table.process_of(t);
         let thread = &mut self.programs.table[t];
-        thread.doing = Doing::Held;
         let is_blocked = thread.blocked.contains(info.signal);
         thread.blocked = thread.blocked.without(info.signal.set());
         let action = &mut self.programs.table[p].actions[info.signal.index()];
         if is_blocked || action.is_ignored() {
             *action = action::Action::default();
-        }
-        if stepped && let Ok(mut registers) = self.programs.stopped_registers(t) {
-            self.programs.clear_trap_flag(t, &mut registers);
         }
         self.stop_traced(t, Stop::Signal(info));
     }
@@ -332,15 +342,6 @@ impl<S: System> Pm<S> {
         // Both can only fail because the thread is gone.
         let _ = self.programs.system.interrupt(endpoint);
         let _ = self.programs.system.set_registers(endpoint, registers, resume::READY);
-    }
-
-    /// Prepares registers for a thread that runs on as its tracer has continued it. Returns bits of `SetRegisters`.
-    pub fn as_continued(&self, t: ThreadIndex, registers: &mut Registers) -> u64 {
-        let Some(trace) = self.programs.table[t].trace else { return resume::READY };
-        if trace.how == How::Step {
-            *registers = stepping(registers);
-        }
-        resume::READY | trace.resume_bits()
     }
 
     /// A traced thread that makes single steps has entered a handler: that is one.

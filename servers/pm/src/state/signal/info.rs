@@ -31,6 +31,7 @@ pub mod code {
     pub const FPE_FLTINV: i32 = 7;
     pub const ILL_ILLOPN: i32 = 2;
     pub const TRAP_TRACE: i32 = 2;
+    pub const TRAP_HWBKPT: i32 = 4;
 }
 
 /// What the union of a `siginfo_t` holds.
@@ -108,6 +109,11 @@ impl SigInfo {
     /// A fault at an address.
     pub fn fault(signal: Signal, code: i32, address: u64) -> Self {
         SigInfo::new(signal, code, [address, 0, 0, 0])
+    }
+
+    /// It tells the end of a single step.
+    pub fn is_of_step(&self) -> bool {
+        (self.signal, self.code) == (Signal::TRAP, code::TRAP_TRACE)
     }
 
     /// A change of a child; `status` is its exit status or signal, times in clock ticks.
