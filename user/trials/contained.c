@@ -252,9 +252,31 @@ static void escapes(int outside)
     tried("unshare of users", unshare(CLONE_NEWUSER) ? -1 : kill(outside, SIGKILL));
 }
 
+/* Writes two large files over and over, each of which is on the disk before the next one is begun, and reads them. */
+static void hog_files(void)
+{
+    static char bytes[64 << 10];
+    for (unsigned i = 0;; i++) {
+        const char *name = i % 2 ? "/tmp/large1" : "/tmp/large2";
+        int file = open(name, O_CREAT | O_RDWR, 0600);
+        for (int written = 0; written < 4 * MIB; written += sizeof bytes)
+            if (write(file, bytes, sizeof bytes) != sizeof bytes) {
+                unlink(name);
+                break;
+            }
+        fsync(file);
+        lseek(file, 0, SEEK_SET);
+        while (read(file, bytes, sizeof bytes) > 0)
+            ;
+        close(file);
+    }
+}
+
 /* Works as hard as it can, with all that the container has, and beyond. */
 static void hog(const char *kind)
 {
+    if (!strcmp(kind, "large"))
+        hog_files();
     if (!strcmp(kind, "processor"))
         for (;;)
             ;

@@ -86,17 +86,20 @@ static unsigned neighbour(void)
     return rounds;
 }
 
-static void bench_beside(const char *kind, unsigned alone)
+/* A hog with a tenth of the processor, or with what it can get. */
+static void bench_beside(const char *kind, int is_limited, unsigned alone)
 {
-    const char *const words[] = { "container", "run", "hog", "--root", "/c", "--memory", "32M", "--processes", "50", "--descriptors", "200",
-                                  "--processor", "10", "--", "/bin/contained", "hog", kind, NULL };
+    const char *const limited[] = { "container", "run", "hog", "--root", "/c", "--memory", "32M", "--processes", "50", "--descriptors", "200",
+                                    "--processor", "10", "--", "/bin/contained", "hog", kind, NULL };
+    const char *const without[] = { "container", "run", "hog", "--root", "/c", "--memory", "32M", "--processes", "50", "--descriptors", "200",
+                                 "--", "/bin/contained", "hog", kind, NULL };
     const char *const end[] = { "container", "kill", "hog", NULL };
-    pid_t hog = container(words);
+    pid_t hog = container(is_limited ? limited : without);
     usleep(SETTLE_US);
     unsigned beside = neighbour();
     check(run(end) == 0, "container kill");
     check(waitpid(hog, NULL, 0) == hog, "wait");
-    printf("neighbour_keeps_beside_%s %u\n", kind, beside * 100 / alone);
+    printf("neighbour_keeps_beside_%s%s %u\n", is_limited ? "" : "free_", kind, beside * 100 / alone);
 }
 
 int main(int argc, char **argv)
@@ -117,8 +120,9 @@ int main(int argc, char **argv)
     bench_new();
     copy("/bin/contained", "/c/bin/contained");
     unsigned alone = neighbour();
-    const char *const kinds[] = { "processor", "forks", "memory", "files" };
-    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        bench_beside(kinds[i], alone);
+    const char *const kinds[] = { "processor", "forks", "memory", "files", "large" };
+    for (int is_limited = 1; is_limited >= 0; is_limited--)
+        for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            bench_beside(kinds[i], is_limited, alone);
     return 0;
 }

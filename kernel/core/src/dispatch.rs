@@ -133,7 +133,8 @@ pub fn on_timer<M: Machine>(kernel: &mut Kernel, m: &mut M) {
     let node = &mut kernel.node;
     throttle::on_timer(node, m, now);
     if kernel.mrt.is_active() && node.threads.is_real_time_ready() {
-        interrupts::defer_clock(node);
+        node.deferred_work.record_clock();
+        node.threads.defer(SYSTEM_QUEUE);
     } else {
         do_clock_work(node, m);
     }

@@ -95,14 +95,19 @@ fn locator<const WRITE: bool>(spaces: &Spaces, memory: Memory) -> impl FnMut(u64
 }
 
 /// Calls `each` with the physical address of each stretch of a range within one page, how many bytes are before it, and how many it has.
+/// Mostly there is one, in a page that is kept.
 #[inline(always)]
 fn stretches<const WRITE: bool>(
-    spaces: &Spaces,
+    spaces: &mut Spaces,
     space: Space,
     address: u64,
     bytes: usize,
     mut each: impl FnMut(u64, usize, usize),
 ) -> Result<(), Fault> {
+    if let Some(physical) = spaces.within_page::<WRITE>(space, address, bytes as u64) {
+        each(physical, 0, bytes);
+        return Ok(());
+    }
     let mut walk = spaces.walk::<WRITE>(space);
     let mut done = 0;
     while done < bytes {
@@ -116,7 +121,7 @@ fn stretches<const WRITE: bool>(
 
 /// Reads user memory into the kernel.
 #[inline(always)]
-pub fn read(spaces: &Spaces, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
+pub fn read(spaces: &mut Spaces, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
     stretches::<false>(spaces, space, address, out.len(), |source, done, length| {
         // SAFETY: the source is within a page of a process, the target within `out`.
         unsafe { out.as_mut_ptr().add(done).copy_from_nonoverlapping(physical::pointer(source), length) };
@@ -125,8 +130,10 @@ pub fn read(spaces: &Spaces, space: Space, address: u64, out: &mut [u8]) -> Resu
 
 /// Writes user memory: everything, or nothing when a page is missing.
 #[inline(always)]
-pub fn write(spaces: &Spaces, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault> {
-    stretches::<true>(spaces, space, address, bytes.len(), |_, _, _| {})?;
+pub fn write(spaces: &mut Spaces, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault> {
+    if bytes.len() as u64 > rest_of_page(address) {
+        stretches::<true>(spaces, space, address, bytes.len(), |_, _, _| {})?;
+    }
     stretches::<true>(spaces, space, address, bytes.len(), |target, done, length| {
         // SAFETY: the source is within `bytes`, the target within a page of a process.
         unsafe { physical::pointer::<u8>(target).copy_from_nonoverlapping(bytes.as_ptr().add(done), length) };

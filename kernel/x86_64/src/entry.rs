@@ -11,7 +11,7 @@ use abi::{
     call::KernelCall, call::NATIVE, call::REPLYREC, call::SENDREC, kernel::ACCESS_EXECUTE, kernel::ACCESS_PRESENT,
     kernel::ACCESS_WRITE, layout::USER_END, privilege::io, rt,
 };
-use core::mem::offset_of;
+use core::{arch::asm, mem::offset_of};
 use kernel_core::{FastSwitch, Frame, Kernel, Machine, Next, Thread, frame::entry};
 
 core::arch::global_asm!(
@@ -124,7 +124,7 @@ fn leave(kernel: &mut Kernel, hardware: &mut Hardware, slot: usize) -> ! {
     // restores all registers from the frame in rax.
     unsafe {
         CURRENT_FRAME = frame;
-        core::arch::asm!("jmp leave_kernel", in("rax") frame, options(noreturn));
+        asm!("jmp leave_kernel", in("rax") frame, options(noreturn));
     }
 }
 
@@ -144,11 +144,9 @@ fn leave_with(kernel: &mut Kernel, hardware: &mut Hardware, load: Load, from: us
     unsafe {
         CURRENT_FRAME = receiver;
         match load {
-            Load::Message => {
-                core::arch::asm!("jmp leave_kernel_with_message", in("rax") receiver, in("rdi") sender, options(noreturn))
-            }
+            Load::Message => asm!("jmp leave_with_message", in("rax") receiver, in("rdi") sender, options(noreturn)),
             Load::LinuxCall => {
-                core::arch::asm!("jmp leave_kernel_with_linux_call", in("rax") receiver, in("rdi") sender, options(noreturn))
+                asm!("jmp leave_with_linux_call", in("rax") receiver, in("rdi") sender, options(noreturn))
             }
         }
     }
@@ -166,11 +164,8 @@ fn take_recorded(kernel: &mut Kernel, hardware: &mut Hardware) {
 fn take_interrupt(kernel: &mut Kernel, hardware: &mut Hardware, vector: u64) {
     match interrupts::source(vector) {
         Source::Line(line) => kernel.interrupt(hardware, line),
-        Source::Timer => {
-            if hardware.clock.is_due(&hardware.apic) {
-                kernel.timer(hardware);
-            }
-        }
+        Source::Timer if hardware.clock.is_due(&hardware.apic) => kernel.timer(hardware),
+        Source::Timer => {}
         Source::Spurious => return,
     }
     hardware.apic.acknowledge();
@@ -191,13 +186,13 @@ extern "C" fn syscall_from_user(number: u64) -> ! {
 /// `SENDREC`.
 extern "C" fn request() -> ! {
     by_fast_path(Load::Message, |kernel, hardware| kernel.try_request(hardware));
-    other_syscall(SENDREC)
+    slow_primitive::<SENDREC>()
 }
 
 /// `REPLYREC`.
 extern "C" fn answer() -> ! {
     by_fast_path(Load::Message, |kernel, hardware| kernel.try_answer(hardware));
-    other_syscall(REPLYREC)
+    slow_primitive::<REPLYREC>()
 }
 
 /// A Linux call.
@@ -248,7 +243,16 @@ fn copy<const CALL: u64>() -> ! {
 fn go_on(kernel: &mut Kernel) -> ! {
     let frame: *mut Frame = kernel.frame_mut(kernel.current());
     // SAFETY: as in `leave`: `CURRENT_FRAME` and the loaded space are those of this thread still.
-    unsafe { core::arch::asm!("jmp leave_kernel", in("rax") frame, options(noreturn)) }
+    unsafe { asm!("jmp leave_kernel", in("rax") frame, options(noreturn)) }
+}
+
+/// A primitive where the fast path is not open. Each has code of its own.
+#[inline(never)]
+fn slow_primitive<const NUMBER: u64>() -> ! {
+    // SAFETY: as in `by_fast_path`, whose references are gone.
+    let (kernel, hardware) = unsafe { node_state() };
+    kernel.syscall(hardware, NUMBER);
+    dispatch(kernel, hardware)
 }
 
 /// Every other call, and these where the fast path is not open.
@@ -289,11 +293,6 @@ struct Access {
     done: u64,
 }
 
-impl Access {
-    /// The slow path is to do it.
-    const NOT_DONE: Access = Access { rax: 0, done: 0 };
-}
-
 /// The HAL trap: a plain access of the machine's ports that the thread may make is done at once.
 #[unsafe(no_mangle)]
 extern "C" fn hal_from_user(operation: u64, port: u64, value: u64) -> Access {
@@ -301,7 +300,7 @@ extern "C" fn hal_from_user(operation: u64, port: u64, value: u64) -> Access {
     let (kernel, hardware) = unsafe { node_state() };
     let width = operation & io::WIDTH;
     if !matches!(operation & !io::OUT, 1 | 2 | 4) || !kernel.reaches_port(port, width) {
-        return Access::NOT_DONE;
+        return Access { rax: 0, done: 0 };
     }
     if operation & io::OUT == 0 {
         return Access { rax: hardware.port_in(port as u16, width) as u64, done: 1 };
@@ -320,7 +319,7 @@ extern "C" fn port_instruction_from_user(opcode: u64, rdx: u64, rax: u64) -> Acc
     let port = rdx as u16;
     let known = matches!(opcode, IN_AL_DX | OUT_DX_AL);
     if !known || !kernel.emulates_ports() || !kernel.reaches_port(port as u64, 1) {
-        return Access::NOT_DONE;
+        return Access { rax: 0, done: 0 };
     }
     if opcode == IN_AL_DX {
         return Access { rax: rax & !0xff | hardware.port_in(port, 1) as u64, done: 1 };

@@ -82,13 +82,13 @@ leave_kernel:
 
 # The same for a thread that receives a message: rax = its frame, rdi = the frame with the words of the message. It came by syscall.
 # A Linux call has no word 6.
-.global leave_kernel_with_linux_call
-leave_kernel_with_linux_call:
+.global leave_with_linux_call
+leave_with_linux_call:
     mov r12, [rdi + {messages}]
     jmp 2f
 
-.global leave_kernel_with_message
-leave_kernel_with_message:
+.global leave_with_message
+leave_with_message:
     mov r12, [rdi + frame_r12]
 2:
     mov rcx, [rax + frame_rip]

@@ -133,12 +133,14 @@ impl Machine for Hardware {
         copying::within_pages(&mut self.spaces, from, to, bytes)
     }
 
+    #[inline(always)]
     fn read(&mut self, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
-        copying::read(&self.spaces, space, address, out)
+        copying::read(&mut self.spaces, space, address, out)
     }
 
+    #[inline(always)]
     fn write(&mut self, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault> {
-        copying::write(&self.spaces, space, address, bytes)
+        copying::write(&mut self.spaces, space, address, bytes)
     }
 
     fn translate(&mut self, space: Space, address: u64) -> Result<u64, Fault> {

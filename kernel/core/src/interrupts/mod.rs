@@ -112,12 +112,6 @@ pub fn deliver_or_record<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
     node.threads.defer(SYSTEM_QUEUE);
 }
 
-/// Defers clock work until no real-time thread is ready.
-pub fn defer_clock(node: &mut Node) {
-    node.deferred_work.record_clock();
-    node.threads.defer(SYSTEM_QUEUE);
-}
-
 /// Tells the drivers of a line that it has fired.
 pub fn deliver_interrupt<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
     node.interrupts += 1;

@@ -7,10 +7,10 @@
 //! `deadlock` (`ELOCKED`), `life` (death of peers), `report` (messages of the kernel itself), `route` (Linux calls).
 
 use crate::{
-    Machine, Node, boost::donate, futex, inheritance::NOTHING, ipc::deadlock, ipc::notify, ipc::report,
-    priority::FIRST_SHARED, priority::SYSTEM_QUEUE, probes::injection, probes::tracing, sched::table::Holder,
-    thread::MessageSource, thread::attention, thread::state::BlockedOn, thread::state::Continuation,
-    thread::state::admits,
+    Machine, Node, boost::donate, futex, inheritance::NOTHING, ipc::deadlock, ipc::in_memory::store, ipc::notify,
+    ipc::report, priority::FIRST_SHARED, priority::SYSTEM_QUEUE, probes::injection, probes::tracing,
+    sched::table::Holder, thread::MessageSource, thread::attention, thread::state::BlockedOn,
+    thread::state::Continuation, thread::state::admits,
 };
 
 use abi::{Endpoint, Errno, Message, Word, call, endpoint, endpoint::slot, message, trace::event};
@@ -23,25 +23,21 @@ pub fn primitive<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
     thread.form = MessageSource::Native;
     let peer = thread.frame.endpoint();
     let label = thread.frame.label();
-    let result = match number {
-        call::SENDREC => send(node, m, caller, peer, label, Continuation::Answer),
-        call::REPLYREC => reply_receive(node, m, caller, peer, label),
-        _ => carry_out(node, m, number, peer, label),
-    };
-    if let Err(error) = result {
+    if let Err(error) = carry_out(node, m, number, peer, label) {
         let thread = &mut node.threads[caller];
         thread.frame.set_result(Err(error));
         thread.attention |= if error == Errno::ECALLDENIED { attention::DENIED } else { 0 };
     }
 }
 
-#[cold]
-#[inline(never)]
+/// A primitive made by the current thread, whose message is in its registers or has been read from its memory.
+#[inline(always)]
 pub fn carry_out<M: Machine>(node: &mut Node, m: &mut M, number: u64, peer: Endpoint, label: u32) -> Result<(), Errno> {
     let caller = node.current();
     match number {
-        call::SEND => send(node, m, caller, peer, label, Continuation::Return),
         call::SENDREC => send(node, m, caller, peer, label, Continuation::Answer),
+        call::REPLYREC => reply_receive(node, m, caller, peer, label),
+        call::SEND => send(node, m, caller, peer, label, Continuation::Return),
         call::SENDWAIT => send(node, m, caller, peer, label, Continuation::Receive),
         call::RECEIVE => {
             receive(node, m, caller, peer);
@@ -164,25 +160,28 @@ pub fn transfer<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receiver:
 
 #[inline(never)]
 fn transfer_other<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receiver: usize) {
+    let (from, to) = (&node.threads[sender], &node.threads[receiver]);
+    if from.form == MessageSource::Memory && to.form == from.form && store(node, m, receiver, &from.outgoing).is_ok() {
+        node.threads[receiver].frame.rax = 0;
+        return;
+    }
     let message = message_of(node, sender);
     accept(node, m, receiver, &message);
 }
 
 /// The message that a thread is sending.
 pub fn message_of(node: &Node, sender: usize) -> Message {
-    let thread = &node.threads[sender];
-    let words = thread.frame.words();
-    let message = match thread.form {
-        MessageSource::Native => Message { label: thread.frame.label(), words, ..Message::new(0) },
+    let (thread, source) = (&node.threads[sender], node.threads[sender].endpoint);
+    match thread.form {
+        MessageSource::Native => Message { source, label: thread.frame.label(), words: thread.frame.words() },
         MessageSource::Linux | MessageSource::Repeated => {
-            let [w0, w1, w2, w3, w4, w5, _] = words;
+            let [w0, w1, w2, w3, w4, w5, _] = thread.frame.words();
             let repeated = if thread.form == MessageSource::Repeated { message::REPEATED } else { 0 };
             let words = [w0, w1, w2, w3, w4, w5, thread.messages | repeated];
-            Message { label: thread.frame.rax as u32, words, ..Message::new(0) }
+            Message { source, label: thread.frame.rax as u32, words }
         }
-        MessageSource::Memory | MessageSource::Kernel => thread.outgoing,
-    };
-    Message { source: thread.endpoint, ..message }
+        MessageSource::Memory | MessageSource::Kernel => Message { source, ..thread.outgoing },
+    }
 }
 
 /// Gives a thread, which waits no more, the message it waited for.

@@ -135,8 +135,8 @@ fn a_copy_whose_peer_dies_meanwhile_fails() {
     assert_eq!(w.result(B), Err(Errno::EDEADSRCDST));
 }
 
-#[test]
-fn a_vector_33_message_for_missing_memory_arrives_after_vm_has_mapped_it() {
+/// Lets B send label 9 and word 70 to A, whose memory for it is missing, and vm map that. `send`: to this endpoint.
+fn receive_into_hole(send: impl FnOnce(&mut World, Endpoint)) {
     let mut w = World::with_services();
     w.receive(VM, Endpoint::ANY);
     w.make_current(A);
@@ -145,7 +145,7 @@ fn a_vector_33_message_for_missing_memory_arrives_after_vm_has_mapped_it() {
     w.node.vector33(&mut w.m);
     w.next();
     let (a, b) = (w.endpoint(A), w.endpoint(B));
-    w.primitive(B, call::SENDNB, a, 9, 70);
+    send(&mut w, a);
     assert!(!w.is_ready(A));
     let report = w.message(VM);
     assert_eq!(report.label, CopyFault::LABEL);
@@ -157,6 +157,22 @@ fn a_vector_33_message_for_missing_memory_arrives_after_vm_has_mapped_it() {
     let stored = w.m.peek(space, HOLE, 16);
     assert_eq!(stored[..4], b.0.to_le_bytes());
     assert_eq!((stored[4], stored[8]), (9, 70));
+}
+
+#[test]
+fn a_vector_33_message_for_missing_memory_arrives_after_vm_has_mapped_it() {
+    receive_into_hole(|w, a| {
+        w.primitive(B, call::SENDNB, a, 9, 70);
+    });
+    receive_into_hole(|w, a| {
+        let space = w.space(B);
+        w.m.poke(space, BUFFER, &[[0, 0, 0, 0, 9, 0, 0, 0], [70, 0, 0, 0, 0, 0, 0, 0]].concat());
+        w.make_current(B);
+        let frame = w.node.frame_mut(B);
+        (frame.rax, frame.rdi, frame.rsi) = (call::SEND, a.0 as u64, BUFFER);
+        w.node.vector33(&mut w.m);
+        w.next();
+    });
 }
 
 #[test]

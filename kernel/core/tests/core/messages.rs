@@ -351,6 +351,24 @@ fn a_server_may_receive_by_vector_33_and_answer_in_registers() {
 }
 
 #[test]
+fn a_message_from_memory_is_in_the_memory_of_its_receiver_before_that_runs() {
+    let mut w = World::with_services();
+    let (a, b, at) = (w.endpoint(A), w.endpoint(B), crate::world::BUFFER + 0x100);
+    let [from, to] = [A, B].map(|slot| w.space(slot));
+    vector33(&mut w, B, call::RECEIVE, Endpoint::ANY, at);
+    w.m.poke(from, at, &[7; 64]);
+    w.make_current(A);
+    let frame = w.node.frame_mut(A);
+    (frame.rax, frame.rdi, frame.rsi) = (call::SENDREC, b.0 as u64, at);
+    w.node.vector33(&mut w.m);
+    let stored = w.m.peek(to, at, 64);
+    assert_eq!((&stored[..4], &stored[4..]), (&a.0.to_le_bytes()[..], &[7; 60][..]));
+    assert_eq!(w.m.peek(from, at, 4), [7; 4], "the sender's has no source");
+    w.next();
+    assert_eq!(w.result(B), Ok(0));
+}
+
+#[test]
 fn labels_below_and_above_the_kernels_may_be_sent() {
     let mut w = World::with_services();
     let b = w.endpoint(B);
