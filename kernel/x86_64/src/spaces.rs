@@ -1,8 +1,8 @@
 //! The address spaces of processes: tables of four levels, whose upper half is the kernel's.
 //!
 //! Invariants: entries of upper levels allow everything, the rights are in the last level; no user page is writable and executable;
-//! no user entry points to a frame of the kernel. The CPU forgets a translation only when the space is loaded: loading another
-//! space forgets them all.
+//! no user entry points to a frame of the kernel. Loading another space forgets all translations, unless the CPU keeps them apart by the
+//! numbers of spaces: then they are forgotten as the tables change, whichever space is loaded.
 
 use crate::{
     cpu, frames::Frames, page_tables, page_tables::LARGE_PAGE_BYTES, page_tables::bit, page_tables::index,
@@ -15,7 +15,7 @@ use abi::{
 use kernel_core::{Space, machine::Fault, machine::Mapped};
 
 /// More pages than this, and all translations are forgotten instead of one after the other.
-const INVALIDATE_AT_ONCE: u64 = 32;
+const FEW_PAGES: u64 = 32;
 /// Tables of the last level given back at once.
 const TABLES_AT_ONCE: usize = 32;
 /// Rights of the upper levels.
@@ -29,8 +29,12 @@ pub const ROOTS: usize = SPACES.next_power_of_two();
 pub struct Spaces {
     /// Top-level tables, the kernel's own where there is no space.
     roots: [u64; ROOTS],
+    /// What CR3 is loaded with for each: the root, and on a CPU that keeps translations apart the number of the space.
+    loads: [u64; ROOTS],
     kernel_root: u64,
     loaded: u64,
+    /// The bits of a load beside the root: all, or none if the CPU does not keep translations apart.
+    tags: u64,
     recent: Recent,
 }
 
@@ -43,24 +47,27 @@ struct Run {
 
 impl Spaces {
     /// No space but the kernel's, which is not known yet.
-    pub const NEW: Self = Spaces { roots: [0; ROOTS], kernel_root: 0, loaded: 0, recent: Recent::NEW };
+    pub const NEW: Self =
+        Spaces { roots: [0; ROOTS], loads: [0; ROOTS], kernel_root: 0, loaded: 0, tags: 0, recent: Recent::NEW };
 
-    /// Leaves the boot loader's tables for the kernel's own.
+    /// Leaves the boot loader's tables for the kernel's own. `keeps`: the CPU is to keep translations apart, if it can.
     ///
     /// # Safety
     /// `root` maps the kernel as it runs.
-    pub unsafe fn start(&mut self, root: u64) {
+    pub unsafe fn start(&mut self, root: u64, keeps: bool) {
         self.kernel_root = root;
         self.roots.fill(root);
+        self.loads.fill(root);
         self.loaded = root;
         // SAFETY: promised by the caller.
         unsafe { cpu::write_cr3(root) };
+        self.tags = if keeps && cpu::number_spaces() { u64::MAX } else { 0 };
     }
 
     /// Makes this space the CPU's. A thread without a space never runs; should it, it has no memory.
     #[inline(always)]
     pub fn load(&mut self, space: Space) {
-        self.load_root(self.root(space));
+        self.load_root(self.loads[number(space)]);
     }
 
     /// Makes an empty space.
@@ -68,17 +75,18 @@ impl Spaces {
         let root = frames.take().ok_or(Errno::ENOMEM)?;
         page_tables::share_kernel_half(self.kernel_root, root);
         self.roots[number(space)] = root;
+        self.loads[number(space)] = root | self.tags & (cpu::KEEP_TRANSLATIONS | number(space) as u64);
         Ok(())
     }
 
     /// Gives back some tables of a space, of addresses from `from` times 2 MiB on: the next few, or one that has become empty. → where to go
     /// on; `None`: the space is gone.
     pub fn destroy(&mut self, frames: &mut Frames, space: Space, from: u64) -> Option<u64> {
-        let root = self.root(space);
+        let root = self.roots[number(space)];
         if root == self.kernel_root {
             return None;
         }
-        if root == self.loaded {
+        if self.loads[number(space)] == self.loaded {
             self.load_root(self.kernel_root);
         }
         let at_level = |level: u32| index(from * LARGE_PAGE_BYTES, level);
@@ -104,8 +112,9 @@ impl Spaces {
                 Some(from)
             }
             None => {
-                self.recent.forget(number(space));
+                self.forget(space, 0, u64::MAX);
                 self.roots[number(space)] = self.kernel_root;
+                self.loads[number(space)] = self.kernel_root;
                 frames.give_back(root);
                 None
             }
@@ -208,11 +217,6 @@ impl Spaces {
     }
 
     #[inline(always)]
-    fn root(&self, space: Space) -> u64 {
-        self.roots[number(space)]
-    }
-
-    #[inline(always)]
     fn load_root(&mut self, root: u64) {
         if root != self.loaded {
             self.loaded = root;
@@ -224,7 +228,7 @@ impl Spaces {
     /// The table of the last level for this address, if there is one.
     #[inline(always)]
     fn leaf_table(&self, space: Space, address: u64) -> Option<u64> {
-        let mut table = self.root(space);
+        let mut table = self.roots[number(space)];
         for level in [3, 2, 1] {
             table = present(table, index(address, level))?;
         }
@@ -233,7 +237,7 @@ impl Spaces {
 
     /// The same, made when it is missing; `None` when the pool is empty.
     fn make_leaf_table(&mut self, frames: &mut Frames, space: Space, address: u64) -> Option<u64> {
-        let mut table = self.root(space);
+        let mut table = self.roots[number(space)];
         if table == self.kernel_root {
             return None;
         }
@@ -249,14 +253,12 @@ impl Spaces {
 
     fn forget(&mut self, space: Space, address: u64, pages: u64) {
         self.recent.forget(number(space));
-        if self.root(space) != self.loaded {
-            return;
-        }
-        if pages > INVALIDATE_AT_ONCE {
+        match (self.loads[number(space)] == self.loaded, pages) {
+            (false, _) if self.tags == 0 => {}
+            (false, _) => cpu::invalidate_space(number(space)),
+            (true, ..=FEW_PAGES) => (0..pages).for_each(|at| cpu::invalidate_page(address + at * PAGE_BYTES)),
             // SAFETY: the root in use, loaded again.
-            unsafe { cpu::write_cr3(self.loaded) };
-        } else {
-            (0..pages).for_each(|page| cpu::invalidate_page(address + page * PAGE_BYTES));
+            (true, _) => unsafe { cpu::write_cr3(self.loaded & !cpu::KEEP_TRANSLATIONS) },
         }
     }
 }

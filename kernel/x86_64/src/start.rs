@@ -81,7 +81,7 @@ fn start_memory(hardware: &mut Hardware) {
     let mut tables = KernelTables::new(&mut free, usable.end());
     hardware.apic.map(&hardware.platform, &mut tables, &mut free);
     // SAFETY: the tables map the image where it runs, and all RAM.
-    unsafe { hardware.spaces.start(tables.root()) };
+    unsafe { hardware.spaces.start(tables.root(), !hardware.boot.has_word("nopcid")) };
     // The part of the image that booted has done its work.
     free.add(LOADED_AT, image_start - LOADED_AT);
     hardware.context.start(&mut free);

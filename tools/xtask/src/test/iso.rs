@@ -135,8 +135,8 @@ fn make_with_ddc(setting: &Setting) -> Result<PathBuf> {
     image::make(setting.workspace, setting.bundle(DDC_SYSTEM)?, None, "", "ddc.iso")
 }
 
-/// Two tests boot the same image; the first one makes it.
-fn make(setting: &Setting) -> Result<PathBuf> {
+/// Three tests boot the same image; the first one makes it.
+pub fn make(setting: &Setting) -> Result<PathBuf> {
     static MADE: Mutex<Option<PathBuf>> = Mutex::new(None);
     let mut made = MADE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(iso) = &*made {

@@ -1,12 +1,13 @@
 //! `./skink test`: everything that continuous integration runs.
 //!
 //! A test is a [`Test`]: a name and something to do that ends well or with the reason why not. They come
-//! from `units` (cargo's tests), `check`, `scripts` (tests/qemu and tests/host), `linux` (tests/linux), `m3ipc` (tests/m3ipc), `m3ipc_module` (the same under its module of Linux), `iso` and `fresh`;
+//! from `units` (cargo's tests), `check`, `scripts` (tests/qemu and tests/host), `linux` (tests/linux), `m3ipc` (tests/m3ipc), `m3ipc_module` (the same under its module of Linux), `iso`, `bochs` and `fresh`;
 //! `pool` runs them. The last line says how many passed and failed.
 //!
 //! A proof that takes long has a short form, which samples with a fixed seed, and a full one, for
 //! `./skink test deep`: its source asks for the environment variable [`DEEP_VARIABLE`].
 
+mod bochs;
 pub mod case;
 mod dialogue;
 mod fresh;
@@ -194,6 +195,7 @@ fn short<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
         waiting.extend(kind);
     }
     tests.extend(iso::tests(setting));
+    tests.push(bochs::test(setting));
     // Those of this machine compile, and one of them a whole system.
     let (here, in_guest): (Vec<_>, Vec<_>) = scripts::tests(setting)?.into_iter().partition(|test| is_in(test, "host"));
     let (programs, others) = in_guest.into_iter().partition(|test| is_in(test, scripts::PROGRAMS));
