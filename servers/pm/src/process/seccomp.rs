@@ -43,8 +43,12 @@ impl<S: System> Pm<S> {
         if is_strict { self.begin_strict(t) } else { Errno::EINVAL.into() }
     }
 
-    /// The thread gets its result with its registers, since a reply would not let its calls be reported.
+    /// The thread gets its result with its registers, since a reply would not let its calls be reported. `EINVAL`: its process is a member of M3-IPC, whose
+    /// primitives are not reported.
     fn begin_strict(&mut self, t: ThreadIndex) -> Step {
+        if self.programs.table[self.programs.table.process_of(t)].enrolled {
+            return Errno::EINVAL.into();
+        }
         self.programs.table[t].strict = true;
         self.finish(t, Ok(0));
         Step::Later

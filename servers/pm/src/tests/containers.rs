@@ -70,6 +70,15 @@ fn enrolled(peer: Option<Endpoint>) -> (World, u64, Endpoint) {
     (world, pid, child)
 }
 
+/// Its primitives would not be reported.
+#[test]
+fn who_takes_part_cannot_become_strict() {
+    const SET_SECCOMP: u64 = 22;
+    let (mut world, _, child) = enrolled(Some(Endpoint::NONE));
+    assert_eq!(world.call(child, nr::PRCTL, &[SET_SECCOMP, 1]), Some(Err(Errno::EINVAL)));
+    assert_eq!(world.call(child, nr::SECCOMP, &[0, 0, 0]), Some(Err(Errno::EINVAL)));
+}
+
 /// It runs, waits in a primitive for a program or anybody, in a call of m3ipc, or of pm.
 #[test]
 fn who_waits_for_a_killed_process_is_told_before_that_is_taken_apart() {
