@@ -150,11 +150,12 @@ impl Printed {
 
 /// How far a text reaches that `bytes` begin with. A report of a death may fall in its midst: the driver that died was printing the text.
 fn end_of(bytes: &[u8], text: &[u8]) -> Option<usize> {
+    const REPORT: &[u8] = b"rs: ";
     let mut at = 0;
-    for letter in text {
-        while at > 0 && bytes.get(at) != Some(letter) {
-            let report = bytes[at..].starts_with(b"rs: ").then_some(&bytes[at..])?;
-            at += 1 + report.iter().position(|byte| *byte == b'\n')?;
+    for (index, letter) in text.iter().enumerate() {
+        // A report begins with a letter that the text may go on with.
+        while at > 0 && bytes[at..].starts_with(REPORT) && !text[index..].starts_with(REPORT) {
+            at += 1 + bytes[at..].iter().position(|byte| *byte == b'\n')?;
         }
         if bytes.get(at) != Some(letter) {
             return None;

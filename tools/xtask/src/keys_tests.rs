@@ -56,9 +56,12 @@ fn a_wait_sees_only_what_came_after_the_last_one() {
 #[test]
 fn a_text_is_found_although_a_death_is_reported_in_its_midst() {
     let text = b"second terminal";
-    for printed in
-        ["$ second terminal\r\n", "srs: tty (2) is killed, at 0x43\r\necond terminal", "rs: x\nsecond terminal"]
-    {
+    for printed in [
+        "$ second terminal\r\n",
+        "srs: tty (2) is killed, at 0x43\r\necond terminal",
+        "second ters: tty (2) is killed, at 0x43\nrminal",
+        "rs: x\nsecond terminal",
+    ] {
         let mut seen = Printed { console: printed.bytes().collect(), ..Printed::default() };
         assert!(seen.take(text), "{printed}");
     }
