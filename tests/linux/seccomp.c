@@ -160,8 +160,8 @@ BEHAVIOUR("a handler runs and returns in a strict thread") {
     wait_for(child);
 }
 
-BEHAVIOUR("a strict process that is stopped and continued is still strict") {
-    int gate[2];
+/* A strict child that reads from a gate, which is a pipe, and then makes a forbidden call. It waits. */
+static pid_t strict_behind(int gate[2]) {
     must(pipe(gate));
     pid_t child = must(fork());
     if (child == 0) {
@@ -172,6 +172,12 @@ BEHAVIOUR("a strict process that is stopped and continued is still strict") {
         leave(0);
     }
     wait_until_asleep(child);
+    return child;
+}
+
+BEHAVIOUR("a strict process that is stopped and continued is still strict") {
+    int gate[2];
+    pid_t child = strict_behind(gate);
     kill(child, SIGSTOP);
     waitpid(child, NULL, WUNTRACED);
     kill(child, SIGCONT);
@@ -219,16 +225,7 @@ BEHAVIOUR("a tracer sees the call that is forbidden, and may replace it") {
 
 BEHAVIOUR("a strict thread that a tracer has let go is still strict") {
     int gate[2];
-    must(pipe(gate));
-    pid_t child = must(fork());
-    if (child == 0) {
-        become_strict();
-        char byte;
-        read(gate[0], &byte, 1);
-        syscall(SYS_getpid);
-        leave(0);
-    }
-    wait_until_asleep(child);
+    pid_t child = strict_behind(gate);
     must(request(PTRACE_SEIZE, child, 0, 0));
     must(request(PTRACE_INTERRUPT, child, 0, 0));
     show_next(child);

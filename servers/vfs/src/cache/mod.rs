@@ -117,6 +117,14 @@ impl PageCache {
         })
     }
 
+    /// As [`PageCache::known_bytes`], after asking the file system if nothing is known.
+    pub async fn make_known(&self, node: &NodeRef, position: u64, most: u64) -> u64 {
+        match self.known_bytes(node, position, most) {
+            0 if self.fill(node, position, most).await => self.known_bytes(node, position, most),
+            known => known,
+        }
+    }
+
     /// Whether the page of a file at `position` is there.
     pub fn has(&self, node: &NodeRef, position: u64) -> bool {
         self.memory.as_ref().is_some_and(|memory| memory.has(node, position))
@@ -143,7 +151,7 @@ impl PageCache {
     /// Has an image show what is known of its file from the start of a page on, asking the file system if nothing is. Returns how many bytes: whole pages, or up to the end of the file; none: the
     /// image has to be filled.
     pub async fn show(&self, node: &NodeRef, image: u64, position: u64, bytes: u64) -> u64 {
-        let is_known = self.known_bytes(node, position, bytes) > 0 || self.fill(node, position, bytes).await;
+        let is_known = self.make_known(node, position, bytes).await > 0;
         let known = self.known(node).filter(|_| is_known);
         known.map_or(0, |(content, memory)| memory.show(content, image, position, bytes, node.size()))
     }
@@ -218,7 +226,8 @@ impl PageCache {
 
     /// Puts pages that vm has of a file, if that is mapped shared, into the cache: the one at `position`, and what follows it of `bytes` bytes. Returns whether the first is there.
     fn adopt(&self, memory: &Memory, node: &NodeRef, position: u64, bytes: u64) -> bool {
-        let Some((object, first)) = node.shared_object().zip(self.key(node, position).ok()) else { return false };
+        let Some(object) = node.shared_object() else { return false };
+        let Ok(first) = self.key(node, position) else { return false };
         if node.known_stat().unchanging().is_none() {
             // Its size may be another one in the end.
             return false;

@@ -31,7 +31,7 @@ fn run(setting: &Setting) -> Result<Verdict> {
     // Its console is the terminal that `script` makes for our side.
     let mut command = Command::new("script");
     command.args(["-qec", "bochs -q -f bochsrc -rc commands >said 2>&1 </dev/null", "/dev/null"]);
-    command.current_dir(folder.join("")).env("TERM", "vt100");
+    command.current_dir(folder.path()).env("TERM", "vt100");
     let talk = dialogue::converse(&mut command, &steps(), LIMIT)?;
     let failure = match talk.failure {
         Some(reason) => Some(reason),
@@ -68,7 +68,7 @@ panic: action=fatal
 fn steps() -> Vec<Step> {
     let list = "ls /bin /usr/bin | sort | md5sum";
     let rounds = format!("a=$({list}); i=0; while [ $i -lt 40 ] && [ \"$a\" = \"$({list})\" ]; do i=$((i+1)); done");
-    let typed = format!("{rounds}; service kill vfs; service kill tty; echo all $i {}\r", "rounds");
+    let typed = format!("{rounds}; service kill vfs; service kill tty; echo all $i rounds\r");
     let text = |text: &str| text.as_bytes().to_vec();
     vec![
         Step::Expect(text("# ")),

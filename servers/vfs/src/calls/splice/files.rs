@@ -302,11 +302,8 @@ impl Mover {
 
     /// Reads a piece for a device that takes everything: into the page cache, if it is not known. Returns its bytes; 0: the file ends here.
     async fn pass_over(&self, node: &NodeRef, position: u64, bytes: usize) -> Result<u64, Errno> {
-        let cache = self.base.cache();
         self.base.files().settle([Some(node)]).await?;
-        let known = || cache.known_bytes(node, position, bytes as u64);
-        match known() {
-            0 if cache.fill(node, position, bytes as u64).await && known() > 0 => Ok(known()),
+        match self.base.cache().make_known(node, position, bytes as u64).await {
             0 => self.base.mappings().read_into(node, position, bytes).await.map(|data| data.len() as u64),
             moved => Ok(moved),
         }
