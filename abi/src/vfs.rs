@@ -82,6 +82,9 @@ protocol! {
     LimitContainer = 28 { container: u64, files: u64, pipes: u64 }
     /// Returns how many open files and pipes a container with limits has.
     ContainerFiles = 29 { container: u64 } -> { files: u64, pipes: u64 }
+    /// Whether vfs works for a thread that waits for its answer, or has a file system do so: word 0 of the reply is 1; 0: the call waits for
+    /// something that may never happen, such as input. `ESRCH`.
+    WorksFor = 30 { process: Endpoint }
 }
 
 /// `Compare`: the open files of two descriptors.

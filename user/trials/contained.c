@@ -259,6 +259,8 @@ static void hog_files(void)
     for (unsigned i = 0;; i++) {
         const char *name = i % 2 ? "/tmp/large1" : "/tmp/large2";
         int file = open(name, O_CREAT | O_RDWR, 0600);
+        if (file < 0)
+            continue;
         for (int written = 0; written < 4 * MIB; written += sizeof bytes)
             if (write(file, bytes, sizeof bytes) != sizeof bytes) {
                 unlink(name);

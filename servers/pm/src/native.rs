@@ -129,6 +129,7 @@ impl System for Native {
                 ThreadUse {
                     run_ns: known.run_ns,
                     state: known.state,
+                    blocked_on: known.blocked_on,
                     queue: known.queue,
                     waits,
                     messages: known.messages,
@@ -331,6 +332,10 @@ impl System for Native {
     fn vfs_container(&mut self, container: u8) -> (u64, u64) {
         let reply = ask(Endpoint::VFS, &vfs::ContainerFiles { container: container.into() }.message());
         reply.and_then(|reply| vfs::ContainerFiles::results(&reply)).unwrap_or((0, 0))
+    }
+
+    fn vfs_works_for(&mut self, process: Endpoint) -> bool {
+        ask(Endpoint::VFS, &vfs::WorksFor { process }.message()).and_then(|reply| reply.result()) == Ok(1)
     }
 
     fn vfs_set_session(&mut self, process: Endpoint, session: u32, group: u32, leader: bool) {

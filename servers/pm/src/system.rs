@@ -145,6 +145,8 @@ pub struct ThreadUse {
     pub messages: u64,
     /// `abi::info::state`.
     pub state: u32,
+    /// Whom it waits for, or `NONE`.
+    pub blocked_on: Endpoint,
     /// Its queue, inheritance included.
     pub queue: u32,
     /// How often it has waited for a server: a voluntary context switch each time.
@@ -315,6 +317,8 @@ pub trait System {
     fn vfs_limit_container(&mut self, container: u8, files: u64, pipes: u64) -> Result<(), Errno>;
     /// Open files and pipes that a container has.
     fn vfs_container(&mut self, container: u8) -> (u64, u64);
+    /// `vfs::WorksFor`.
+    fn vfs_works_for(&mut self, thread: Endpoint) -> bool;
     /// `vfs::SetLimits`.
     fn vfs_set_limits(&mut self, thread: Endpoint, limits: FileLimits);
     /// `vfs::SetSession`.

@@ -7,7 +7,7 @@
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
-use crate::state::limited::{ByContainer, LOOK_NS, Limited, Turn, Use};
+use crate::state::limited::{ByContainer, LOOK_NS, Limited, Services, Turn, Use};
 use crate::state::limits;
 use crate::state::scheduling::Scheduling;
 use crate::state::signal::Signal;
@@ -15,8 +15,10 @@ use crate::state::timers::Key;
 use crate::state::wait::Ending;
 use crate::system::{System, ThreadUse};
 use abi::container::{CONTAINERS, ContainerRecord, NO_LIMIT, Settings, container_call};
+use abi::endpoint::slot;
+use abi::info::state;
 use abi::layout::PAGE_BYTES;
-use abi::{Capability, Errno, Name, Part, Parts};
+use abi::{Capability, Endpoint, Errno, Name, Part, Parts};
 use zerocopy::{FromZeros, IntoBytes};
 
 type Result<T> = core::result::Result<T, Errno>;
@@ -78,6 +80,22 @@ impl<S: System> Programs<S> {
             }
         }
         used
+    }
+
+    /// Whether vm or vfs works at this moment for a thread of a container.
+    fn is_served(&mut self, container: u8) -> bool {
+        ThreadIndex::all().any(|t| self.container_of(t) == Some(container) && self.is_thread_served(t))
+    }
+
+    fn is_thread_served(&mut self, t: ThreadIndex) -> bool {
+        let thread = self.table[t].endpoint();
+        let known = self.system.thread_use(thread);
+        match known.blocked_on {
+            Endpoint::NONE => false,
+            _ if known.state == state::SENDING => false,
+            service if service.slot() == slot::VM => true,
+            service => service.slot() == slot::VFS && self.system.vfs_works_for(thread),
+        }
     }
 
     /// How long services have run since this was asked last.
@@ -253,9 +271,13 @@ impl<S: System> Pm<S> {
         let (now_ns, _) = self.programs.system.time_ns();
         let mut turns: ByContainer<Option<Turn>> = [None; CONTAINERS];
         for container in 1..CONTAINERS {
-            let limited = self.programs.table.containers.limited_mut(container as u8);
-            turns[container] =
-                limited.filter(|one| one.is_watched()).map(|one| one.look(used[container], services_ns, now_ns));
+            let number = container as u8;
+            if !self.programs.table.containers.limited(number).is_some_and(Limited::is_watched) {
+                continue;
+            }
+            let services = Services { run_ns: services_ns, at_work: self.programs.is_served(number) };
+            let limited = self.programs.table.containers.limited_mut(number);
+            turns[container] = limited.map(|one| one.look(used[container], services, now_ns));
         }
         for t in ThreadIndex::all() {
             let turn = self.programs.container_of(t).and_then(|container| turns[usize::from(container)]);

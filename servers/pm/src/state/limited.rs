@@ -2,7 +2,8 @@
 //!
 //! Processes are counted by `Table`'s quota, memory by vm, files and pipes by vfs, each under the container's account. The processor is counted
 //! here as a credit: it grows with time, by the container's percent, and shrinks by what its threads have run and by what services may have
-//! done for them. Whose credit is below zero waits. Neighbours: `containers`, and `process::limited`, which looks and acts.
+//! done for them: so much for each message and each new process, and all that they did if one is at work for the container when pm looks. Whose
+//! credit is below zero waits. Neighbours: `containers`, and `process::limited`, which looks and acts.
 
 use abi::container::{CONTAINERS, Settings};
 use abi::{Errno, Name};
@@ -11,7 +12,7 @@ use abi::{Errno, Name};
 pub const LOOK_NS: u64 = 10_000_000;
 /// Credit that a container which has been quiet has at most, as if it had been quiet for so long.
 const BURST_NS: u64 = 2 * LOOK_NS;
-/// What services do at most for a message of a program, in nearly all calls.
+/// What services do at most for a message of a program, in nearly all calls; those that take longer are seen at work at the next look.
 const MESSAGE_MOST_NS: u64 = 20_000;
 /// What they do at most for a process that comes and goes.
 const PROCESS_MOST_NS: u64 = 300_000;
@@ -30,6 +31,15 @@ impl Use {
     pub fn plus(self, other: Use) -> Use {
         Use { run_ns: self.run_ns + other.run_ns, messages: self.messages + other.messages }
     }
+}
+
+/// What services have done between two looks.
+#[derive(Clone, Copy, Debug)]
+pub struct Services {
+    /// How long they ran, for whomever.
+    pub run_ns: u64,
+    /// One of them works for the container at this look.
+    pub at_work: bool,
 }
 
 /// Whether the threads of a container may run.
@@ -103,11 +113,11 @@ impl Limited {
         self.turn
     }
 
-    /// Settles accounts now, when its living threads have used this, and services have run for `services_ns` since the last look. Returns
-    /// whether its threads may run from here on.
-    pub fn look(&mut self, living: Use, services_ns: u64, now_ns: u64) -> Turn {
+    /// Settles accounts now, when its living threads have used this, and services have done that since the last look. Returns whether its
+    /// threads may run from here on.
+    pub fn look(&mut self, living: Use, services: Services, now_ns: u64) -> Turn {
         let passed_ns = now_ns.saturating_sub(self.looked_ns);
-        let used_ns = self.used_since_look(self.ended.plus(living), services_ns).min(passed_ns);
+        let used_ns = self.used_since_look(self.ended.plus(living), services).min(passed_ns);
         let earned_ns = passed_ns * self.settings.percent / 100;
         let most_ns = BURST_NS * self.settings.percent / 100;
         self.credit_ns = (self.credit_ns + earned_ns as i64 - used_ns as i64).min(most_ns as i64);
@@ -116,13 +126,13 @@ impl Limited {
         self.turn
     }
 
-    /// What its threads have run, and what services have done for them: all that these did, unless it has asked for less.
-    fn used_since_look(&mut self, total: Use, services_ns: u64) -> u64 {
+    /// What its threads have run, and what services have done for them: all that these did, unless it has asked for less and none is at work.
+    fn used_since_look(&mut self, total: Use, services: Services) -> u64 {
         let messages = total.messages.saturating_sub(self.looked.messages);
         let asked_ns = messages * MESSAGE_MOST_NS + core::mem::take(&mut self.made) * PROCESS_MOST_NS;
         let run_ns = total.run_ns.saturating_sub(self.looked.run_ns);
         self.looked = total;
-        run_ns + asked_ns.min(services_ns)
+        run_ns + if services.at_work { services.run_ns } else { asked_ns.min(services.run_ns) }
     }
 }
 
@@ -138,6 +148,10 @@ mod tests {
         Limited::new(Name::new("c").unwrap(), settings, 0).unwrap()
     }
 
+    fn worked(run_ns: u64) -> Services {
+        Services { run_ns, at_work: false }
+    }
+
     /// The share of looks in which the container ran, in percent, if it uses all it gets.
     fn share_of_a_hog(percent: u64, others_run: impl Fn(u64) -> bool) -> u64 {
         let (mut limited, mut run_ns, mut now_ns, mut ran) = (limited(percent), 0, 0, 0);
@@ -147,7 +161,7 @@ mod tests {
                 run_ns += LOOK_NS;
                 ran += 1;
             }
-            limited.look(Use { run_ns, messages: 0 }, LOOK_NS, now_ns);
+            limited.look(Use { run_ns, messages: 0 }, worked(LOOK_NS), now_ns);
         }
         ran / 10
     }
@@ -172,20 +186,28 @@ mod tests {
         let mut limited = limited(50);
         let messages = LOOK_NS / MESSAGE_MOST_NS;
         let asked = Use { run_ns: 0, messages };
-        assert_eq!(limited.look(asked, LOOK_NS, LOOK_NS), Turn::Waits);
-        assert_eq!(limited.look(asked, LOOK_NS, 2 * LOOK_NS), Turn::Runs, "services worked for others");
+        assert_eq!(limited.look(asked, worked(LOOK_NS), LOOK_NS), Turn::Waits);
+        assert_eq!(limited.look(asked, worked(LOOK_NS), 2 * LOOK_NS), Turn::Runs, "services worked for others");
         (0..LOOK_NS / PROCESS_MOST_NS).for_each(|_| limited.count_made());
         limited.add_ended(Use { run_ns: LOOK_NS / 8, messages: 0 });
-        assert_eq!(limited.look(asked, LOOK_NS, 3 * LOOK_NS), Turn::Waits);
+        assert_eq!(limited.look(asked, worked(LOOK_NS), 3 * LOOK_NS), Turn::Waits);
     }
 
     #[test]
     fn services_count_as_long_as_they_ran() {
         let mut limited = limited(50);
         let asked = Use { run_ns: 0, messages: u64::from(u32::MAX) };
-        assert_eq!(limited.look(asked, LOOK_NS / 2, LOOK_NS), Turn::Runs);
+        assert_eq!(limited.look(asked, worked(LOOK_NS / 2), LOOK_NS), Turn::Runs);
         limited.add_ended(asked);
-        assert_eq!(limited.look(asked, LOOK_NS / 2 + 1, 2 * LOOK_NS), Turn::Waits);
+        assert_eq!(limited.look(asked, worked(LOOK_NS / 2 + 1), 2 * LOOK_NS), Turn::Waits);
+    }
+
+    #[test]
+    fn long_work_for_one_message_counts_as_long_as_it_takes() {
+        let mut limited = limited(50);
+        let asked = Use { run_ns: 0, messages: 1 };
+        assert_eq!(limited.look(asked, Services { run_ns: LOOK_NS, at_work: true }, LOOK_NS), Turn::Waits);
+        assert_eq!(limited.look(asked, Services { run_ns: 0, at_work: true }, 2 * LOOK_NS), Turn::Runs, "it is idle");
     }
 
     #[test]

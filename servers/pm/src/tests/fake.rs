@@ -118,6 +118,8 @@ pub struct Fake {
     pub is_setting_clock: bool,
     /// How long services have run.
     pub services_ns: u64,
+    /// Whose calls vfs works on.
+    pub worked_for: Vec<Endpoint>,
     pub alarm: Option<u64>,
     pub alarm_queue: u64,
     pub printed: String,
@@ -385,6 +387,7 @@ impl System for Fake {
             run_ns: t.run_ns,
             messages: t.messages,
             state: t.state,
+            blocked_on: t.blocked_on,
             queue: t.queue,
             waits: t.waited,
         })
@@ -508,6 +511,10 @@ impl System for Fake {
 
     fn vfs_container(&mut self, container: u8) -> (u64, u64) {
         (container.into(), 1)
+    }
+
+    fn vfs_works_for(&mut self, thread: Endpoint) -> bool {
+        self.worked_for.contains(&thread)
     }
 
     fn vm_set_limits(&mut self, thread: Endpoint, limits: MemoryLimits) {

@@ -4,6 +4,7 @@ use super::fake::{MEMORY, Told};
 use super::world::World;
 use crate::state::limited::LOOK_NS;
 use abi::container::{ContainerRecord, NO_LIMIT, Settings, account, container_call, first_pid};
+use abi::info::state;
 use abi::linux::nr;
 use abi::{Endpoint, Errno, Name, Part};
 use zerocopy::{FromBytes, IntoBytes};
@@ -228,6 +229,43 @@ fn what_services_do_is_charged_to_those_who_ask_them() {
         world.set_time(now_ns);
     }
     assert!((24..=27).contains(&looks[0]) && looks[1] == 100, "{looks:?}");
+}
+
+/// One call that keeps services at work for long, such as fsync, is charged as long as it lasts; one that waits is not.
+#[test]
+fn long_work_is_charged_to_whose_call_it_is() {
+    let mut world = World::new();
+    let init = world.init;
+    let limits = Settings { percent: 25, ..Settings::NONE };
+    let [syncs, faults, reads, queued] =
+        ["syncs", "faults", "reads", "queued"].map(|name| create(&mut world, init, name, limits).unwrap().1);
+    for (thread, service, state) in [
+        (syncs, Endpoint::VFS, state::ANSWERING),
+        (faults, Endpoint::VM, state::FAULTING),
+        (reads, Endpoint::VFS, state::ANSWERING),
+        (queued, Endpoint::VFS, state::SENDING),
+    ] {
+        world.thread(thread).blocked_on = service;
+        world.thread(thread).state = state;
+    }
+    world.pm.programs.system.worked_for = vec![syncs, queued];
+    let mut now_ns = world.pm.programs.system.now_ns;
+    let mut looks = [0; 4];
+    for _ in 0..100 {
+        now_ns += LOOK_NS;
+        world.pm.programs.system.services_ns += LOOK_NS;
+        world.set_time(now_ns);
+        for (ran, thread) in looks.iter_mut().zip([syncs, faults, reads, queued]) {
+            *ran += u32::from(world.thread(thread).runs);
+        }
+    }
+    assert_eq!(looks, [0, 0, 100, 100]);
+    world.pm.programs.system.worked_for.clear();
+    for _ in 0..1000 {
+        now_ns += LOOK_NS;
+        world.set_time(now_ns);
+    }
+    assert!(world.thread(syncs).runs, "what was worked is paid off");
 }
 
 /// Services work for long at few messages: at copies of a MiB.

@@ -266,6 +266,11 @@ impl Caller {
         self.call.replace(call)
     }
 
+    /// Whether the call in progress is worked on, by vfs or a file system, and does not wait for something that may never happen.
+    pub fn is_served(&self) -> bool {
+        matches!(*self.call.borrow(), Call::None)
+    }
+
     /// What a predecessor has noted about the call in progress.
     pub fn noted(&self) -> Option<Note> {
         self.note.get()

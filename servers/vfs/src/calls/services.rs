@@ -84,6 +84,7 @@ fn pm_request(vfs: &'static Vfs, pm: Endpoint, request: Request) -> Result<u64, 
             set_ids(&process, pm, &request)?;
         }
         Request::LimitContainer(request) => limit_container(base, &request)?,
+        Request::WorksFor(request) => return Ok(processes.get(request.process)?.caller.is_served().into()),
         Request::SetParts(request) => set_parts(vfs, &request)?,
         Request::SetIdMap(request) => {
             let maps = IdMaps { users: request.users, groups: request.groups };

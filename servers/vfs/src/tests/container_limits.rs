@@ -149,3 +149,22 @@ fn the_owner_of_a_file_is_named_by_the_numbers_of_the_container() {
     assert_eq!(world.call(inside, nr::FCNTL, &[file, F_SETOWN, 0]), Ok(0));
     assert_eq!(world.call(inside, nr::FCNTL, &[file, F_GETOWN, 0]), Ok(0));
 }
+
+/// pm asks it of calls that last, to charge what services do for them.
+#[test]
+fn a_call_is_worked_on_until_it_waits_for_what_may_never_come() {
+    let world = World::new();
+    limit(&world, 100, 100);
+    let [reads, syncs] = [(); 2].map(|()| enter(&world));
+    let is_worked_on = |process| world.call_as_pm(vfs::WorksFor { process }.message()).map(|word| word == 1);
+    assert!(world.call(reads, nr::PIPE2, &[DATA, 0]).is_ok());
+    let pipe = u32::from_le_bytes(world.machine.read(reads, DATA, 4).try_into().unwrap());
+    assert_eq!(world.begin_call(reads, nr::READ, &[pipe.into(), DATA, 1]), None);
+    assert_eq!(is_worked_on(reads), Ok(false));
+    let file = world.open(syncs, "/file", O_RDWR | O_CREAT, 0o600).unwrap();
+    assert_eq!(world.call(syncs, nr::WRITE, &[file, DATA, 100]), Ok(100));
+    world.hold_disk();
+    assert_eq!(world.begin_call(syncs, nr::FSYNC, &[file]), None);
+    assert_eq!(is_worked_on(syncs), Ok(true));
+    assert_eq!(is_worked_on(Endpoint::VM), Err(Errno::ESRCH));
+}
