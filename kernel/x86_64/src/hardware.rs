@@ -20,29 +20,30 @@ use zerocopy::IntoBytes;
 /// Message-signalled interrupts there are.
 const MESSAGES: usize = ALL_LINES - LINES;
 
-/// All parts.
+/// All parts. First what each message needs, as in `kernel_core::Node`.
+#[repr(C)]
 pub struct Hardware {
-    pub console: Console,
-    pub boot: BootInfo,
-    pub platform: Platform,
-    pub frames: Frames,
-    pub spaces: Spaces,
-    pub context: Context,
-    pub apic: Apic,
+    /// FPU registers or open ports of some thread are in the CPU.
+    is_something_loaded: bool,
     pub clock: Clock,
-    pub descriptors: Descriptors,
+    pub apic: Apic,
+    /// By slot: entering the thread may take more than loading its space. True of programs, of services with open ports, and of
+    /// those that have not run yet.
+    special: [bool; SLOTS],
+    pub context: Context,
+    pub spaces: Spaces,
     pub ports: Ports,
+    pub descriptors: Descriptors,
+    pub frames: Frames,
+    /// One bit each: in use.
+    messages: u64,
     /// The binaries of vm and rs: to find one in the archive takes thousands of ticks.
     pub boot_files: [&'static [u8]; 2],
     /// What vm gets.
     pub free: MemoryMap,
-    /// By slot: entering the thread may take more than loading its space. True of programs, of services with open ports, and of
-    /// those that have not run yet.
-    special: [bool; SLOTS],
-    /// FPU registers or open ports of some thread are in the CPU.
-    is_something_loaded: bool,
-    /// One bit each: in use.
-    messages: u64,
+    pub console: Console,
+    pub boot: BootInfo,
+    pub platform: Platform,
 }
 
 impl Hardware {

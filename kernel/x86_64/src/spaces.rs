@@ -26,15 +26,16 @@ const USER_ENTRIES: usize = FRAME_WORDS / 2;
 pub const ROOTS: usize = SPACES.next_power_of_two();
 
 /// All address spaces, and the one the CPU uses.
+#[repr(C)]
 pub struct Spaces {
-    /// Top-level tables, the kernel's own where there is no space.
-    roots: [u64; ROOTS],
-    /// What CR3 is loaded with for each: the root, and on a CPU that keeps translations apart the number of the space.
-    loads: [u64; ROOTS],
     kernel_root: u64,
     loaded: u64,
     /// The bits of a load beside the root: all, or none if the CPU does not keep translations apart.
     tags: u64,
+    /// What CR3 is loaded with for each: the root, and on a CPU that keeps translations apart the number of the space.
+    loads: [u64; ROOTS],
+    /// Top-level tables, the kernel's own where there is no space.
+    roots: [u64; ROOTS],
     recent: Recent,
 }
 

@@ -30,16 +30,16 @@ pub type Inheritance = RealTime<SLOTS, MUTEXES>;
 /// Entries of a table that a search looks at between two preemption points.
 const SEARCHED_AT_ONCE: usize = 128;
 
-/// All state of one CPU's microkernel.
+/// All state of one CPU's microkernel. In this order what each message needs lies in few pages: after a switch of address spaces the translation
+/// of each page is looked up anew.
 #[derive(Debug, FromZeros)]
+#[repr(C)]
 pub struct Node {
-    pub threads: Threads,
+    /// By Linux call: the slot plus 1 that serves it; 0: none. Slot 0 is the kernel; what would be slots from `SERVICE_SLOTS` on are calls
+    /// of `linux::KEPT`, which pm serves.
+    pub routes: [u8; NUMBERS],
     pub timer: Timer,
-    pub alarms: Alarms,
-    pub futexes: Futexes,
-    pub inheritance: Inheritance,
     pub throttle: Throttle,
-    pub lines: Lines,
     pub deferred_work: Deferred,
     pub tracing: Tracing,
     pub injection: Injection,
@@ -67,13 +67,15 @@ pub struct Node {
     pub chunk_bytes: u64,
     /// Where the search for a free space starts.
     pub next_space: usize,
-    /// By Linux call: the slot plus 1 that serves it; 0: none. Slot 0 is the kernel; what would be slots from `SERVICE_SLOTS` on are calls
-    /// of `linux::KEPT`, which pm serves.
-    pub routes: [u8; NUMBERS],
+    pub threads: Threads,
     /// By row: each service has that of its slot. Application threads have that of the idle task, which stays empty, or that of a container.
     pub privileges: [Privileges; SERVICE_SLOTS],
+    pub inheritance: Inheritance,
     /// Address spaces: number of threads that use one, plus 1; 0: free.
     pub spaces: [u16; SPACES],
+    pub lines: Lines,
+    pub futexes: Futexes,
+    pub alarms: Alarms,
 }
 
 impl Node {

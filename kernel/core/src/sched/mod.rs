@@ -26,8 +26,8 @@ const _: () = assert!(SLOTS.is_multiple_of(BALANCED_AT_ONCE));
 
 /// All threads, by slot, and which of them runs.
 #[derive(Debug, FromZeros)]
+#[repr(C)]
 pub struct Threads {
-    table: [Thread; SLOTS],
     queues: Queues,
     /// None of the fast paths may be taken: messages are observed, or the current thread runs in a real-time queue.
     fast_path_off: bool,
@@ -41,6 +41,7 @@ pub struct Threads {
     balanced: u16,
     /// Context switches.
     switches: u64,
+    table: [Thread; SLOTS],
 }
 
 /// The ready queues, and the threads that are ready without being in one.
