@@ -35,7 +35,7 @@ const M3IPC: [(&str, &str); 2] = [("m3ipc", "rows.c"), ("m3ipc_neighbours", "nei
 
 /// What is measured in several machines, and written into docs/.
 const EXPERIMENTS: [(&str, fn(&Workspace) -> Result<()>); 6] = [
-    (bench_compare::NAME, bench_compare::bench),
+    (bench_compare::NAME, |workspace| bench_compare::bench(workspace, None)),
     (bench_compare::growth::NAME, bench_compare::growth::bench),
     (bench_io::NAME, bench_io::bench),
     (bench_m3ipc::NAME, bench_m3ipc::bench),
@@ -65,6 +65,10 @@ struct Benchmark {
 /// # Errors
 /// When there is none of that name, or one of them fails.
 pub fn bench(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
+    if let Some((bench_compare::NAME, part)) = name.and_then(|name| name.split_once('/')) {
+        bench_compare::bench(workspace, Some(part))?;
+        return Ok(0);
+    }
     let mut benchmarks = find(workspace, name)?;
     let experiments = EXPERIMENTS.iter().filter(|(own, _)| name.is_none_or(|name| own.contains(name)));
     let experiments: Vec<_> = experiments.collect();

@@ -17,13 +17,29 @@ pub fn write(root: &Path, name: &str, table: &str) -> Result<()> {
     fs::write(&path, replaced(&text, name, table)?).with_context(|| format!("cannot write {FILE}"))
 }
 
-fn replaced(text: &str, name: &str, table: &str) -> Result<String> {
+/// The table of the experiment `name`, as it stands there.
+///
+/// # Errors
+/// When the file has none.
+pub fn read(root: &Path, name: &str) -> Result<String> {
+    let text = fs::read_to_string(root.join(FILE)).with_context(|| format!("cannot read {FILE}"))?;
+    parts(&text, name).map(|(_, table, _)| table.to_string())
+}
+
+/// What is before the table of `name`, with its mark, the table, and what is behind it.
+fn parts<'a>(text: &'a str, name: &str) -> Result<(&'a str, &'a str, &'a str)> {
     let begin = format!("<!-- written by ./skink bench {name} -->\n");
-    let parts = text.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let Some((before, after)) = parts else {
+    let found = text.find(&begin).map(|at| text.split_at(at + begin.len()));
+    let parts = found.and_then(|(before, rest)| Some((before, rest.split_at(rest.find(END)?))));
+    let Some((before, (table, after))) = parts else {
         bail!("{FILE} has no lines {} and {}", begin.trim(), END.trim());
     };
-    Ok(format!("{before}{begin}{table}{END}{after}"))
+    Ok((before, table, after))
+}
+
+fn replaced(text: &str, name: &str, table: &str) -> Result<String> {
+    let (before, _, after) = parts(text, name)?;
+    Ok(format!("{before}{table}{after}"))
 }
 
 /// With commas between the thousands.

@@ -1,7 +1,5 @@
 //! The picture: a bar for each row, Skink's ticks as a share of Linux's on a logarithmic scale.
 
-use super::Measured;
-use super::row::Row;
 use crate::svg::{Anchor, DARK, LIGHT, Svg};
 use anyhow::{Context, Result};
 use std::fs;
@@ -22,16 +20,28 @@ const MOST: f64 = 10.0;
 const FASTER: &str = "#2f6fb0";
 const SLOWER: &str = "#e08a2c";
 
+/// What is drawn of an operation: Skink's ticks as a share of Linux's.
+pub struct Bar {
+    pub name: String,
+    pub ratio: f64,
+}
+
+/// What is drawn of a section.
+pub struct Bars {
+    pub title: String,
+    pub bars: Vec<Bar>,
+}
+
 /// Writes docs/compare.svg.
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn write(root: &Path, measured: &[Measured]) -> Result<()> {
-    fs::write(root.join(FILE), draw(measured)).with_context(|| format!("cannot write {FILE}"))
+pub(super) fn write(root: &Path, sections: &[Bars]) -> Result<()> {
+    fs::write(root.join(FILE), draw(sections)).with_context(|| format!("cannot write {FILE}"))
 }
 
-fn draw(measured: &[Measured]) -> String {
-    let lines: usize = measured.iter().map(|section| section.rows.len() + 2).sum();
+fn draw(sections: &[Bars]) -> String {
+    let lines: usize = sections.iter().map(|section| section.bars.len() + 2).sum();
     let height = TOP + LINE * lines as f64 + 20.0;
     let mut svg = Svg::new(WIDTH, height, TITLE);
     svg.text(20.0, 28.0, Anchor::Start, TITLE, "font-size=\"17\"");
@@ -41,11 +51,11 @@ fn draw(measured: &[Measured]) -> String {
         svg.text(x_of(share), TOP - 14.0, Anchor::Middle, &share.to_string(), "");
     }
     let mut y = TOP + LINE;
-    for section in measured {
-        svg.text(LEFT - 10.0, y, Anchor::End, section.title, "font-weight=\"bold\"");
+    for section in sections {
+        svg.text(LEFT - 10.0, y, Anchor::End, &section.title, "font-weight=\"bold\"");
         y += LINE;
-        for row in &section.rows {
-            draw_row(&mut svg, row, y);
+        for bar in &section.bars {
+            draw_bar(&mut svg, bar, y);
             y += LINE;
         }
         y += LINE;
@@ -53,10 +63,10 @@ fn draw(measured: &[Measured]) -> String {
     svg.finish()
 }
 
-fn draw_row(svg: &mut Svg, row: &Row, y: f64) {
-    let (ratio, base) = (row.ratio(), x_of(1.0));
+fn draw_bar(svg: &mut Svg, bar: &Bar, y: f64) {
+    let (ratio, base) = (bar.ratio, x_of(1.0));
     let (from, to) = if ratio < 1.0 { (x_of(ratio), base) } else { (base, x_of(ratio)) };
-    svg.text(LEFT - 10.0, y, Anchor::End, &row.name, "font-size=\"10\"");
+    svg.text(LEFT - 10.0, y, Anchor::End, &bar.name, "font-size=\"10\"");
     let colour = if ratio <= 1.0 { FASTER } else { SLOWER };
     svg.rect(from, y - 9.0, ((to - from).max(1.0), 10.0), colour);
     svg.text(RIGHT + 45.0, y, Anchor::End, &format!("{ratio:.2}"), "font-size=\"10\"");
@@ -71,13 +81,11 @@ fn x_of(share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_compare::row::Side;
 
     #[test]
     fn bars_begin_at_one_and_end_at_their_ratio() {
-        let side = |ticks| Side { ticks, ..Side::default() };
-        let row = |name: &str, ticks| Row { name: name.to_string(), skink: side(ticks), linux: side(100), wall: None };
-        let svg = draw(&[Measured { title: "t", rows: vec![row("half", 50), row("double", 200)] }]);
+        let bars = [("half", 0.5), ("double", 2.0)].map(|(name, ratio)| Bar { name: name.to_string(), ratio });
+        let svg = draw(&[Bars { title: "t".to_string(), bars: bars.into() }]);
         let has_bar = |from: f64, to: f64| {
             let (start, width) = (format!("<rect x=\"{from:.1}\""), format!("width=\"{:.1}\"", to - from));
             svg.lines().any(|line| line.starts_with(&start) && line.contains(&width))

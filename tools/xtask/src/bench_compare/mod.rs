@@ -1,4 +1,4 @@
-//! `./skink bench compare` and `./skink bench growth`: the same programs on Skink and on Debian's Linux, in the same emulator.
+//! `./skink bench compare`, of which `compare/TITLE` is a part, and `./skink bench growth`: the same programs on Skink and on Debian's Linux, in the same emulator.
 //!
 //! Each section is a shell script that prints lines "NAME TICKS ROUNDS". Both systems boot with the same root file system, an ext2
 //! image with a journal in memory, with the same binaries in it; nothing but the kernel and what is outside that image differs.
@@ -8,11 +8,12 @@
 //! * `sections`, `tree`: what is run, and the files that it works on;
 //! * `same`: what shows that the programs and the mounts are the same;
 //! * `growth`: what must not grow;
-//! * `table`, `chart`: what is written into docs/.
+//! * `table`, `page`, `chart`: what is written into docs/.
 
 mod both;
 mod chart;
 pub mod growth;
+mod page;
 mod row;
 mod same;
 mod sections;
@@ -22,7 +23,7 @@ mod wall;
 
 use crate::performance;
 use crate::workspace::Workspace;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use both::{Both, Emulation};
 use row::Row;
 
@@ -35,24 +36,33 @@ struct Measured {
     rows: Vec<Row>,
 }
 
-/// Runs all sections on both systems, prints the tables, and writes them and the chart into docs/.
+/// Runs the sections whose title contains `part`, or all, on both systems, prints their tables, and writes each into docs/ when it has been
+/// measured; then draws the chart of all that are there.
 ///
 /// # Errors
-/// When a machine fails, or the systems do not print the same rows.
-pub fn bench(workspace: &Workspace) -> Result<()> {
+/// When a machine fails, the systems do not print the same rows, or no section has that in its title.
+pub fn bench(workspace: &Workspace, part: Option<&str>) -> Result<()> {
+    let mut sections = sections::all();
+    sections.retain(|section| part.is_none_or(|part| section.has_in_title(part)));
+    if sections.is_empty() {
+        bail!("there is no section with '{}' in its title", part.unwrap_or_default());
+    }
     let both = Both::prepare(workspace)?;
     let same = same::check(&both)?;
     println!("{same}");
-    let mut measured = Vec::new();
-    for section in sections::all() {
+    change_page(workspace, |tables| page::with_introduction(tables, &same))?;
+    for section in sections {
         let rows = measure(&both, &section.script).with_context(|| format!("section '{}'", section.title))?;
-        let section = Measured { title: section.title, rows };
-        println!("{}", table::markdown(&section));
-        measured.push(section);
+        let table = table::markdown(&Measured { title: section.title, rows });
+        println!("{table}");
+        change_page(workspace, |tables| page::with_section(tables, section.title, &table))?;
     }
-    let tables: String = measured.iter().map(table::markdown).collect();
-    performance::write(&workspace.root, NAME, &format!("{same}{tables}"))?;
-    chart::write(&workspace.root, &measured)
+    chart::write(&workspace.root, &page::bars(&performance::read(&workspace.root, NAME)?))
+}
+
+fn change_page(workspace: &Workspace, change: impl FnOnce(&str) -> String) -> Result<()> {
+    let tables = change(&performance::read(&workspace.root, NAME)?);
+    performance::write(&workspace.root, NAME, &tables)
 }
 
 /// Runs a script on both systems: once counted, and some rounds in real time.

@@ -8,6 +8,13 @@ pub struct Section {
     pub script: String,
 }
 
+impl Section {
+    /// Whether its title contains this, in any case, `_` for a blank.
+    pub fn has_in_title(&self, part: &str) -> bool {
+        self.title.to_lowercase().contains(&part.to_lowercase().replace('_', " "))
+    }
+}
+
 /// Single operations: the programs of user/bench that are no experiments of Skink's own.
 const OPERATIONS: &str = "
 for program in calls single attributes names directories pipe process memory thread_calls terminals copy; do
