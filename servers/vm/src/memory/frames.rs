@@ -162,6 +162,26 @@ impl Frames {
         self.users(frame) > 0 || self.is_free(frame)
     }
 
+    /// Whether any frame of a run is memory in vm's hands, free or not.
+    pub fn manages_any(&self, run: Run) -> bool {
+        let first = (run.first.0 as usize).min(self.users.len());
+        let end = first.saturating_add(run.frames as usize).min(self.users.len());
+        self.users[first..end].iter().any(|users| users & !PAID != 0) || self.is_any_free(first, end)
+    }
+
+    /// Whether any frame from `first` up to `end` is free, by words.
+    fn is_any_free(&self, first: usize, end: usize) -> bool {
+        let mut at = first;
+        while at < end {
+            let bits = (WORD - at % WORD).min(end - at);
+            if self.free_bits[at / WORD] >> (at % WORD) << (WORD - bits) != 0 {
+                return true;
+            }
+            at += bits;
+        }
+        false
+    }
+
     /// How many users a frame has.
     pub fn users(&self, frame: Frame) -> u16 {
         self.users.get(frame.0 as usize).map_or(0, |users| users & !PAID)
@@ -468,5 +488,19 @@ mod tests {
         frames.add(Frame(5000));
         assert_eq!((frames.free(), frames.total()), (9, 10));
         assert!(frames.manages(taken) && !frames.manages(Frame(500)));
+    }
+
+    #[test]
+    fn a_run_is_managed_if_any_of_its_frames_is() {
+        let mut frames = Frames::new(300);
+        [3, 64, 127, 190].into_iter().for_each(|index| frames.add(Frame(index)));
+        let taken = [3, 190].map(|_| frames.take().expect("there are four"));
+        for first in 0..310 {
+            for count in [0, 1, 2, 60, 64, 65, 129, 1 << 40] {
+                let run = Run { first: Frame(first), frames: count };
+                let by_one = run.iter().take(400).any(|frame| frames.manages(frame));
+                assert_eq!(frames.manages_any(run), by_one, "{first} {count} {taken:?}");
+            }
+        }
     }
 }

@@ -54,7 +54,7 @@ pub fn map_physical<K: Kernel>(
     }
     let first = Frame((physical / PAGE_BYTES) as u32);
     let run = Run { first, frames: end.div_ceil(PAGE_BYTES) - physical / PAGE_BYTES };
-    if !memory.kernel.may_map(process, physical, bytes) || run.iter().any(|frame| memory.frames.manages(frame)) {
+    if !memory.kernel.may_map(process, physical, bytes) || memory.frames.manages_any(run) {
         return Err(Errno::EPERM);
     }
     Ok(map_device(space, memory, run, flags)? + physical % PAGE_BYTES)

@@ -45,9 +45,7 @@ pub fn own_memory<K: Kernel>(
     if dma.has(owner.slot(), run) {
         return Ok(run);
     }
-    let is_own = owner.is_service()
-        && memory.kernel.may_map(owner, physical, bytes)
-        && !run.iter().any(|frame| memory.frames.manages(frame));
+    let is_own = owner.is_service() && memory.kernel.may_map(owner, physical, bytes) && !memory.frames.manages_any(run);
     if is_own { Ok(run) } else { Err(Errno::EPERM) }
 }
 
