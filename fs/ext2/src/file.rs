@@ -46,7 +46,6 @@ impl<D: BlockDevice> Ext2<D> {
         if self.cache.has_missed() {
             return Ok(done);
         }
-        self.let_go(number, offset, offset + done as u64)?;
         let next_block = (offset + len as u64) / self.block_size();
         self.note_access(number, (len > 0).then_some(next_block as u32))?;
         Ok(done)
@@ -75,19 +74,6 @@ impl<D: BlockDevice> Ext2<D> {
         // The caller's memory may end within the run: all blocks before its end are copied.
         let part = &part[..part.len().min(block_size - start)];
         sink.put(part).map(|()| part.len())
-    }
-
-    /// Lets the blocks go that have been read to their end: vfs keeps what programs read, and metadata stays.
-    fn let_go(&mut self, number: u32, start: u64, end: u64) -> Result<(), Errno> {
-        let is_all = start < end && end == self.inode(number)?.size;
-        let end = if is_all { end.div_ceil(self.block_size()) } else { end / self.block_size() };
-        let mut index = start / self.block_size();
-        while index < end {
-            let run = self.find_run(number, index, (end - index) as usize)?.unwrap_or_default();
-            self.cache.let_go(run.start.into()..run.end.into());
-            index += run.len().max(1) as u64;
-        }
-        Ok(())
     }
 
     /// Reads ahead from `block`: the blocks that the request needs, or a whole device request for a file that

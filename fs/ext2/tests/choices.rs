@@ -772,36 +772,6 @@ impl BlockDevice for Watched {
 }
 
 #[test]
-fn what_is_read_leaves_the_metadata_where_it_is() {
-    const CACHE: usize = 1 << 20;
-    let (disk, mut volume) = new(4096, ONE);
-    let content: Vec<u8> = (0..2 * CACHE).map(|at| (at / 1024 * 7) as u8).collect();
-    let node = file(&mut volume, "f", &content);
-    let root = volume.root();
-    volume.unmount().unwrap();
-    let reads = Rc::new(RefCell::new(Vec::new()));
-    let device = Watched { disk, reads: reads.clone(), refuses: Rc::default() };
-    let mut volume = Ext2::mount(device, options(), memory_of(CACHE)).unwrap();
-    assert_eq!(list(&mut volume, root).len(), 4);
-    for (part, expected) in content.chunks(64 << 10).enumerate() {
-        let mut bytes = Bytes::default();
-        let position = part as u64 * (64 << 10);
-        assert_eq!(volume.read(node, position, expected.len(), &mut bytes), Ok(expected.len()));
-        assert!(bytes.0 == expected);
-    }
-    reads.borrow_mut().clear();
-    assert_eq!(list(&mut volume, root).len(), 4);
-    assert_eq!(*reads.borrow(), [], "twice as much as the cache has was read");
-    // The part of a block that is left is read soon.
-    volume.read(node, 0, 100, &mut Bytes::default()).unwrap();
-    let file_of_the_end = content.len() as u64 - 1024;
-    volume.read(node, file_of_the_end, 1024, &mut Bytes::default()).unwrap();
-    reads.borrow_mut().clear();
-    volume.read(node, 100, 100, &mut Bytes::default()).unwrap();
-    assert_eq!(*reads.borrow(), []);
-}
-
-#[test]
 fn a_file_that_is_read_on_is_read_ahead_and_any_other_block_alone() {
     let (disk, mut volume) = new(2048, ONE);
     let content: Vec<u8> = (0..600 * 1024).map(|at| (at / 1024 * 7) as u8).collect();

@@ -111,14 +111,6 @@ impl LruIndex {
         }
     }
 
-    /// Makes `slot` the least recently used one; a held slot stays held.
-    pub fn age(&mut self, slot: usize) {
-        if self.oldest != slot as u32 && !self.links[slot].held {
-            self.unlink(slot);
-            self.push_oldest(slot);
-        }
-    }
-
     /// Makes room for one more key.
     ///
     /// # Errors
@@ -229,16 +221,6 @@ impl LruIndex {
             newest => self.links[newest as usize].newer = slot as u32,
         }
         self.newest = slot as u32;
-    }
-
-    fn push_oldest(&mut self, slot: usize) {
-        self.links[slot].older = NONE;
-        self.links[slot].newer = self.oldest;
-        match self.oldest {
-            NONE => self.newest = slot as u32,
-            oldest => self.links[oldest as usize].older = slot as u32,
-        }
-        self.oldest = slot as u32;
     }
 
     fn unlink(&mut self, slot: usize) {

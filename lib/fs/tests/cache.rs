@@ -113,22 +113,6 @@ fn the_block_used_longest_ago_makes_room() {
 }
 
 #[test]
-fn what_is_let_go_makes_room_first_and_leaves_its_place_to_neighbours() {
-    let (mut cache, device) = cache();
-    for block in 0..FRAMES {
-        cache.read(block).unwrap();
-    }
-    change(&mut cache, 11, 0xff);
-    cache.let_go(10..14);
-    cache.read_ahead(100, 3);
-    assert!([10, 12, 13].iter().all(|&block| !cache.contains(block)), "the others stay");
-    assert!((0..FRAMES).filter(|block| ![10, 12, 13].contains(block)).all(|block| cache.contains(block)));
-    assert_eq!(cache.neighbours(101, 2), 2);
-    assert_eq!(device.0.borrow().writes, [], "what is dirty is not written for it");
-    cache.let_go(390..400);
-}
-
-#[test]
 fn sync_writes_runs_in_ascending_order_once() {
     let (mut cache, device) = cache();
     for block in [9, 3, 20, 4, 5, 8] {

@@ -6,7 +6,6 @@ use super::BlockCache;
 use crate::device::BlockDevice;
 use crate::order::Mark;
 use abi::Errno;
-use core::ops::Range;
 
 impl<D: BlockDevice> BlockCache<D> {
     /// Returns how many of the blocks from `first` on, at most `most`, are cached in frames that are neighbours; 0: the first is not cached.
@@ -21,16 +20,6 @@ impl<D: BlockDevice> BlockCache<D> {
         let slot = self.load(first)?;
         (slot + 1..slot + count).for_each(|next| self.index.touch(next));
         Ok(self.frames.get_run(slot, count))
-    }
-
-    /// Makes blocks the first to be replaced, for whoever has read them keeps them. Dirty ones stay what they are.
-    pub fn let_go(&mut self, blocks: Range<u64>) {
-        // The first one is replaced first: what comes in their place has neighbours, too.
-        for block in blocks.rev() {
-            if let Some(slot) = self.index.find(block).filter(|&slot| self.states[slot].dirty.is_none()) {
-                self.index.age(slot);
-            }
-        }
     }
 
     /// As [`BlockCache::overwrite`], `count` blocks, which are [`BlockCache::neighbours`]. If `fill` fails, they keep what it wrote.
