@@ -125,4 +125,11 @@ impl Files {
             self.names.borrow_mut().forget_where(|_, node| node.is_some_and(|node| Rc::ptr_eq(node.mount(), mount)));
         drop(forgotten);
     }
+
+    /// Removes the names that are known below mounts that are detached, which would keep them in use.
+    pub fn forget_names_of_detached(&self) {
+        let is_detached = |node: &NodeRef| node.mount().is_detached();
+        let forgotten = self.names.borrow_mut().forget_where(|_, node| node.is_some_and(is_detached));
+        drop(forgotten);
+    }
 }

@@ -200,13 +200,17 @@ pub fn place_in_copy(copies: &[Copied], place: &Place) -> Place {
 
 /// Takes a mount, and what is mounted below it, out of the tree. Each ends when nothing of it is in use any more.
 pub fn detach(base: &Base, top: &Rc<Mount>) {
-    for mount in base.files().mounts.below(top).iter().rev() {
-        base.files().forget_names(mount);
+    let mounts = base.files().mounts.below(top);
+    for mount in mounts.iter().rev() {
         base.store().update_mount(mount.record(), |record| {
             record.detached = true;
             record.covers = NodeRecord::NONE;
         });
         mount.detach();
+    }
+    // The name cache may be large: one look for all of them, and none where no file is in use.
+    if mounts.iter().any(|mount| mount.node_count() > 0) {
+        base.files().forget_names_of_detached();
     }
 }
 
