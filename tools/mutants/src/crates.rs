@@ -10,41 +10,25 @@ pub struct Crate {
     pub root: &'static str,
     /// Files or folders below `src/` that are changed; none: all.
     pub parts: &'static [&'static str],
-    /// Parts of the names of tests that take long: they are run if no other test minds a change.
-    pub slow: &'static [&'static str],
     /// Test targets that are not run: they test another build than this one.
     pub without: &'static [&'static str],
 }
 
 /// Those of `mutants` without `--crate`, small ones first.
 pub const CRATES: [Crate; 6] = [
-    Crate { name: "rs", folder: "servers/rs", root: "main.rs", parts: &[], slow: &[], without: &[] },
-    Crate { name: "pm", folder: "servers/pm", root: "main.rs", parts: &[], slow: &[], without: &[] },
-    Crate { name: "vm", folder: "servers/vm", root: "main.rs", parts: &[], slow: &[], without: &[] },
-    Crate {
-        name: "ext2",
-        folder: "fs/ext2",
-        root: "lib.rs",
-        parts: &[],
-        slow: &["corrupt", "deaths", "power", "random", "journal"],
-        without: &[],
-    },
+    Crate { name: "rs", folder: "servers/rs", root: "main.rs", parts: &[], without: &[] },
+    Crate { name: "pm", folder: "servers/pm", root: "main.rs", parts: &[], without: &[] },
+    Crate { name: "vm", folder: "servers/vm", root: "main.rs", parts: &[], without: &[] },
+    Crate { name: "ext2", folder: "fs/ext2", root: "lib.rs", parts: &[], without: &[] },
     Crate {
         name: "vfs",
         folder: "servers/vfs",
         root: "main.rs",
         parts: &["cache", "calls", "files", "keep", "mappings", "objects", "paths"],
-        slow: &[],
+
         without: &[],
     },
-    Crate {
-        name: "kernel_core",
-        folder: "kernel/core",
-        root: "lib.rs",
-        parts: &[],
-        slow: &["exhaustive", "exploration", "random"],
-        without: &["rooms"],
-    },
+    Crate { name: "kernel_core", folder: "kernel/core", root: "lib.rs", parts: &[], without: &["rooms"] },
 ];
 
 /// Whether a file below `src/` is changed: tests and what only hands calls to the kernel are not.

@@ -32,8 +32,8 @@ change. Prints a table, and every change that no test minds.
 
   --seed N      the sample (default: 1)
   --crate NAME  only this crate; may be given more than once
-  --count N     changes of each crate (default: 80)
-  --at PLACE    no sample: all changes of files whose path begins so, or of a line
+  --count N     changes of each crate (default: 80; with --at: all)
+  --at PLACE    only changes of files whose path begins so, or of a line
                 (calls/read.rs:12, below the crate's src/); may be given more than once
 
 Exit status: 0 when at least 90 % of the changes are noticed, 1 when fewer are.
@@ -44,7 +44,7 @@ const WANTED: usize = 90;
 
 struct Options {
     seed: u64,
-    count: usize,
+    count: Option<usize>,
     at: Vec<String>,
     crates: Vec<&'static Crate>,
     root: PathBuf,
@@ -77,12 +77,12 @@ fn parse() -> Result<Option<Options>> {
     let root = PathBuf::from(std::env::var_os("SKINK_ROOT").unwrap_or_else(|| ".".into())).canonicalize()?;
     let build = std::env::var_os("SKINK_BUILD").map_or_else(|| root.join("build"), PathBuf::from);
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let mut options = Options { seed: 1, count: 80, at: Vec::new(), crates: Vec::new(), root, build, target };
+    let mut options = Options { seed: 1, count: None, at: Vec::new(), crates: Vec::new(), root, build, target };
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
             Long("seed") => options.seed = parser.value()?.parse()?,
-            Long("count") => options.count = parser.value()?.parse()?,
+            Long("count") => options.count = Some(parser.value()?.parse()?),
             Long("at") => options.at.push(parser.value()?.string()?),
             Long("crate") => {
                 let name = parser.value()?.string()?;
@@ -132,7 +132,7 @@ fn try_crate(options: &Options, copy: &Copy, one: &Crate) -> Result<Row> {
     let all = candidates.len();
     let count = choose(options, &mut candidates);
     let (executables, refused) = copy.build(one, &sources, &candidates)?;
-    let tests = Tests::new(&executables, &copy.folder(one), one.slow)?;
+    let tests = Tests::new(&executables, &copy.folder(one))?;
     let numbers = (1..=candidates.len()).filter(|number| !refused.contains(number)).take(count);
     let mut row = Row { name: one.name, candidates: all, tried: 0, timed_out: 0, survivors: Vec::new(), seconds: 0 };
     for number in numbers {
@@ -141,7 +141,10 @@ fn try_crate(options: &Options, copy: &Copy, one: &Crate) -> Result<Row> {
             Verdict::Killed => {}
             Verdict::TimedOut => row.timed_out += 1,
             Verdict::Survived => {
-                let survivor = describe(one, &sources, &candidates[number - 1]);
+                let mut survivor = describe(one, &sources, &candidates[number - 1]);
+                if !tests.is_reached(number) {
+                    survivor += " (no test comes there)";
+                }
                 eprintln!("mutants: {survivor}");
                 row.survivors.push(survivor);
             }
@@ -154,17 +157,19 @@ fn try_crate(options: &Options, copy: &Copy, one: &Crate) -> Result<Row> {
 
 /// Leaves the changes that are to be tried, and some more of a sample, because not all compile. Returns how many of them to try.
 fn choose(options: &Options, candidates: &mut Vec<Candidate>) -> usize {
-    if options.at.is_empty() {
-        fastrand::Rng::with_seed(options.seed).shuffle(candidates);
-        candidates.truncate(options.count + options.count / 4);
-        return options.count;
-    }
     let is_at = |candidate: &Candidate, place: &String| match place.split_once(':') {
         Some((file, line)) => candidate.file == file && candidate.mutation.line.to_string() == line,
         None => candidate.file.starts_with(place),
     };
-    candidates.retain(|candidate| options.at.iter().any(|place| is_at(candidate, place)));
-    candidates.len()
+    let is_wanted = |candidate: &Candidate| options.at.iter().any(|place| is_at(candidate, place));
+    candidates.retain(|candidate| options.at.is_empty() || is_wanted(candidate));
+    let count = match options.count {
+        None if !options.at.is_empty() => return candidates.len(),
+        count => count.unwrap_or(80),
+    };
+    fastrand::Rng::with_seed(options.seed).shuffle(candidates);
+    candidates.truncate(count + count / 4);
+    count
 }
 
 /// A change as people read it: file, line, from and to.

@@ -1,6 +1,6 @@
 //! Writes all changes into one file, each behind its number: the test that is built once can then be run with any one of them.
 //!
-//! A place with changes becomes `match mutant::active() { 7 => changed, 8 => changed otherwise, _ => as it was }`. Places lie
+//! A place with changes becomes `match mutant::active(&[7, 8]) { 7 => changed, 8 => changed otherwise, _ => as it was }`. Places lie
 //! within others; what is inside is changed in the last arm alone, so that the text does not grow beyond measure.
 
 use crate::find::{Change, Mutation};
@@ -16,19 +16,38 @@ pub mod skink_mutant {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     static ACTIVE: AtomicUsize = AtomicUsize::new(usize::MAX);
+    static REACHED: std::sync::Mutex<std::collections::BTreeSet<usize>> =
+        std::sync::Mutex::new(std::collections::BTreeSet::new());
 
+    /// The change that is made, at a place with these changes.
     #[inline]
-    pub fn active() -> usize {
+    pub fn active(here: &[usize]) -> usize {
         let known = ACTIVE.load(Ordering::Relaxed);
-        if known == usize::MAX { look() } else { known }
+        if known == usize::MAX { look(here) } else { known }
     }
 
     #[cold]
-    fn look() -> usize {
+    fn look(here: &[usize]) -> usize {
+        if let Some(file) = std::env::var_os(\"SKINK_REACHED\") {
+            note(here, &file);
+            return 0;
+        }
         let text = std::env::var(\"SKINK_MUTANT\");
         let number = text.ok().and_then(|text| text.parse().ok()).unwrap_or(0);
         ACTIVE.store(number, Ordering::Relaxed);
         number
+    }
+
+    /// Adds the changes of a place to the file of those that are reached.
+    fn note(here: &[usize], file: &std::ffi::OsStr) {
+        let mut reached = REACHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if reached.contains(&here[0]) {
+            return;
+        }
+        reached.extend(here);
+        let text: std::string::String = here.iter().map(|number| std::format!(\"{number}\\n\")).collect();
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(file);
+        std::io::Write::write_all(&mut file.expect(\"opens\"), text.as_bytes()).expect(\"writes\");
     }
 }
 ";
@@ -82,9 +101,11 @@ impl Writer<'_> {
     }
 
     fn place(&mut self, place: &Range<usize>, changes: &[(usize, &Mutation)], inner: &[Place]) {
+        let numbers: Vec<usize> = changes.iter().map(|(number, _)| *number).collect();
+        let active = format!("crate::skink_mutant::active(&{numbers:?})");
         match changes[0].1.change {
             Change::Replace(_) => {
-                self.push("(match crate::skink_mutant::active() { ");
+                self.push(&format!("(match {active} {{ "));
                 for (number, mutation) in changes {
                     let Change::Replace(other) = &mutation.change else { continue };
                     self.push(&format!("{number} => "));
@@ -97,7 +118,7 @@ impl Writer<'_> {
             }
             Change::Drop => {
                 let number = changes[0].0;
-                self.mark(number, &format!("if crate::skink_mutant::active() != {number} {{ "));
+                self.mark(number, &format!("if {active} != {number} {{ "));
                 self.stretch(place.clone(), inner);
                 self.push(" }");
             }
@@ -105,7 +126,7 @@ impl Writer<'_> {
                 self.push("{ ");
                 for (number, mutation) in changes {
                     let Change::Return(value) = &mutation.change else { continue };
-                    self.mark(*number, &format!("if crate::skink_mutant::active() == {number} {{ return {value}; }} "));
+                    self.mark(*number, &format!("if {active} == {number} {{ return {value}; }} "));
                 }
             }
         }
@@ -151,7 +172,7 @@ mod tests {
         assert_eq!(out.matches("<=").count(), 1);
         assert!(out.contains("{ b <= c + 1 }"), "{out}");
         assert!(out.contains("{ c - 1 }"), "{out}");
-        assert!(out.starts_with("fn f() { if crate::skink_mutant::active() != 1 { a = (match"), "{out}");
+        assert!(out.starts_with("fn f() { if crate::skink_mutant::active(&[1]) != 1 { a = (match"), "{out}");
     }
 
     #[test]
