@@ -11,7 +11,8 @@ use abi::{
     Endpoint, Errno, GrantId, Message,
     endpoint::slot,
     kernel::{ACCESS_EXECUTE, ACCESS_PRESENT, ACCESS_WRITE, Fault},
-    layout::{PAGE_BYTES, SERVICE_HEAP, map},
+    layout::{PAGE_BYTES, SERVICE_HEAP, USER_END, map},
+    vm,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use sys::space::Space;
@@ -85,6 +86,14 @@ impl Simulation {
         self.content.entry(frame).or_insert_with(|| Box::new([RUBBISH; PAGE]))
     }
 
+    /// The pages of a range of user addresses.
+    fn pages(address: u64, pages: u64) -> core::ops::Range<u64> {
+        assert!(address.is_multiple_of(PAGE_BYTES), "{address:#x} is within a page");
+        let first = address / PAGE_BYTES;
+        assert!(pages <= USER_END / PAGE_BYTES - first, "{pages} pages from {address:#x} on");
+        first..first + pages
+    }
+
     fn table(&mut self, space: Space) -> Result<&mut BTreeMap<u64, (Frame, u64)>, Errno> {
         self.tables.get_mut(&space.0).ok_or(Errno::EINVAL)
     }
@@ -153,7 +162,11 @@ impl Server<Simulation> {
     /// A request of a service.
     pub fn ask(&mut self, from: usize, request: Message) -> Message {
         let request = Message { source: Endpoint::new(from, 1), ..request };
-        self.handle(&request).done().expect("requests are answered at once")
+        let reply = self.handle(&request).done().expect("requests are answered at once");
+        let has_count = [vm::Maps::LABEL, vm::MappedName::LABEL, vm::ImageMissing::LABEL, vm::SharedTake::LABEL];
+        let is_plain = reply.result().is_ok() && !has_count.contains(&request.label);
+        assert!(!is_plain || reply.words[0] == 0, "request {:#x} succeeds with {:#x}", request.label, reply.words[0]);
+        reply
     }
 
     /// A Linux call of a program.
@@ -196,7 +209,7 @@ impl Kernel for Simulation {
     fn map(&mut self, space: Space, address: u64, run: Run, flags: u64) -> Result<u64, Errno> {
         self.enter();
         assert!(flags & (map::WRITE | map::EXECUTE) != map::WRITE | map::EXECUTE, "writable and executable");
-        for (frame, page) in run.iter().zip(address / PAGE_BYTES..) {
+        for (frame, page) in run.iter().zip(Simulation::pages(address, run.frames)) {
             if !self.take_table(space, page)? {
                 return Ok(page - address / PAGE_BYTES);
             }
@@ -204,35 +217,38 @@ impl Kernel for Simulation {
                 self.page(frame).fill(0);
             }
             assert!(!self.donated.contains(&frame));
-            self.table(space)?.insert(page, (frame, flags));
+            let old = self.table(space)?.insert(page, (frame, flags));
+            // A copy takes the place of what was shared.
+            let may_be = |(known, flags): (Frame, u64)| known == frame || flags & map::WRITE == 0;
+            assert!(old.is_none_or(may_be), "page {page:#x} is {old:?} already");
         }
         Ok(run.frames)
     }
 
     fn unmap(&mut self, space: Space, address: u64, pages: u64) -> Result<(), Errno> {
         self.enter();
-        let first = address / PAGE_BYTES;
-        self.table(space)?.retain(|&page, _| page < first || page >= first + pages);
+        let pages = Simulation::pages(address, pages);
+        self.table(space)?.retain(|page, _| !pages.contains(page));
         Ok(())
     }
 
     fn protect(&mut self, space: Space, address: u64, pages: u64, flags: u64) -> Result<(), Errno> {
         self.enter();
         self.protected_pages += pages;
-        let first = address / PAGE_BYTES;
-        self.table(space)?.range_mut(first..first + pages).for_each(|(_, mapping)| mapping.1 = flags);
+        let pages = Simulation::pages(address, pages);
+        self.table(space)?.range_mut(pages).for_each(|(_, mapping)| mapping.1 = flags);
         Ok(())
     }
 
     fn copy(&mut self, from: Space, to: Space, address: u64, pages: u64) -> Result<u64, Errno> {
         self.enter();
-        let first = address / PAGE_BYTES;
-        for page in first..first + pages {
+        let range = Simulation::pages(address, pages);
+        for page in range.clone() {
             let Some(mapping) = self.table(from)?.get_mut(&page) else { continue };
             mapping.1 &= !map::WRITE;
             let mapping = *mapping;
             if !self.take_table(to, page)? {
-                return Ok(page - first);
+                return Ok(page - range.start);
             }
             self.table(to)?.insert(page, mapping);
         }

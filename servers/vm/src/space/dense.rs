@@ -97,6 +97,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_mapped_one_below_the_other_is_not_searched_again() {
+        let mut regions = Regions::default();
+        for page in 1..=100 {
+            let start = regions.free_below(MMAP_TOP, P, P).expect("is free");
+            assert_eq!(start, MMAP_TOP - page * P);
+            regions.insert(Region::anonymous(start, start + P, Rights::READ));
+            assert_eq!(regions.dense().search_from(MMAP_TOP, P), start);
+        }
+        regions.remove(MMAP_TOP - 50 * P, MMAP_TOP - 49 * P);
+        assert_eq!(regions.dense().search_from(MMAP_TOP, P), MMAP_TOP - 49 * P);
+    }
+
+    #[test]
     fn the_search_skips_nothing_that_is_free() {
         let top = MMAP_TOP / P;
         let mut regions = Regions::default();

@@ -400,10 +400,14 @@ fn a_large_program_leaves_more_to_others_than_a_small_one() {
 /// A vm whose heap ends, and which can map more.
 fn with_heap(frames: u32, heap_bytes: u64) -> Vm {
     let mut vm = Simulation::start(frames);
+    empty_heap(&mut vm);
     vm.memory.kernel.heap_bytes = Some(heap_bytes);
-    let own = vm.memory.kernel.tables.insert(slot::VM as u64, BTreeMap::new());
-    assert!(own.is_none());
     vm
+}
+
+fn empty_heap(vm: &mut Vm) {
+    vm.memory.kernel.heap_bytes = Some(0);
+    vm.memory.kernel.tables.insert(slot::VM as u64, BTreeMap::new());
 }
 
 fn heap(vm: &Vm) -> u64 {
@@ -438,14 +442,14 @@ fn the_heap_of_vm_grows_before_it_ends() {
 fn small_requests_look_at_the_heap_now_and_then() {
     let mut vm = with_heap(2000, 0);
     assert_eq!(vm.memory.ensure_heap(128 * KIB), Ok(()));
-    vm.memory.kernel.heap_bytes = Some(0);
+    empty_heap(&mut vm);
     // 128 KiB of credit, of which each takes 4.
     (0..32).for_each(|_| assert_eq!(vm.memory.ensure_request_heap(), Ok(())));
     assert_eq!(heap(&vm), 0);
     assert_eq!(vm.memory.ensure_request_heap(), Ok(()));
     assert_eq!(heap(&vm), 129 * P);
     (0..10).for_each(|_| assert_eq!(vm.memory.ensure_heap(8 * KIB), Ok(())));
-    vm.memory.kernel.heap_bytes = Some(0);
+    empty_heap(&mut vm);
     assert_eq!(vm.memory.ensure_heap(4 * KIB), Ok(()), "8 KiB are left");
     assert_eq!(heap(&vm), 0);
     assert_eq!(vm.memory.ensure_heap(0), Ok(()));

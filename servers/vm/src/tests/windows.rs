@@ -175,6 +175,15 @@ fn the_kernel_copies_neither_from_nor_to_a_device() {
 }
 
 #[test]
+fn the_kernel_does_not_copy_what_a_driver_shows_cached_either_if_it_is_no_memory() {
+    let (mut server, p) = device();
+    let (at, told) = map_as(&mut server, p, [0, 1, READ | WRITE, SHARED], DEVICE, 0);
+    assert_eq!(told, Ok(0));
+    let fault = CopyFault { owner: p, address: at.expect("mapped"), access: 0 };
+    assert_eq!(server.handle(&fault.message()).done().expect("answered").result(), Err(Errno::EFAULT));
+}
+
+#[test]
 fn a_private_mapping_can_be_read_only_and_stays_so() {
     let (mut server, p) = device();
     let (refused, told) = map_at(&mut server, p, [0, 1, READ | WRITE, PRIVATE], DEVICE);
