@@ -294,6 +294,27 @@ mod tests {
     }
 
     #[test]
+    fn a_record_that_ends_with_its_sector_is_packed_and_one_that_goes_on_is_not() {
+        for (used, is_packed) in [(248, true), (252, false)] {
+            let mut old = vec![0; 1024];
+            let names = [vec![b'a'; 256], vec![b'b'; used - 8]].map(|mut name| {
+                name.truncate(255);
+                name
+            });
+            write(&mut old, 0, 264, 5, S_IFREG, &names[0], FORMAT);
+            write(&mut old, 264, 1024 - 264, 6, S_IFREG, &names[1], FORMAT);
+            let mut new = old.clone();
+            retain(&old, &mut new, FORMAT, |entry| entry.node == 6).unwrap();
+            let places: Vec<usize> = Entries::new(&new, FORMAT)
+                .map(|entry| entry.unwrap())
+                .filter(|entry| entry.node == 6)
+                .map(|entry| entry.offset)
+                .collect();
+            assert_eq!(places, [if is_packed { 0 } else { 264 }]);
+        }
+    }
+
+    #[test]
     fn a_sector_without_names_is_one_free_record() {
         let old = dense();
         let mut new = old.clone();

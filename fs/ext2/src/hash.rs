@@ -227,6 +227,22 @@ mod tests {
     }
 
     #[test]
+    fn each_of_four_characters_may_have_a_sign() {
+        for is_signed in [true, false] {
+            let hasher = hasher(INITIAL, is_signed);
+            for at in 0..4 {
+                for byte in [1, 0x7f, 0x80, 0x81, 0xff] {
+                    let mut name = *b"\0\0\0\0";
+                    name[at] = byte;
+                    let value = if is_signed { i32::from(byte as i8) } else { i32::from(byte) };
+                    let [word]: [u32; 1] = hasher.words(&name);
+                    assert_eq!(word, (value << (24 - 8 * at)) as u32, "{name:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_seed_matters_and_the_hash_is_even() {
         let one = hasher([1, 2, 3, 4], true);
         for function in [Function::HalfMd4, Function::Tea] {

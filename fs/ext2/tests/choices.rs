@@ -411,6 +411,120 @@ fn a_directory_is_on_the_disk_before_a_file_moves_into_it() {
     finish(&disk, volume);
 }
 
+/// Where the superblock says when it was written, and whether the volume was unmounted.
+const WRITTEN_AT: usize = 1024 + 48;
+const STATE_AT: usize = 1024 + 58;
+
+#[test]
+fn the_superblock_says_when_it_was_written_and_whether_the_volume_is_in_use() {
+    let disk = Disk::with_kib(1024, ONE);
+    let mounted = pass(10);
+    let mut volume = Ext2::mount(disk.clone(), options(), memory_of(256 << 10)).unwrap();
+    let layout = Layout::of(&disk, &mut volume);
+    assert_eq!((layout.word(WRITTEN_AT), layout.half(STATE_AT) & 1), (mounted.seconds as u32, 0));
+    file(&mut volume, "f", b"x");
+    let synced = pass(10);
+    let layout = Layout::of(&disk, &mut volume);
+    assert_eq!((layout.word(WRITTEN_AT), layout.half(STATE_AT) & 1), (synced.seconds as u32, 0));
+    file(&mut volume, "g", b"x");
+    let unmounted = pass(10);
+    volume.unmount().unwrap();
+    let layout = Layout(disk.bytes());
+    assert_eq!((layout.word(WRITTEN_AT), layout.half(STATE_AT) & 1), (unmounted.seconds as u32, 1));
+}
+
+/// Which of the moves are on the disk after a power cut is open, but the first of them are not missing.
+#[test]
+fn a_file_with_another_name_loses_one_to_a_move_only_when_the_moves_before_are_on_the_disk() {
+    let (disk, mut volume) = new(1024, ONE);
+    let dir = directory(&mut volume, ROOT, "d");
+    let [moved, single, linked] = ["moved", "single", "linked"].map(|name| file(&mut volume, name, b"x"));
+    volume.link(ROOT, b"other", linked, ROOT_USER).unwrap();
+    for name in ["1", "2"] {
+        file(&mut volume, name, b"x");
+    }
+    volume.sync().unwrap();
+    disk.forget_log();
+    volume.rename(ROOT, b"moved", dir, b"moved", ROOT_USER).unwrap();
+    volume.rename(ROOT, b"1", ROOT, b"single", ROOT_USER).unwrap();
+    assert!(disk.log().is_empty(), "it had no other name");
+    volume.rename(ROOT, b"2", ROOT, b"linked", ROOT_USER).unwrap();
+    assert!(!disk.log().is_empty());
+    assert_eq!((volume.attributes(linked).unwrap().links, volume.lookup(dir, b"moved")), (1, Ok(moved)));
+    let _ = single;
+    finish(&disk, volume);
+}
+
+#[test]
+fn the_first_block_of_a_file_is_in_the_group_of_its_inode_also_of_the_last_one() {
+    let (disk, mut volume) = new(2048, GROUPS);
+    let layout = Layout::of(&disk, &mut volume);
+    let free = |layout: &Layout| (0..layout.groups()).map(|group| layout.free(group)).collect::<Vec<_>>();
+    let inodes: u32 = free(&layout).iter().map(|free| free.1).sum();
+    let nodes: Vec<NodeId> = (0..inodes)
+        .map(|number| {
+            let dir_name = format!("d{}", number / 50);
+            let dir = volume.lookup(ROOT, dir_name.as_bytes()).ok();
+            let name = format!("{number}");
+            let made = dir.map(|dir| volume.make_node(dir, name.as_bytes(), S_IFREG | 0o644, 0, ROOT_USER));
+            made.unwrap_or_else(|| volume.make_dir(ROOT, dir_name.as_bytes(), 0o755, ROOT_USER)).unwrap()
+        })
+        .collect();
+    assert_eq!(volume.statistics().nodes_free, 0);
+    let layout = Layout::of(&disk, &mut volume);
+    let mut left: Vec<u32> = free(&layout).iter().map(|free| free.0).collect();
+    let files: Vec<NodeId> = nodes.into_iter().filter(|&node| volume.attributes(node).unwrap().size == 0).collect();
+    for &node in files.iter().rev() {
+        let group = layout.group_of(node) as usize;
+        if left[group] > 0 {
+            left[group] -= 1;
+            assert_eq!(write(&mut volume, node, 0, b"x"), Ok(1));
+        }
+    }
+    let layout = Layout::of(&disk, &mut volume);
+    for &node in &files {
+        let expected = layout.group_of(node);
+        assert!(layout.blocks(node).iter().all(|block| (block - 1) / 256 == expected), "inode {node}");
+    }
+    assert!(files.iter().any(|&node| (node as u32).is_multiple_of(layout.inodes_per_group())));
+    finish(&disk, volume);
+}
+
+#[test]
+fn behind_the_last_block_of_the_disk_comes_the_first_group() {
+    let (disk, mut volume) = new(1024, &["-b", "1024", "-g", "256", "-N", "512", "-O", "^resize_inode", "-m", "0"]);
+    let large = file(&mut volume, "large", b"");
+    volume.truncate(large, 1 << 20).unwrap();
+    assert_eq!(volume.allocate(large, 0, u64::MAX, Allocation::Fill), Err(Errno::ENOSPC));
+    let small = file(&mut volume, "small", b"");
+    let groups = Layout::of(&disk, &mut volume).groups();
+    // The last block of the disk is the small file's.
+    let count = volume.attributes(large).unwrap().blocks / 2;
+    let last = (0..count + 20).rev().find(|&index| {
+        volume.allocate(large, index * 1024, 1024, Allocation::Punch).unwrap();
+        volume.sync().unwrap();
+        if volume.statistics().blocks_free == 0 || write(&mut volume, small, 0, b"x") != Ok(1) {
+            return false;
+        }
+        let is_last = Layout::of(&disk, &mut volume).blocks(small) == [1023];
+        if !is_last {
+            volume.truncate(small, 0).unwrap();
+            volume.sync().unwrap();
+        }
+        is_last
+    });
+    assert!(last.is_some());
+    volume.truncate(large, 13 * 1024).unwrap();
+    volume.allocate(large, 0, 5 * 1024, Allocation::Punch).unwrap();
+    volume.sync().unwrap();
+    let layout = Layout::of(&disk, &mut volume);
+    assert!((0..groups).all(|group| layout.free(group).0 > 0));
+    assert_eq!(write(&mut volume, small, 1024, b"x"), Ok(1));
+    let block = Layout::of(&disk, &mut volume).blocks(small)[1];
+    assert_eq!((block - 1) / 256, 0, "{block}");
+    finish(&disk, volume);
+}
+
 #[test]
 fn after_a_truncation_a_file_grows_where_it_ends() {
     let (disk, mut volume) = new(1024, ONE);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{FileDevice, Names, ROOT_USER, Random, Scratch, check, debugfs, list, mount};
+use crate::common::{FileDevice, Names, Places, ROOT_USER, Random, Scratch, check, debugfs, list, mount};
 use ext2::Ext2;
 use fs::Errno;
 use fs::file_system::{FileSystem, NodeId};
@@ -276,6 +276,17 @@ fn names_of_the_same_hash_are_found_and_listed_one_by_one() {
             make(&mut volume, dir, name);
         }
         assert!(expected.iter().all(|name| volume.lookup(dir, name).is_ok()));
+        // The place that is told with a name is where the next one is found.
+        let mut places = Places(expected.len() + 2, Vec::new());
+        volume.read_dir(dir, 0, &mut places).unwrap();
+        assert_eq!(places.1.len(), expected.len() + 2);
+        let after = |place: u64, volume: &mut _| {
+            let mut names = Names { room: 1, list: Vec::new() };
+            FileSystem::read_dir(volume, dir, place, &mut names).unwrap();
+            names.list.pop().map(|(name, ..)| name)
+        };
+        let found: BTreeSet<_> = places.1.iter().filter_map(|&place| after(place, &mut volume)).collect();
+        assert_eq!(found.len(), expected.len() + 1, "all but the first");
         for room in [1, 2, 3] {
             let (mut position, mut found) = (0, Vec::new());
             loop {

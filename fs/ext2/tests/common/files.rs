@@ -48,6 +48,17 @@ pub struct Names {
     pub list: Vec<(Vec<u8>, NodeId, u32)>,
 }
 
+/// Takes the places behind names, up to so many.
+pub struct Places(pub usize, pub Vec<u64>);
+
+impl EntrySink for Places {
+    fn entry(&mut self, _: NodeId, next: u64, _: u32, _: &[u8]) -> bool {
+        let has_room = self.1.len() < self.0;
+        self.1.extend(has_room.then_some(next));
+        has_room
+    }
+}
+
 impl EntrySink for Names {
     fn entry(&mut self, node: NodeId, _next: u64, mode: u32, name: &[u8]) -> bool {
         if self.list.len() == self.room {
