@@ -282,6 +282,31 @@ mod tests {
         assert!(evicted < 30, "{evicted} of 500 were evicted by one another");
     }
 
+    /// A set whose names were all looked up gives one place after the other, and each name has to be looked up again to stay.
+    #[test]
+    fn a_full_set_of_names_in_use_makes_room_in_turn() {
+        let mut names = Names::new(1);
+        let learn = |names: &mut Names<usize>, number: usize| names.set(1, text(number).as_bytes(), Some(number));
+        (0..WAYS).for_each(|number| assert_eq!(learn(&mut names, number), None));
+        let mut evicted = Vec::new();
+        for number in WAYS..3 * WAYS {
+            assert_eq!(known(&mut names, 0..number), WAYS);
+            evicted.extend(learn(&mut names, number));
+        }
+        let mut turns = evicted.clone();
+        turns.dedup();
+        assert_eq!(turns.len(), 2 * WAYS, "{evicted:?}");
+        turns.sort();
+        turns.dedup();
+        assert_eq!(turns.len(), 2 * WAYS, "{evicted:?}");
+        assert!(evicted[..WAYS].iter().all(|&old| old < WAYS), "each of the first has had its turn: {evicted:?}");
+        assert_eq!(known(&mut names, 0..3 * WAYS), WAYS);
+        let first = learn(&mut names, 100).expect("one makes room");
+        let second = learn(&mut names, 101).expect("and another");
+        assert!(first != 101 && second != 101 && first != second);
+        assert!(names.get(1, text(101).as_bytes()).is_some());
+    }
+
     #[test]
     fn files_are_evicted_in_turn_those_in_use_last() {
         let mut names = Names::new(1024);

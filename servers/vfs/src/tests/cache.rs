@@ -380,3 +380,25 @@ fn a_read_changes_the_time_of_last_access_as_without_a_cache() {
     whole(&world);
     assert!(accessed(&world) > third, "it was not read for a day");
 }
+
+#[test]
+fn a_file_that_is_read_from_page_to_page_is_read_ahead_and_another_page_alone() {
+    let mut world = World::new();
+    world.machine.advance_ns(5 * NS_PER_S);
+    world.make("/file", &expected(0..60 * PAGE), 0o666, (0, 0));
+    // A successor knows nothing of what was written.
+    world.restart_vfs();
+    assert_eq!(world.open(world.root, "/file", O_RDWR, 0), Ok(FILE));
+    for page in [0, 0, 1, 40] {
+        assert!(read_at(&world, page * PAGE, 10) == expected(page * PAGE..page * PAGE + 10));
+    }
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    for page in (0..17).chain([40]) {
+        assert!(read_at(&world, page * PAGE, 10) == expected(page * PAGE..page * PAGE + 10), "page {page}");
+    }
+    for page in [17, 39, 41] {
+        let reader = world.fork(world.root, 0);
+        assert_eq!(world.begin_call(reader, nr::PREAD64, &[FILE, DATA, 10, page * PAGE]), None, "page {page}");
+    }
+}

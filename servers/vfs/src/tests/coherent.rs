@@ -309,6 +309,57 @@ fn what_is_mapped_while_a_call_waits_for_dirty_pages_is_what_the_call_makes_of_i
     }
 }
 
+/// The copy would go through the page cache, and waits for what that has not of the source.
+#[test]
+fn what_is_mapped_while_a_copy_waits_for_its_source_is_what_the_copy_makes_of_it() {
+    let mut mapped = with_others(1);
+    mapped.world.restart_vfs();
+    let world = &mut mapped.world;
+    (0..3).for_each(|_| assert!(world.pread(world.root, OTHER, 100, 0).as_deref() == Ok(&expected(0..100))));
+    let (program, readable) = (world.fork(world.root, 0), world.open(world.root, "/file", O_RDONLY, 0));
+    let ext2 = world.ext2();
+    world.machine.kill(ext2);
+    assert_eq!(world.begin_call(program, nr::COPY_FILE_RANGE, &[OTHER, 0, FILE, 0, 3 * PAGE, 0]), None);
+    let readable = readable.expect("is there") as i32;
+    world.vm().wanted.push((world.root, readable, 0, 3 * PAGE, MAP_SHARED | PROT_READ));
+    world.notify_from_vm();
+    world.machine.run();
+    world.restart_ext2();
+    assert_eq!(world.result(program), Some(Ok(3 * PAGE)));
+    mapped.object = world.vm().answered.pop().map(|(object, ..)| object);
+    assert!(mapped.object.is_some());
+    mapped.put(0, &expected(0..3 * PAGE));
+    assert!(mapped.whole() == mapped.content);
+    mapped.check();
+}
+
+/// The successor of a vfs that has mapped the file knows nothing of it, and takes the pages from vm as they are read.
+#[test]
+fn what_is_read_of_a_mapped_file_while_it_changes_is_not_there_afterwards() {
+    let size = 3 * PAGE + 100;
+    for bytes in [0, PAGE, PAGE + 100, 2 * PAGE + 50, 3 * PAGE + 10, 4 * PAGE + 10] {
+        for page in 0..5 {
+            let mut mapped = with_others(1);
+            mapped.object = Some(map(&mapped.world, FILE, 0, size, MAP_SHARED | PROT_READ | PROT_WRITE).0);
+            mapped.world.restart_vfs();
+            let world = &mut mapped.world;
+            let reader = world.fork(world.root, 0);
+            let ext2 = world.ext2();
+            world.machine.kill(ext2);
+            assert_eq!(world.begin_call(world.root, nr::FTRUNCATE, &[FILE, bytes]), None);
+            world.begin_call(reader, nr::PREAD64, &[FILE, DATA, PAGE, page * PAGE]);
+            world.restart_ext2();
+            assert_eq!(world.result(world.root), Some(Ok(0)));
+            mapped.content.resize(bytes as usize, 0);
+            (0..2).for_each(|_| assert!(mapped.whole() == mapped.content, "page {page}, {bytes} bytes"));
+            assert_eq!(mapped.world.call(mapped.world.root, nr::FTRUNCATE, &[FILE, END]), Ok(0));
+            mapped.content.resize(END as usize, 0);
+            (0..2).for_each(|_| assert!(mapped.whole() == mapped.content, "page {page}, {bytes} bytes, longer again"));
+            mapped.check();
+        }
+    }
+}
+
 #[test]
 fn what_was_stored_behind_the_end_is_not_in_the_file_when_it_grows() {
     let mut mapped = Mapped::new(1, false);

@@ -424,3 +424,75 @@ fn overwrite(world: &World, model: &mut Vec<u8>, position: u64, bytes: &[u8]) {
     }
     model[start..end].copy_from_slice(bytes);
 }
+
+#[test]
+fn after_a_hole_was_punched_only_what_lies_before_it_is_written_over_without_the_file_system() {
+    let punch = |world: &World| {
+        assert_eq!(world.call(world.root, nr::FALLOCATE, &[FILE, 3, 5 * PAGE, PAGE]), Ok(0));
+        admit(world);
+    };
+    for (page, expected) in [(0, true), (4, true), (5, false), (6, false)] {
+        let mut world = world();
+        punch(&world);
+        assert_eq!(stays_here(&mut world, page * PAGE, &new_page(1)), expected, "page {page}");
+    }
+}
+
+#[test]
+fn the_end_of_a_file_is_written_over_without_the_file_system_again_after_a_sync() {
+    let mut world = world();
+    assert_eq!(world.call(world.root, nr::FSYNC, &[FILE]), Ok(0));
+    assert_eq!(write_at(&world, 20 * PAGE, &[1; 100]), Ok(100));
+    assert!(stays_here(&mut world, 20 * PAGE, &[2; 100]));
+}
+
+#[test]
+fn a_file_is_written_over_without_the_file_system_up_to_the_limit_of_file_sizes() {
+    for (limit, expected) in [(2 * PAGE, true), (2 * PAGE - 1, false)] {
+        let mut world = world();
+        world.set_limits(world.root, 1024, limit);
+        assert_eq!(stays_here(&mut world, PAGE, &new_page(1)), expected, "{limit}");
+    }
+}
+
+/// Its dirty pages are what the other name shows.
+#[test]
+fn a_name_of_two_is_removed_and_the_dirty_pages_stay() {
+    for grows in [false, true] {
+        let mut world = world();
+        assert_eq!(world.paths_call(world.root, nr::LINK, "/file", "/other"), Ok(0));
+        admit(&world);
+        let (position, new) = if grows { (BYTES, vec![b'a'; 50]) } else { (PAGE, new_page(b'd')) };
+        assert_eq!(write_at(&world, position, &new), Ok(new.len() as u64));
+        world.close(world.root, FILE).unwrap();
+        assert_eq!(world.path_call(world.root, nr::UNLINK, "/file", &[]), Ok(0));
+        let mut wanted = expected(0..BYTES);
+        wanted.resize(wanted.len().max(position as usize + new.len()), 0);
+        let wanted = changed(wanted, position, &new);
+        assert!(world.content("/other") == wanted, "{grows}");
+        world.restart_vfs();
+        assert!(world.content("/other") == wanted, "{grows}, a successor");
+    }
+}
+
+#[test]
+fn a_lost_last_page_is_told_to_the_next_sync_and_the_file_is_as_long_as_the_disk_has_it() {
+    for by_msync in [false, true] {
+        let world = World::new();
+        world.make("/log", &expected(0..100), 0o666, (0, 0));
+        world.make("/large", &std::vec![0; 1_500_000], 0o644, (0, 0));
+        assert_eq!(world.open(world.root, "/log", O_RDWR, 0), Ok(FILE));
+        world.call(world.root, nr::SYNC, &[]).unwrap();
+        // Its file system has forgotten what is on the disk.
+        world.content("/large");
+        assert_eq!(write_at(&world, 100, b"appended"), Ok(8));
+        assert_eq!(world.fstat(world.root, FILE).unwrap().size, 108);
+        world.disk.lock().unwrap().broken_from = Some(0);
+        let lost = world.call(world.root, nr::FSYNC, &[FILE]);
+        assert_eq!(lost, Err(Errno::EIO));
+        world.disk.lock().unwrap().broken_from = None;
+        assert_eq!(world.fstat(world.root, FILE).unwrap().size, 100, "{by_msync}");
+        assert!(world.content("/log") == expected(0..100));
+        assert_eq!(world.call(world.root, nr::FSYNC, &[FILE]), Ok(0), "it is told once");
+    }
+}

@@ -323,3 +323,20 @@ fn changes_of_extended_attributes_are_changes_of_attributes() {
     assert!(world.paths_call(world.root, nr::REMOVEXATTR, "/dir/file", "user.x").is_err());
     assert_eq!(events(&world, inotify), [], "a failure changes nothing");
 }
+
+#[test]
+fn a_transfer_that_fails_is_no_event() {
+    let world = World::new();
+    world.make("/file", &std::vec![1; 100_000], 0o644, (0, 0));
+    let inotify = create(&world);
+    watch(&world, inotify, "/file", ACCESS | MODIFY).unwrap();
+    let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
+    for number in [nr::PREAD64, nr::PWRITE64] {
+        for bytes in [1, 5000, 90_000] {
+            assert_eq!(world.call(world.root, number, &[file, 8, bytes, 0]), Err(Errno::EFAULT), "{bytes} bytes");
+        }
+    }
+    assert_eq!(events_with_cookies(&world, inotify), []);
+    world.pread(world.root, file, 1, 0).unwrap();
+    assert_eq!(events_with_cookies(&world, inotify).len(), 1);
+}

@@ -104,6 +104,21 @@ fn files_grow_up_to_the_limit() {
 }
 
 #[test]
+fn a_mapped_file_grows_up_to_the_limit() {
+    let world = World::new();
+    world.make("/file", &[1; 99], 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
+    let flags = super::mappings::MAP_SHARED | super::mappings::PROT_READ;
+    assert_eq!(super::mappings::map(&world, file, 0, 99, flags).1, 0);
+    let who = world.fork(world.root, 0);
+    world.set_limits(who, 1024, 100);
+    assert_eq!(world.pwrite(who, file, &[2; 10], 99), Ok(1));
+    let data = world.data(who, &[2; 10]);
+    exceeds(&world, who, nr::PWRITE64, &[file, data, 10, 100]);
+    assert_eq!(world.fstat(who, file).unwrap().size, 100);
+}
+
+#[test]
 fn users_share_the_files_that_a_file_system_can_have_in_use_and_root_finds_some() {
     let mut world = World::new();
     let users = [1000, 1001].map(|user| world.user(user, user));

@@ -358,3 +358,65 @@ fn a_private_mapping_made_after_a_hole_was_punched_gets_zeros() {
     let (image, error, _) = map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
     assert_eq!((error, &world.vm().images[(image as usize - 1) / 2].filled[&0][..]), (0, &[0; 4096][..]));
 }
+
+#[test]
+fn a_file_that_is_no_longer_mapped_leaves_the_others_mapped() {
+    let world = World::new();
+    world.make("/first", &[1; PAGE as usize], 0o644, (0, 0));
+    world.make("/second", &[2; PAGE as usize], 0o644, (0, 0));
+    let flags = MAP_SHARED | PROT_READ | PROT_WRITE;
+    let objects = ["/first", "/second"].map(|path| {
+        let file = world.open(world.root, path, O_RDWR, 0).unwrap();
+        let (object, error, _) = map(&world, file, 0, PAGE, flags);
+        world.close(world.root, file).unwrap();
+        assert_eq!(error, 0);
+        object
+    });
+    for (index, object) in objects.into_iter().enumerate() {
+        store(&world, object, 5, b'a' + index as u8);
+        world.vm().shared[index].mapped = false;
+        world.vm().unmapped.push(object);
+        world.notify_from_vm();
+        assert!(world.vm().shared[index].forgotten, "file {index}");
+    }
+    assert_eq!((world.content("/first")[5], world.content("/second")[5]), (b'a', b'b'));
+}
+
+#[test]
+fn vm_is_told_the_path_of_what_is_mapped() {
+    let world = World::new();
+    let file = file_of_pages(&world, 1, O_RDWR);
+    let (image, ..) = map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
+    let (object, ..) = map(&world, file, 0, PAGE, MAP_SHARED | PROT_READ);
+    assert_eq!(world.vm().names, [(image, b"/file".to_vec()), (object, b"/file".to_vec())]);
+}
+
+/// What programs have stored in a file that cannot be written back is gone, from the page cache too.
+#[test]
+fn what_could_not_be_written_back_is_not_read() {
+    let mut world = World::new();
+    world.make("/file", &[1; 500], 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
+    world.make("/large", &std::vec![0; 1_500_000], 0o644, (0, 0));
+    let (object, ..) = map(&world, file, 0, PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
+    let read = |world: &World| world.pread(world.root, file, 10, 0).unwrap();
+    (0..3).for_each(|_| assert_eq!(read(&world), [1; 10]));
+    world.call(world.root, nr::SYNC, &[]).unwrap();
+    // Its file system has forgotten what is on the disk.
+    world.content("/large");
+    store(&world, object, 5, b'!');
+    world.disk.lock().unwrap().broken_from = Some(0);
+    {
+        let mut vm = world.vm();
+        vm.shared[0].mapped = false;
+        vm.unmapped.push(object);
+    }
+    world.notify_from_vm();
+    world.disk.lock().unwrap().broken_from = None;
+    assert!(world.vm().shared[0].forgotten);
+    let seen = read(&world);
+    assert_eq!(read(&world), seen);
+    world.restart_vfs();
+    assert_eq!(read(&world), seen, "a successor reads the same");
+    assert_eq!(seen, [1; 10]);
+}

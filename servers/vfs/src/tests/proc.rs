@@ -107,3 +107,17 @@ fn links_of_a_process_are_for_its_user_and_root() {
     assert!(world.open(user, "/proc/exe", O_RDONLY, 0).is_ok(), "those at the top are everybody's");
     assert!(world.open(world.root, "/proc/1/exe", O_RDONLY, 0).is_ok());
 }
+
+#[test]
+fn a_file_that_changes_by_itself_is_read_anew_each_time() {
+    let mut world = World::new();
+    let links = world.start_proc();
+    let file = world.open(world.root, "/proc/text", O_RDONLY, 0).unwrap();
+    let read = |world: &World| world.pread(world.root, file, 100, 0).unwrap();
+    (0..3).for_each(|_| assert_eq!(read(&world), Proc::TEXT));
+    for text in ["how it is now", "and how it is then"] {
+        links.lock().unwrap().clear();
+        links.lock().unwrap().push(("text".into(), text.into()));
+        (0..3).for_each(|_| assert_eq!(read(&world), text.as_bytes()));
+    }
+}

@@ -352,6 +352,12 @@ impl Proc {
         copy::to_grant(to, grant, 0, bytes).map(|()| bytes.len() as u64)
     }
 
+    /// What is in the file `text`: what a link of this name says, if there is one.
+    fn text(links: &[(String, String)]) -> &[u8] {
+        let link = links.iter().find(|(name, _)| name == "text");
+        link.map_or(Proc::TEXT, |(_, text)| text.as_bytes())
+    }
+
     fn answer(&self, message: &Message, request: fs::Request) -> Result<Message, Errno> {
         let from = message.source;
         let links = self.0.lock().map_err(|_| Errno::EIO)?;
@@ -368,7 +374,7 @@ impl Proc {
                 return Ok(fs::Lookup::reply(message, 0, node, Proc::mode(node), 0, 0, 0));
             }
             fs::Request::Read(fs::Read { grant, position, bytes, .. }) => {
-                let rest = Proc::TEXT.get(position as usize..).unwrap_or_default();
+                let rest = Proc::text(&links).get(position as usize..).unwrap_or_default();
                 Proc::give(from, grant, rest, bytes)?
             }
             fs::Request::ReadLink(fs::ReadLink { node, grant, bytes, reader }) => {
@@ -446,6 +452,8 @@ pub struct Memory {
     pub shown_pages: u64,
     /// Old and new sizes that it was told of.
     pub resizes: Vec<(u64, u64)>,
+    /// Images and shared files whose paths it was told, and how.
+    pub names: Vec<(u64, Vec<u8>)>,
 }
 
 /// vm as vfs sees it. Numbers of images are odd, of shared files even, both one more than twice the index or two more.
@@ -579,6 +587,13 @@ impl Vm {
         Ok(0)
     }
 
+    fn set_name(&self, from: Endpoint, request: vm::FileName) -> Result<(), Errno> {
+        let mut name = std::vec![0; request.bytes as usize];
+        copy::from_grant(from, request.grant, 0, &mut name)?;
+        self.0.lock().map_err(|_| Errno::EIO)?.names.push((request.object, name));
+        Ok(())
+    }
+
     fn take(&self, message: &Message, request: vm::SharedTake) -> Result<Message, Errno> {
         let mut memory = self.0.lock().map_err(|_| Errno::EIO)?;
         let pages = memory.pages(request.object);
@@ -631,6 +646,7 @@ impl Vm {
             ImageFill(request) => return self.fill(message.source, request).map(|value| message.reply(Ok(value))),
             SharedTake(request) => return self.take(message, request),
             SharedUpdate(request) => return self.update(message.source, request).map(|value| message.reply(Ok(value))),
+            FileName(request) => return self.set_name(message.source, request).map(|()| message.reply(Ok(0))),
             _ => {}
         }
         let mut memory = self.0.lock().map_err(|_| Errno::EIO)?;
@@ -716,7 +732,6 @@ impl Vm {
                 memory.cache_pages += request.pages;
                 memory.joined.retain(|page, _| *page < request.first || *page >= request.first + request.pages);
             }
-            FileName(_) => {}
             MemoryInfo(_) => return Ok(vm::MemoryInfo::reply(message, 0, 1 << 28, 1 << 27, 0, 0)),
             _ => return Err(Errno::ENOSYS),
         }
