@@ -8,7 +8,7 @@ use crate::space::STACK_GAP;
 use crate::space::region::MAX_STACK_BYTES;
 use abi::{
     Errno, Message,
-    layout::{SERVICE_CLOCKS, SERVICE_HEAP, SERVICE_IMAGE, map},
+    layout::{SERVICE_CLOCKS, SERVICE_HEAP, SERVICE_IMAGE, USER_END, USER_START, map},
     limits::FREE_FRAMES,
     linux::nr,
 };
@@ -218,6 +218,65 @@ fn after_a_death_each_shared_file_is_what_it_was_and_a_new_one_is_none_of_them()
     let mut known: Vec<_> = next.take(20).collect();
     known.sort();
     assert_eq!(known, expected);
+}
+
+#[test]
+fn a_large_device_is_mapped_over_many_page_tables_and_a_failure_leaves_nothing() {
+    const PAGES: u64 = 1500;
+    const DEVICE: u64 = 0xc000_0000;
+    let (mut vm, _) = with_program(512);
+    let driver = Endpoint::new(SERVICE, 1);
+    services::start(&mut vm, driver);
+    vm.memory.kernel.device = DEVICE..DEVICE + 30 * PAGES * P;
+    let ask = |vm: &mut Vm, pages| {
+        let request = vm::MapPhysical { physical: DEVICE, bytes: pages * P, flags: map::WRITE };
+        vm::MapPhysical::results(&vm.ask(SERVICE, request.message()))
+    };
+    let frames: Vec<Frame> = core::iter::from_fn(|| vm.memory.frames.take()).collect();
+    let regions = vm.processes.space(driver).expect("known").regions.len();
+    let mapped = |vm: &Vm, at: u64| -> Vec<_> {
+        (0..PAGES).filter_map(|page| vm.memory.kernel.mapping(driver, at + page * P)).map(|(frame, _)| frame).collect()
+    };
+    assert_eq!(ask(&mut vm, 30 * PAGES), Err(Errno::ENOMEM), "there is nothing for page tables");
+    assert_eq!(vm.processes.space(driver).expect("known").regions.len(), regions);
+    frames.into_iter().for_each(|frame| vm.memory.frames.release(frame));
+    let at = ask(&mut vm, PAGES).expect("enough memory");
+    assert!(mapped(&vm, at).into_iter().eq((0..PAGES).map(|page| Frame((DEVICE / P + page) as u32))));
+    invariants::check(&vm);
+}
+
+#[test]
+fn the_flags_and_the_hint_of_mmap_are_heeded_to_the_last_bit() {
+    const SHARED_VALIDATE: u64 = 3;
+    const MAP_SYNC: u64 = 0x8_0000;
+    let (mut vm, p) = with_program(512);
+    let mut mmap = |at, flags| vm.call(p, nr::MMAP, [at, P, READ, flags | ANONYMOUS, u64::MAX, 0]);
+    assert!(mmap(0, SHARED_VALIDATE).is_ok());
+    for flag in [MAP_SYNC, 0x20_0000, 0x200] {
+        assert_eq!(mmap(0, SHARED_VALIDATE | flag), Err(Errno::EOPNOTSUPP), "{flag:#x}");
+        assert!(mmap(0, PRIVATE | flag).is_ok(), "{flag:#x}");
+    }
+    for kind in [0, 4, 0xf] {
+        assert_eq!(mmap(0, kind), Err(Errno::EINVAL), "kind {kind}");
+    }
+    assert_eq!(mmap(USER_START, PRIVATE), Ok(USER_START));
+    assert_eq!(mmap(USER_START + P - 1, PRIVATE), Ok(USER_START + P), "rounded up");
+    assert!(mmap(USER_START - P, PRIVATE).is_ok_and(|at| at > USER_START + P), "below there is nothing to be had");
+    assert_eq!(mmap(USER_END - P, PRIVATE), Ok(USER_END - P));
+}
+
+#[test]
+fn a_segment_is_detached_with_all_its_parts() {
+    let (mut vm, process) = with_program(512);
+    let flags = vm::ATTACH_READ | vm::ATTACH_WRITE | vm::ATTACH_MAKE;
+    let attach = vm::SegmentAttach { process, call: 1, segment: 1, pages: 6, address: 0, flags };
+    let at = vm::SegmentAttach::results(&vm.ask(slot::PM, attach.message())).expect("enough memory");
+    for page in [1, 4] {
+        assert_eq!(vm.call(process, nr::MPROTECT, [at + page * P, P, READ, 0, 0, 0]), Ok(0));
+    }
+    assert_eq!(vm.call(process, nr::SHMDT, [at, 0, 0, 0, 0, 0]), Ok(0));
+    assert_eq!([0, 1, 2, 3, 4, 5].map(|page| vm.load(process, at + page * P)), [Err(Errno::EFAULT); 6]);
+    invariants::check(&vm);
 }
 
 /// A vm with a program, a service and a file, whose heap has ended and cannot grow. The last is the shared file.
