@@ -279,6 +279,76 @@ fn a_segment_is_detached_with_all_its_parts() {
     invariants::check(&vm);
 }
 
+#[test]
+fn what_changes_nothing_succeeds_even_for_a_mapping_larger_than_memory() {
+    let (mut vm, p) = with_program(512);
+    let bytes = 2000 * P;
+    let at = vm.call(p, nr::MMAP, [0, bytes, READ, PRIVATE | ANONYMOUS, u64::MAX, 0]).expect("nothing is filled");
+    assert_eq!(vm.call(p, nr::MREMAP, [at, bytes, bytes, 0, 0, 0]), Ok(at));
+    assert_eq!(vm.call(p, nr::MREMAP, [at, bytes, bytes + P, 1, 0, 0]), Err(Errno::ENOMEM));
+    assert_eq!(vm.call(p, nr::MPROTECT, [at, 0, READ | WRITE, 0, 0, 0]), Ok(0));
+    assert_eq!(vm.call(p, nr::MPROTECT, [at + 1, 0, READ, 0, 0, 0]), Err(Errno::EINVAL));
+}
+
+#[test]
+fn a_fork_leaves_shared_memory_and_what_may_only_be_read_as_they_are() {
+    for (rights, sharing, is_protected) in
+        [(READ | WRITE, PRIVATE, true), (READ | WRITE, SHARED, false), (READ, PRIVATE, false)]
+    {
+        let (mut vm, p) = with_program(1000);
+        let flags = sharing | ANONYMOUS | FIXED;
+        vm.call(p, nr::MMAP, [ARENA, 200 * P, READ | WRITE, flags, u64::MAX, 0]).expect("free");
+        (0..200).for_each(|page| vm.store(p, ARENA + page * P, 1).expect("writable"));
+        assert_eq!(vm.call(p, nr::MPROTECT, [ARENA, 200 * P, rights, 0, 0, 0]), Ok(0));
+        let before = vm.memory.kernel.protected_pages;
+        fork(&mut vm, p, program(1)).expect("enough memory");
+        assert_eq!(vm.memory.kernel.protected_pages > before, is_protected, "{rights} {sharing}");
+        invariants::check(&vm);
+    }
+}
+
+#[test]
+fn so_many_empty_spaces_are_kept_for_the_next_programs_and_no_more() {
+    const MOST: usize = 8;
+    let (mut vm, p) = with_program(1000);
+    (1..=20).for_each(|number| fork(&mut vm, p, program(number)).expect("enough memory"));
+    (1..=20).for_each(|number| exit(&mut vm, program(number)).expect("known"));
+    assert_eq!(vm.memory.spares().len(), MOST);
+    invariants::check(&vm);
+}
+
+#[test]
+fn an_image_of_a_file_that_was_truncated_is_not_opened_again() {
+    let (mut vm, _) = with_program(512);
+    let open = |vm: &mut Vm| {
+        let request = vm::ImageOpen { device: 1, inode: 7, version: 1, bytes: P };
+        vm::ImageOpen::results(&vm.ask(slot::VFS, request.message())).expect("enough memory").0
+    };
+    let image = open(&mut vm);
+    assert_eq!(open(&mut vm), image);
+    let resize = vm::ImageResize { device: 1, inode: 7, old_bytes: P, bytes: 100 };
+    assert_eq!(vm.ask(slot::VFS, resize.message()).result(), Ok(0));
+    assert_ne!(open(&mut vm), image);
+}
+
+#[test]
+fn what_a_driver_offers_is_whole_pages_and_some() {
+    let mut vm = Simulation::start(512);
+    services::start(&mut vm, Endpoint::new(SERVICE, 1));
+    vm.memory.kernel.device = 0xc000_0000..0xc000_2000;
+    for (physical, bytes, caching, expected) in [
+        (0xc000_0000, 2 * P, 0, Ok(0)),
+        (0xc000_0000, 0, 0, Err(Errno::EINVAL)),
+        (0xc000_0000, P + 1, 0, Err(Errno::EINVAL)),
+        (0xc000_0001, P, 0, Err(Errno::EINVAL)),
+        (0xc000_0000, P, map::WRITE, Err(Errno::EINVAL)),
+        (0xc000_1000, 2 * P, 0, Err(Errno::EPERM)),
+    ] {
+        let offer = vm::OfferMemory { slot: 71, physical, bytes, caching };
+        assert_eq!(vm.ask(SERVICE, offer.message()).result(), expected, "{bytes} bytes at {physical:#x}");
+    }
+}
+
 /// A vm with a program, a service and a file, whose heap has ended and cannot grow. The last is the shared file.
 fn without_heap() -> (Vm, Endpoint, u64) {
     let (mut vm, p) = with_program(2000);
