@@ -320,15 +320,15 @@ fn so_many_empty_spaces_are_kept_for_the_next_programs_and_no_more() {
 #[test]
 fn an_image_of_a_file_that_was_truncated_is_not_opened_again() {
     let (mut vm, _) = with_program(512);
-    let open = |vm: &mut Vm| {
-        let request = vm::ImageOpen { device: 1, inode: 7, version: 1, bytes: P };
+    let open = |vm: &mut Vm, bytes| {
+        let request = vm::ImageOpen { device: 1, inode: 7, version: 1, bytes };
         vm::ImageOpen::results(&vm.ask(slot::VFS, request.message())).expect("enough memory").0
     };
-    let image = open(&mut vm);
-    assert_eq!(open(&mut vm), image);
+    let image = open(&mut vm, P);
+    assert_eq!(open(&mut vm, P), image);
     let resize = vm::ImageResize { device: 1, inode: 7, old_bytes: P, bytes: 100 };
     assert_eq!(vm.ask(slot::VFS, resize.message()).result(), Ok(0));
-    assert_ne!(open(&mut vm), image);
+    assert_ne!(open(&mut vm, 100), image);
 }
 
 #[test]
