@@ -5,6 +5,7 @@ use super::shared_files::{map, open, resize, take as take_changed};
 use super::*;
 use abi::Errno;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use sys::fallible;
 
 const FIRST: u64 = 10;
 
@@ -148,6 +149,93 @@ fn what_cannot_be_shown_is_refused() {
     let request = vm::SharedShow { object, offset: 0, first: 0, pages: 1 };
     let foreign = abi::Message { source: program, ..request.message() };
     assert_eq!(server.handle(&foreign).done().expect("answered").result(), Err(Errno::EPERM));
+    invariants::check(&server);
+}
+
+#[test]
+fn each_allocation_may_fail_and_the_caller_alone_is_told() {
+    for n in 1.. {
+        let (mut server, program, object, at, address) = mapped();
+        take(&mut server, FIRST, 2).expect("enough memory");
+        server.store(program, at + P, 7).expect("writable");
+        let free = server.memory.frames.free();
+        fallible::fail_after(n);
+        let result = show(&mut server, object, 0, 3);
+        let failed = !fallible::is_failure_pending();
+        fallible::fail_after(0);
+        assert_eq!(result, if failed { Err(Errno::ENOMEM) } else { Ok((0b111, 0)) }, "with allocation {n} failing");
+        assert!(server.memory.frames.free() >= free, "nothing is lost");
+        assert_eq!([0, P, 2 * P].map(|page| server.load(program, at + page)), [Ok(1), Ok(7), Ok(3)]);
+        assert_eq!(show(&mut server, object, 0, 3), Ok((0b111, 0)), "asked again, with allocation {n} failed");
+        assert_eq!(cached(&mut server, address), [Ok(1), Ok(7), Ok(3)]);
+        if !failed {
+            assert!(n > 2, "only {n} allocations");
+            return;
+        }
+    }
+}
+
+#[test]
+fn without_heap_it_is_refused_and_mappings_go_on() {
+    let (mut server, program, object, at, address) = mapped();
+    let hog = super::program(1);
+    fork(&mut server, program, hog).expect("enough memory");
+    server.store(program, at, 1).expect("writable");
+    assert_eq!(server.load(hog, at), Ok(1));
+    exhaust(&mut server, hog);
+    server.memory.kernel.heap_bytes = Some(0);
+    let refused = (0..10_000).find_map(|_| show(&mut server, object, 0, 3).err());
+    assert_eq!(refused, Some(Errno::ENOMEM));
+    assert_eq!([program, hog].map(|who| server.load(who, at)), [Ok(1); 2]);
+    server.store(program, at, 5).expect("it is mapped");
+    assert_eq!(server.load(hog, at), Ok(5), "programs share it as before");
+    exit(&mut server, hog).expect("known");
+    server.memory.kernel.heap_bytes = None;
+    assert_eq!(show(&mut server, object, 0, 3), Ok((0b111, 0)), "there is memory again");
+    assert_eq!(cached(&mut server, address), [Ok(5), Ok(2), Ok(3)]);
+}
+
+#[test]
+fn a_thousand_files_are_shared_by_two_programs_and_the_cache() {
+    const FILES: u64 = 1000;
+    let (mut server, program, address) = with_cache();
+    let other = super::program(1);
+    fork(&mut server, program, other).expect("enough memory");
+    let mark = |file: u64| (file % 251) as u8;
+    let files: Vec<(u64, u64, u64)> = (0..FILES)
+        .map(|file| {
+            let request = vm::SharedOpen { device: 1, inode: 100 + file, bytes: P };
+            let object = vm::SharedOpen::results(&server.ask(slot::VFS, request.message())).expect("enough memory").0;
+            shared_files::fill(&mut server, object, vec![mark(file); P as usize]);
+            (
+                object,
+                map(&mut server, program, object, 1, READ | WRITE, true),
+                map(&mut server, other, object, 1, READ, false),
+            )
+        })
+        .collect();
+    for (&(object, at, seen_at), file) in files.iter().zip(0..) {
+        let slot = FIRST + file % 400;
+        assert_eq!(server.load(program, at), Ok(mark(file)), "file {file}");
+        server.store(program, at + 1, mark(file + 1)).expect("writable");
+        assert_eq!(server.load(other, seen_at + 1), Ok(mark(file + 1)), "file {file}");
+        let reply = server.ask(slot::VFS, vm::SharedShow { object, offset: 0, first: slot, pages: 1 }.message());
+        assert_eq!(vm::SharedShow::results(&reply), Ok((1, 0)), "file {file}");
+        server.store(program, at + 2, mark(file + 2)).expect("writable");
+        let seen = [0, 1, 2].map(|byte| server.load(vfs(), address + slot * P + byte));
+        assert_eq!(seen, [0, 1, 2].map(|byte| Ok(mark(file + byte))), "file {file}");
+    }
+    invariants::check(&server);
+    exit(&mut server, program).expect("known");
+    for (&(object, _, seen_at), file) in files.iter().zip(0..) {
+        assert_eq!(server.load(other, seen_at + 2), Ok(mark(file + 2)), "file {file}");
+        let (offset, content) = take_changed(&mut server, object, 0, P).expect("changed");
+        assert_eq!((offset, content[..3].to_vec()), (0, [0, 1, 2].map(|byte| mark(file + byte)).to_vec()));
+    }
+    exit(&mut server, other).expect("known");
+    for (object, ..) in files {
+        server.ask(slot::VFS, vm::SharedClose { object, lose: true }.message()).result().expect("not mapped");
+    }
     invariants::check(&server);
 }
 
