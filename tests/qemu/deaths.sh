@@ -1,10 +1,11 @@
 # vfs, tty or pm is killed at the k-th message of a behaviour of Linux (tests/linux), and the behaviour is the same: epolls, eventfds, signalfds,
 # inotify, pidfds, timerfds; message queues; sockets with descriptors in flight; pipes; terminals; System V's objects; locks and leases; signals
 # for input and output; traced processes; dirty pages; attributes and names of files; containers;
-# of pm alone: signals, limits, processes and what they have used; of pm and vm: clocks in the vDSO.
+# of pm alone: signals, limits, processes and what they have used; of pm and vm: clocks in the vDSO; of vfs and vm: files that two
+# processes have mapped.
 # Here a sample; the full form goes through every k up to 200 of every behaviour.
 #: system deaths
-#: timeout 900
+#: timeout 1500
 most=200 step=17 every=13
 [ -z "${SKINK_DEEP:-}" ] || step=1 every=1
 die() {
@@ -17,7 +18,11 @@ die() {
         deaths_$name "$service" $most $step "$@" && echo "$name: the same while $service dies"
     done
 }
-die vfs asynchronous attributes containers descriptors events inotify ipc kcmp names overwriting pidfds pipes ptrace queues shm signalfds sockets terminals time xattrs
+die vfs asynchronous attributes containers descriptors events inotify ipc kcmp mappings names overwriting pidfds pipes ptrace queues shm signalfds sockets terminals time xattrs
 die pm asynchronous containers descriptors events inotify ipc kcmp limits pidfds pipes processes ptrace queues seccomp shm signalfds signals sockets terminals time vdso watches
 die tty asynchronous terminals
+# The kernel starts vm again eight times in ten seconds; a program minds that for itself.
+[ -n "${SKINK_DEEP:-}" ] || step=67
+die vm mappings
+sleep 11
 die vm vdso
