@@ -34,13 +34,11 @@ impl Ports {
     pub const NEW: Self = Ports { users: [false; SERVICE_SLOTS], loaded: None, ranges: [None; 16], open: false };
 
     /// Has this thread used ports of its own?
-    #[inline(always)]
     pub fn is_user(&self, slot: usize) -> bool {
         self.users.get(slot) == Some(&true)
     }
 
     /// Are ports open that the next thread must not have?
-    #[inline(always)]
     pub fn are_open(&self) -> bool {
         self.open
     }

@@ -80,25 +80,21 @@ impl Frame {
     }
 
     /// Destination, or the source to receive from.
-    #[inline(always)]
     pub const fn endpoint(&self) -> Endpoint {
         Endpoint(self.r13 as u32)
     }
 
     /// Label of the message to send.
-    #[inline(always)]
     pub const fn label(&self) -> u32 {
         (self.r13 >> 32) as u32
     }
 
     /// The seven words of the message in the registers; words 0 to 5 are also the arguments of kernel and Linux calls.
-    #[inline(always)]
     pub const fn words(&self) -> [u64; 7] {
         [self.rdi, self.rsi, self.rdx, self.r10, self.r8, self.r9, self.r12]
     }
 
     /// Sets what [`Frame::words`] returns.
-    #[inline(always)]
     pub const fn set_words(&mut self, words: [u64; 7]) {
         [self.rdi, self.rsi, self.rdx, self.r10, self.r8, self.r9, self.r12] = words;
     }
@@ -112,7 +108,6 @@ impl Frame {
     }
 
     /// The result of a call: `rax`.
-    #[inline(always)]
     pub fn set_result(&mut self, result: Result<u64, Errno>) {
         self.rax = result.to_word();
     }

@@ -3,7 +3,7 @@
 //! Registers are memory, mapped uncached; the fields hold virtual addresses. The timer counts down once per arming.
 
 use crate::{cpu, interrupts, interrupts::LINES, page_tables::KernelTables};
-use kernel_boot::{MemoryMap, Platform, acpi::ISA_LINES, acpi::IoApic, acpi::MAX_IO_APICS, acpi::Wiring};
+use kernel_boot::{MemoryMap, Platform, acpi::MAX_IO_APICS, acpi::Wiring};
 
 /// Offsets of the local APIC's registers.
 mod local {
@@ -39,35 +39,22 @@ const GLOBAL_ENABLE: u64 = 1 << 11;
 
 /// The interrupt controllers.
 pub struct Apic {
-    local: u64,
-    /// With the addresses that their registers are mapped at.
-    io: [IoApic; MAX_IO_APICS],
-    /// How many pins each has.
+    /// What the tables say of them, with the addresses that their registers are mapped at.
+    platform: Platform,
+    /// How many pins each I/O APIC has.
     pins: [u32; MAX_IO_APICS],
-    io_count: usize,
-    isa: [Wiring; ISA_LINES],
 }
 
 impl Apic {
     /// None yet.
-    pub const fn new() -> Self {
-        Apic {
-            local: 0,
-            io: Platform::standard().io_apics,
-            pins: [0; MAX_IO_APICS],
-            io_count: 0,
-            isa: Platform::standard().isa,
-        }
-    }
+    pub const NEW: Self = Apic { platform: Platform::standard(), pins: [0; MAX_IO_APICS] };
 
     /// Maps the registers.
     pub fn map(&mut self, platform: &Platform, tables: &mut KernelTables, memory: &mut MemoryMap) {
-        self.local = tables.map_device(memory, platform.local_apic);
-        self.isa = platform.isa;
-        self.io_count = platform.io_apic_count;
-        self.io = platform.io_apics;
-        for apic in &mut self.io[..platform.io_apic_count] {
-            apic.address = tables.map_device(memory, apic.address);
+        self.platform = *platform;
+        let io_apics = self.platform.io_apics[..platform.io_apic_count].iter_mut().map(|apic| &mut apic.address);
+        for address in io_apics.chain([&mut self.platform.local_apic]) {
+            *address = tables.map_device(memory, *address);
         }
     }
 
@@ -82,7 +69,7 @@ impl Apic {
         self.write(local::DIVIDE, DIVIDE_BY_1);
         self.write(local::TIMER, interrupts::TIMER as u32);
         self.write(local::SPURIOUS, ENABLED | interrupts::SPURIOUS as u32);
-        for index in 0..self.io_count {
+        for index in 0..self.platform.io_apic_count {
             self.pins[index] = (self.io_read(index, io::VERSION) >> 16 & 0xff) + 1;
             for pin in 0..self.pins[index] {
                 self.io_write(index, io::FIRST_PIN + 2 * pin, MASKED);
@@ -91,13 +78,11 @@ impl Apic {
     }
 
     /// The interrupt that was taken last is done.
-    #[inline]
     pub fn acknowledge(&self) {
         self.write(local::END_OF_INTERRUPT, 0);
     }
 
     /// Makes the timer fire after `count` of its ticks; 0 stops it.
-    #[inline(always)]
     pub fn set_timer(&self, count: u32) {
         self.write(local::INITIAL_COUNT, count);
     }
@@ -136,28 +121,31 @@ impl Apic {
     /// Controller, pin and wiring of a line: ISA lines as the tables say, the others as PCI has them.
     fn pin_of(&self, line: usize) -> Option<(usize, u32, Wiring)> {
         let pci = Wiring { line: line as u32, low: true, level: true };
-        let wiring = self.isa.get(line).copied().unwrap_or(pci);
+        let wiring = self.platform.isa.get(line).copied().unwrap_or(pci);
         let has_it = |index: &usize| {
-            wiring.line.checked_sub(self.io[*index].first_line).is_some_and(|pin| pin < self.pins[*index])
+            wiring
+                .line
+                .checked_sub(self.platform.io_apics[*index].first_line)
+                .is_some_and(|pin| pin < self.pins[*index])
         };
-        let index = (0..self.io_count).find(has_it).filter(|_| line < LINES)?;
-        Some((index, wiring.line - self.io[index].first_line, wiring))
+        let index = (0..self.platform.io_apic_count).find(has_it).filter(|_| line < LINES)?;
+        Some((index, wiring.line - self.platform.io_apics[index].first_line, wiring))
     }
 
     #[inline]
     fn read(&self, register: u64) -> u32 {
         // SAFETY: `map` has mapped the registers; they are 32 bits wide.
-        unsafe { ((self.local + register) as *const u32).read_volatile() }
+        unsafe { ((self.platform.local_apic + register) as *const u32).read_volatile() }
     }
 
     #[inline]
     fn write(&self, register: u64, value: u32) {
         // SAFETY: as `read`.
-        unsafe { ((self.local + register) as *mut u32).write_volatile(value) }
+        unsafe { ((self.platform.local_apic + register) as *mut u32).write_volatile(value) }
     }
 
     fn io_read(&self, index: usize, register: u32) -> u32 {
-        let registers = self.io[index].address;
+        let registers = self.platform.io_apics[index].address;
         // SAFETY: as `read`; the window shows the selected register.
         unsafe {
             ((registers + io::SELECT) as *mut u32).write_volatile(register);
@@ -166,7 +154,7 @@ impl Apic {
     }
 
     fn io_write(&self, index: usize, register: u32, value: u32) {
-        let registers = self.io[index].address;
+        let registers = self.platform.io_apics[index].address;
         // SAFETY: as `io_read`.
         unsafe {
             ((registers + io::SELECT) as *mut u32).write_volatile(register);

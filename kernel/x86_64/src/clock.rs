@@ -62,7 +62,6 @@ impl Clock {
     }
 
     /// Nanoseconds since the kernel was entered.
-    #[inline]
     pub fn to_ns(&self, ticks: u64) -> u64 {
         scale(ticks.saturating_sub(self.entry_tsc), self.ns_per_tick)
     }

@@ -217,15 +217,10 @@ impl Context {
         // SAFETY: user segments; the kernel uses neither FS nor GS. Core has checked that the bases are user addresses.
         unsafe {
             asm!("mov ds, {0:e}", "mov es, {0:e}", "mov fs, {0:e}", "mov gs, {0:e}", in(reg) 0, options(nomem, nostack, preserves_flags));
-            cpu::write_msr(msr::FS_BASE, canonical(frame.fs_base));
-            cpu::write_msr(msr::GS_BASE, canonical(frame.gs_base));
+            cpu::write_msr(msr::FS_BASE, frame.fs_base);
+            cpu::write_msr(msr::GS_BASE, frame.gs_base);
         }
     }
-}
-
-/// The address, or 0 where `wrmsr` would fault.
-fn canonical(address: u64) -> u64 {
-    if address >> 47 == 0 { address } else { 0 }
 }
 
 /// Clears what makes `xrstor` fault: reserved bits of MXCSR, unknown components, the compact format.

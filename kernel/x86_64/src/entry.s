@@ -22,27 +22,16 @@
     mov \register, [\frame + frame_\register]
 .endr
 .endm
-# The registers that a Rust function may change.
+# The registers that a Rust function may change; rax on top.
 .macro save_scratch
-    push rcx
-    push rdx
-    push rsi
-    push rdi
-    push r8
-    push r9
-    push r10
-    push r11
-    push rax
+.irp register, rcx, rdx, rsi, rdi, r8, r9, r10, r11, rax
+    push \register
+.endr
 .endm
 .macro restore_scratch
-    pop r11
-    pop r10
-    pop r9
-    pop r8
-    pop rdi
-    pop rsi
-    pop rdx
-    pop rcx
+.irp register, r11, r10, r9, r8, rdi, rsi, rdx, rcx
+    pop \register
+.endr
 .endm
 
 .section .text.entry, "ax"
@@ -123,17 +112,13 @@ trap_common:
     push rax
     mov rax, [CURRENT_FRAME]
     save rax, r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx
-    pop rcx
-    mov [rax + frame_rax], rcx
+    pop qword ptr [rax + frame_rax]
     pop rdi
     pop rsi
+    pop qword ptr [rax + frame_rip]
     pop rcx
-    mov [rax + frame_rip], rcx
-    pop rcx
-    pop rcx
-    mov [rax + frame_rflags], rcx
-    pop rcx
-    mov [rax + frame_rsp], rcx
+    pop qword ptr [rax + frame_rflags]
+    pop qword ptr [rax + frame_rsp]
     mov qword ptr [rax + {entry}], {entry_full}
     mov rsp, offset kernel_stack_end
     # An interrupt gate leaves AC, DF and NT as the program had them.

@@ -55,7 +55,7 @@ impl Hardware {
         frames: Frames::new(),
         spaces: Spaces::NEW,
         context: Context::new(),
-        apic: Apic::new(),
+        apic: Apic::NEW,
         clock: Clock::NEW,
         descriptors: Descriptors::EMPTY,
         ports: Ports::NEW,

@@ -92,7 +92,6 @@ impl KernelTables {
     }
 
     /// The top-level table.
-    #[inline(always)]
     pub fn root(&self) -> u64 {
         self.root
     }

@@ -66,7 +66,6 @@ impl Spaces {
     }
 
     /// Makes this space the CPU's. A thread without a space never runs; should it, it has no memory.
-    #[inline(always)]
     pub fn load(&mut self, space: Space) {
         self.load_root(self.loads[number(space)]);
     }
@@ -293,7 +292,6 @@ impl<const WRITE: bool> Walk<'_, WRITE> {
     }
 
     /// How many pages from the one of `address`, which was translated last, the same table maps at most.
-    #[inline(always)]
     pub fn pages_left(&self, address: u64) -> u64 {
         (FRAME_WORDS - index(address, 0)) as u64
     }
@@ -306,7 +304,6 @@ impl<const WRITE: bool> Walk<'_, WRITE> {
     }
 }
 
-#[inline(always)]
 fn number(space: Space) -> usize {
     space.0 as usize % ROOTS
 }

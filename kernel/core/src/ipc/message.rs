@@ -34,19 +34,21 @@ pub fn primitive<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
 #[inline(always)]
 pub fn carry_out<M: Machine>(node: &mut Node, m: &mut M, number: u64, peer: Endpoint, label: u32) -> Result<(), Errno> {
     let caller = node.current();
-    match number {
-        call::SENDREC => send(node, m, caller, peer, label, Continuation::Answer),
-        call::REPLYREC => reply_receive(node, m, caller, peer, label),
-        call::SEND => send(node, m, caller, peer, label, Continuation::Return),
-        call::SENDWAIT => send(node, m, caller, peer, label, Continuation::Receive),
+    let then = match number {
+        call::SENDREC => Continuation::Answer,
+        call::SEND => Continuation::Return,
+        call::SENDWAIT => Continuation::Receive,
+        call::REPLYREC => return reply_receive(node, m, caller, peer, label),
         call::RECEIVE => {
             receive(node, m, caller, peer);
-            Ok(())
+            return Ok(());
         }
-        call::NOTIFY => notify::notify(node, m, caller, peer),
-        call::SENDNB => send_now(node, m, caller, peer, label).map(|()| node.threads[caller].frame.rax = 0),
-        _ => Err(Errno::ENOSYS),
-    }
+        call::NOTIFY => return notify::notify(node, m, caller, peer),
+        call::SENDNB => return send_now(node, m, caller, peer, label).map(|()| node.threads[caller].frame.rax = 0),
+        _ => return Err(Errno::ENOSYS),
+    };
+    check_send(node, caller, peer, label)?;
+    transmit(node, m, caller, peer, then)
 }
 
 /// The checks every message of a program passes before it goes anywhere.
@@ -59,20 +61,6 @@ fn check_send(node: &Node, caller: usize, to: Endpoint, label: u32) -> Result<()
         return Err(Errno::EDEADSRCDST);
     }
     node.may_send(caller, to.slot())
-}
-
-/// `SEND`, `SENDREC` or `SENDWAIT` by a program.
-#[inline(always)]
-fn send<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    caller: usize,
-    to: Endpoint,
-    label: u32,
-    then: Continuation,
-) -> Result<(), Errno> {
-    check_send(node, caller, to, label)?;
-    transmit(node, m, caller, to, then)
 }
 
 /// Hands the message of `caller`, which runs, to `to`: now if that waits for it, else `caller` waits.

@@ -221,7 +221,7 @@ pub fn fill_frames<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6]) -> R
 }
 
 /// `FrameCopy (to, from)`.
-pub fn copy_frame<M: Machine>(_node: &mut Node, m: &mut M, to: u64, from: u64) -> Result<u64, Errno> {
+pub fn copy_frame<M: Machine>(m: &mut M, to: u64, from: u64) -> Result<u64, Errno> {
     if !(to | from).is_multiple_of(PAGE_BYTES) {
         return Err(Errno::EINVAL);
     }

@@ -92,12 +92,8 @@ pub fn copy_space<M: Machine>(node: &mut Node, m: &mut M, [from, to, address, pa
 }
 
 /// `SpaceProtect (space, address, pages, flags)`; without flags `SpaceUnmap (space, address, pages)`.
-pub fn change_space<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    [space, address, pages]: [u64; 3],
-    flags: Option<u64>,
-) -> Result<u64, Stop> {
+pub fn change_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 3], flags: Option<u64>) -> Result<u64, Stop> {
+    let [space, address, pages] = words;
     let space = existing_space(node, space)?;
     check_pages(address, pages)?;
     check_flags(flags.unwrap_or(0), map::WRITE | map::EXECUTE | map::UNCACHED | map::COMBINED | map::NONE)?;
@@ -139,7 +135,7 @@ fn in_page_chunks<M: Machine>(
 }
 
 /// `Donate (frame, pages)`.
-pub fn donate_frames<M: Machine>(_node: &mut Node, m: &mut M, frame: u64, pages: u64) -> Result<u64, Errno> {
+pub fn donate_frames<M: Machine>(m: &mut M, frame: u64, pages: u64) -> Result<u64, Errno> {
     check_frames(frame, pages)?;
     if pages == 0 {
         return Err(Errno::EINVAL);

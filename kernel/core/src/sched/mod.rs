@@ -153,14 +153,14 @@ impl Threads {
     /// Puts a ready thread, which does not run, at the tail of its queue.
     #[inline(always)]
     pub fn enqueue(&mut self, slot: u16) {
-        let queue = self.table[slot as usize].queue as usize % QUEUES;
-        self.queues.lists[queue].push_back(&mut self.table, slot);
-        self.queues.ready |= 1 << queue;
+        self.insert(slot, false);
     }
 
-    fn enqueue_first(&mut self, slot: u16) {
+    /// Puts a ready thread, which does not run, at the head or the tail of its queue.
+    #[inline(always)]
+    fn insert(&mut self, slot: u16, at_head: bool) {
         let queue = self.table[slot as usize].queue as usize % QUEUES;
-        self.queues.lists[queue].push_front(&mut self.table, slot);
+        self.queues.lists[queue].insert(&mut self.table, slot, at_head);
         self.queues.ready |= 1 << queue;
     }
 
@@ -188,7 +188,7 @@ impl Threads {
             let queue = self.table[woken as usize].queue;
             if queue < best && queue < limit {
                 if runnable {
-                    self.enqueue_first(self.queues.current as u16);
+                    self.insert(self.queues.current as u16, true);
                 }
                 return woken as usize;
             }
@@ -200,7 +200,7 @@ impl Threads {
             return self.queues.current;
         }
         if runnable {
-            self.enqueue_first(self.queues.current as u16);
+            self.insert(self.queues.current as u16, true);
         }
         self.dequeue()
     }
@@ -211,7 +211,6 @@ impl Threads {
     }
 
     /// As `best_ready`, but 0 while no fast path may be taken.
-    #[inline(always)]
     pub fn best_for_fast_path(&self) -> u8 {
         if self.fast_path_off { 0 } else { self.best_ready() }
     }
@@ -259,7 +258,6 @@ impl Threads {
     }
 
     /// When the quantum of the current thread, the one in `slot`, ends, in ticks, if another thread waits for that.
-    #[inline(always)]
     pub fn quantum_end(&self, slot: usize) -> Option<u64> {
         (self.queues.ready != 0).then(|| self.switched_at.saturating_add(self.table[slot].quantum_left()))
     }
@@ -332,10 +330,8 @@ impl Threads {
         }
         let thread = &mut self.table[slot];
         (thread.base_queue, thread.queue) = (base_queue, base_queue);
-        match (is_queued, to_head) {
-            (false, _) => {}
-            (true, true) => self.enqueue_first(slot as u16),
-            (true, false) => self.enqueue(slot as u16),
+        if is_queued {
+            self.insert(slot as u16, to_head);
         }
     }
 

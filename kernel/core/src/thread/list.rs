@@ -19,7 +19,6 @@ impl List {
     pub const EMPTY: List = List { first: 0, last: 0 };
 
     /// Returns true when no thread is in it.
-    #[inline(always)]
     pub fn is_empty(self) -> bool {
         self.first == 0
     }
@@ -27,12 +26,13 @@ impl List {
     /// Puts a thread at the end.
     #[inline(always)]
     pub fn push_back(&mut self, threads: &mut [Thread], slot: u16) {
-        self.insert_after(threads, self.last, slot);
+        self.insert(threads, slot, false);
     }
 
-    /// Puts a thread at the start.
-    pub fn push_front(&mut self, threads: &mut [Thread], slot: u16) {
-        self.insert_after(threads, 0, slot);
+    /// Puts a thread at the start or the end.
+    #[inline(always)]
+    pub fn insert(&mut self, threads: &mut [Thread], slot: u16, at_start: bool) {
+        self.insert_after(threads, if at_start { 0 } else { self.last }, slot);
     }
 
     /// Puts a thread behind the first ones of its own or a better queue: best first, in order of arrival among equals. Looks at these alone,

@@ -156,7 +156,6 @@ impl Thread {
     }
 
     /// Its endpoint; `Endpoint(0)` for a free slot.
-    #[inline(always)]
     pub fn endpoint(&self) -> Endpoint {
         self.endpoint
     }
@@ -172,7 +171,6 @@ impl Thread {
     }
 
     /// It is a real-time process of MINIX4RT now.
-    #[inline(always)]
     pub(crate) fn is_real_time(&self) -> bool {
         self.mode == Mode::RealTime
     }
@@ -185,7 +183,6 @@ impl Thread {
     }
 
     /// What is left of its time slice, in ticks.
-    #[inline(always)]
     pub(crate) fn quantum_left(&self) -> u64 {
         u64::try_from(self.quantum_left).unwrap_or(0)
     }
@@ -202,7 +199,6 @@ impl Thread {
     }
 
     /// True when the slot has a holder.
-    #[inline(always)]
     pub(crate) fn is_live(&self) -> bool {
         self.endpoint.0 != 0
     }

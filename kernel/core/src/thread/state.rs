@@ -64,13 +64,11 @@ impl State {
     pub const NEW: State = State { reasons: Hold::Stopped as u32 | Hold::NoSpace as u32, peer: Endpoint(0) };
 
     /// Returns true when it runs, or waits for the CPU only.
-    #[inline(always)]
     pub fn is_ready(self) -> bool {
         self.reasons == 0
     }
 
     /// Ends its wait and its holds.
-    #[inline(always)]
     pub fn make_ready(&mut self) {
         self.reasons = 0;
     }
@@ -91,7 +89,6 @@ impl State {
     }
 
     /// Ends the wait, if there is one.
-    #[inline(always)]
     pub fn unblock(&mut self) {
         self.reasons &= !EVENT;
     }
@@ -112,25 +109,21 @@ impl State {
     }
 
     /// The endpoint that it waits for, to send or to receive.
-    #[inline(always)]
     pub fn peer(self) -> Option<Endpoint> {
         (ANSWER..FUTEX).contains(&(self.reasons & EVENT)).then_some(self.peer)
     }
 
     /// As [`State::peer`], if that is in this slot. Asked of every service when a thread dies.
-    #[inline(always)]
     pub fn peer_in(self, slot: usize) -> Option<Endpoint> {
         if self.peer.slot() == slot { self.peer() } else { None }
     }
 
     /// Returns true when it waits for a message, and one from `source` may come.
-    #[inline(always)]
     pub fn accepts(self, source: Endpoint) -> bool {
         (ANSWER..SEND).contains(&(self.reasons & EVENT)) && admits(self.peer, source)
     }
 
     /// Returns true when nothing but a message from `ANY` is missing.
-    #[inline(always)]
     pub fn is_open(self) -> bool {
         self.reasons == RECEIVE && self.peer == Endpoint::ANY
     }
@@ -159,7 +152,6 @@ impl State {
 }
 
 /// Returns true when a wait for `peer` lets a message from `source` through.
-#[inline(always)]
 pub(crate) fn admits(peer: Endpoint, source: Endpoint) -> bool {
     peer == Endpoint::ANY || peer == source || peer == Endpoint::current(source.slot())
 }

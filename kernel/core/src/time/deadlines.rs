@@ -22,7 +22,6 @@ pub struct Deadlines<const N: usize> {
 
 impl<const N: usize> Deadlines<N> {
     /// The earliest.
-    #[inline(always)]
     pub fn first_deadline(&self) -> Option<u64> {
         (self.count > 0).then(|| self.heap[0].deadline)
     }

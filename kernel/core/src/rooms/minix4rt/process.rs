@@ -103,7 +103,6 @@ pub fn find_helper(kernel: &mut Kernel, pid: i64, own: u16, wrong: i32) -> Resul
     if helper == own || !is_real_time(kernel, helper) { Err(error(wrong)) } else { Ok(helper) }
 }
 
-#[inline(always)]
 pub fn is_real_time(kernel: &Kernel, process: u16) -> bool {
     kernel.node.threads[kernel.mrt.processes[process as usize].thread as usize].is_real_time()
 }

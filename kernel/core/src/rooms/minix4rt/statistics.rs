@@ -37,7 +37,6 @@ const SHIFT: u32 = 20;
 
 impl System {
     /// The real-time clock at a count of the machine's.
-    #[inline(always)]
     pub fn tick_at(&self, ticks: u64) -> u64 {
         ticks.saturating_sub(self.began).checked_div(self.tick_tsc).unwrap_or(0)
     }

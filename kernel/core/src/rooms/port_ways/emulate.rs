@@ -18,7 +18,6 @@ use abi::{privilege::device, privilege::way};
 const DIRECTION: u64 = 1 << 10;
 
 /// True when the current thread executes port instructions which the kernel carries out.
-#[inline(always)]
 pub fn emulates_ports(node: &Node) -> bool {
     node.privileges(node.current()).io_way == way::EMULATE
 }
