@@ -87,15 +87,15 @@ impl Kernel {
         &mut self.node.threads[slot].frame
     }
 
-    /// The current thread executed `syscall` for `SENDREC`: tries the fast path. `Some`: the receiver is the current
+    /// The current thread executed `syscall` for a primitive: tries its fast path, if it has one. `Some`: the receiver is the current
     /// thread and is to run at once, without asking `next`. `None`: nothing has happened, `syscall` does it.
-    pub fn try_request<M: Machine>(&mut self, m: &mut M) -> Option<FastSwitch> {
-        fast_path::request(&mut self.node, m)
-    }
-
-    /// The same for `REPLYREC`.
-    pub fn try_answer<M: Machine>(&mut self, m: &mut M) -> Option<FastSwitch> {
-        fast_path::answer(&mut self.node, m)
+    #[inline(always)]
+    pub fn try_primitive<M: Machine>(&mut self, m: &mut M, number: u64) -> Option<FastSwitch> {
+        match number {
+            call::SENDREC => fast_path::request(&mut self.node, m),
+            call::REPLYREC => fast_path::answer(&mut self.node, m),
+            _ => None,
+        }
     }
 
     /// The same for the Linux call `number`, which is below `NATIVE`.
@@ -161,6 +161,12 @@ impl Kernel {
         true
     }
 
+    /// The current thread executed `int 0x21`: tries the fast path, as `try_primitive`.
+    #[inline(always)]
+    pub fn try_vector33<M: Machine>(&mut self, m: &mut M) -> Option<FastSwitch> {
+        fast_path::request_in_memory(&mut self.node, m)
+    }
+
     /// The current thread executed `int 0x21`.
     pub fn vector33<M: Machine>(&mut self, m: &mut M) {
         if self.node.threads.running().is_real_time() {
@@ -203,6 +209,12 @@ impl Kernel {
     pub fn timer<M: Machine>(&mut self, m: &mut M) {
         self.node.threads.running_mut().linux_call = 0;
         dispatch::on_timer(self, m);
+    }
+
+    /// Tried before `next`, after a call that changes nothing of what the CPU has loaded. True: the current thread goes on at once.
+    #[inline(always)]
+    pub fn goes_on<M: Machine>(&mut self, m: &mut M) -> bool {
+        self.node.goes_on(m)
     }
 
     /// What to do now. Call it after every entry from user mode, and again after `Idle` and `Interrupts`.

@@ -26,7 +26,8 @@ core::arch::global_asm!(
     protection = const vector::GENERAL_PROTECTION,
     hal = const vector::HAL,
     native = const NATIVE, replyrec = const REPLYREC, sendrec = const SENDREC,
-    linux_call = sym linux_call, answer = sym answer, request = sym request, other_syscall = sym other_syscall,
+    linux_call = sym linux_call, other_syscall = sym other_syscall, primitive_in_memory = sym primitive_in_memory,
+    answer = sym primitive::<REPLYREC>, request = sym primitive::<SENDREC>,
 );
 // `entry.s` compares in this order.
 const _: () = assert!(NATIVE < SENDREC && SENDREC < REPLYREC);
@@ -37,6 +38,7 @@ unsafe extern "C" {
     fn syscall_entry();
     fn protection_entry();
     fn hal_entry();
+    fn primitive_entry();
     static trap_stubs: u8;
 }
 
@@ -77,6 +79,7 @@ pub fn handler(vector: usize) -> u64 {
     match vector as u64 {
         vector::GENERAL_PROTECTION => protection_entry as *const () as u64,
         vector::HAL => hal_entry as *const () as u64,
+        vector::PRIMITIVE => primitive_entry as *const () as u64,
         vector => &raw const trap_stubs as u64 + vector * STUB_BYTES,
     }
 }
@@ -183,16 +186,19 @@ extern "C" fn syscall_from_user(number: u64) -> ! {
     }
 }
 
-/// `SENDREC`.
-extern "C" fn request() -> ! {
-    by_fast_path(Load::Message, |kernel, hardware| kernel.try_request(hardware));
-    slow_primitive::<SENDREC>()
+/// A primitive with a fast path.
+extern "C" fn primitive<const NUMBER: u64>() -> ! {
+    by_fast_path(Load::Message, |kernel, hardware| kernel.try_primitive(hardware, NUMBER));
+    slow_primitive::<NUMBER>()
 }
 
-/// `REPLYREC`.
-extern "C" fn answer() -> ! {
-    by_fast_path(Load::Message, |kernel, hardware| kernel.try_answer(hardware));
-    slow_primitive::<REPLYREC>()
+/// `int 0x21`.
+extern "C" fn primitive_in_memory() -> ! {
+    by_fast_path(Load::Message, |kernel, hardware| kernel.try_vector33(hardware));
+    // SAFETY: as in `by_fast_path`, whose references are gone.
+    let (kernel, hardware) = unsafe { node_state() };
+    kernel.vector33(hardware);
+    if kernel.goes_on(hardware) { go_on(kernel) } else { dispatch(kernel, hardware) }
 }
 
 /// A Linux call.
@@ -278,7 +284,6 @@ extern "C" fn trap_from_user(vector: u64, error: u64) -> ! {
         vector::NON_MASKABLE | vector::DOUBLE_FAULT => {
             fatal::trap(vector, error, kernel.frame_mut(kernel.current()).rip, 0)
         }
-        vector::PRIMITIVE => kernel.vector33(hardware),
         vector::HAL => kernel.hal(hardware),
         0..=vector::LAST_EXCEPTION => kernel.exception(hardware, vector, error, 0),
         _ => take_interrupt(kernel, hardware, vector),

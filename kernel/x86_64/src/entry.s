@@ -104,17 +104,14 @@ leave_by_iretq:
     load rax, r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx, rax
     iretq
 
-# Every other vector. Stack: vector, error code (0 if the CPU pushed none), rip, cs, rflags, rsp, ss.
-.align 16
-trap_common:
-    test byte ptr [rsp + 24], 3
-    jz trap_in_kernel
+# What follows an interrupt from user mode. Stack: rip, cs, rflags, rsp, ss.
+.macro save_general
     push rax
     mov rax, [CURRENT_FRAME]
     save rax, r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx
     pop qword ptr [rax + frame_rax]
-    pop rdi
-    pop rsi
+.endm
+.macro save_rest
     pop qword ptr [rax + frame_rip]
     pop rcx
     pop qword ptr [rax + frame_rflags]
@@ -124,6 +121,25 @@ trap_common:
     # An interrupt gate leaves AC, DF and NT as the program had them.
     push 2
     popfq
+.endm
+
+# int 0x21. The kernel itself never executes it.
+.align 16
+.global primitive_entry
+primitive_entry:
+    save_general
+    save_rest
+    call {primitive_in_memory}
+
+# Every other vector. Stack: vector, error code (0 if the CPU pushed none), rip, cs, rflags, rsp, ss.
+.align 16
+trap_common:
+    test byte ptr [rsp + 24], 3
+    jz trap_in_kernel
+    save_general
+    pop rdi
+    pop rsi
+    save_rest
     call trap_from_user
 
 # The two short ways to a port. The thread goes on after them, so its registers stay on the stack, those that a Rust function may change;

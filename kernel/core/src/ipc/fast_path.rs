@@ -6,10 +6,11 @@
 //! conditions are one by one because instructions are counted. Neighbours: `entry` (tries this first), `message`, `route`.
 
 use crate::{
-    Machine, Node, Thread, frame::entry, priority::FIRST_SHARED, thread::MessageSource, thread::state::BlockedOn,
+    Machine, Node, Thread, frame::entry, ipc::in_memory, priority::FIRST_SHARED, thread::MessageSource,
+    thread::state::BlockedOn,
 };
 
-use abi::{Endpoint, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, message::KERNEL_LABELS};
+use abi::{Endpoint, call, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, message::KERNEL_LABELS};
 
 /// Lowest content of `r13`, as a signed number, whose label (upper half) programs must not send; replies are negative.
 const REFUSED_LABELS: i64 = (KERNEL_LABELS as i64) << 32;
@@ -20,8 +21,8 @@ const REFUSED_LABELS: i64 = (KERNEL_LABELS as i64) << 32;
 /// the thread enters the kernel again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FastSwitch {
-    /// Slot of the sender; the same as `to` when no message was received but a Linux call has its result: then
-    /// everything comes from there.
+    /// Slot of the sender; the same as `to` when the message is in memory, or a Linux call has its result: then everything comes from
+    /// there.
     pub from: usize,
     /// Slot of the receiver.
     pub to: usize,
@@ -92,6 +93,33 @@ pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Option
     Some(FastSwitch { from, to })
 }
 
+/// `SENDREC` by the current thread, which executed `int 0x21`, to a server that waits in the same way and whose memory is mapped.
+#[inline(always)]
+pub fn request_in_memory<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
+    let (from, best) = (node.current(), node.threads.best_for_fast_path());
+    let frame = &node.threads[from].frame;
+    let (number, peer) = (frame.rax, Endpoint(frame.rdi as u32));
+    let to = peer.slot();
+    if number != call::SENDREC || node.may_send(from, to).is_err() {
+        return None;
+    }
+    let receiver = &node.threads[to];
+    let takes_it = receiver.form == MessageSource::Memory && receiver.state.is_open() && receiver.attention == 0;
+    if !takes_it || receiver.endpoint != peer || !(FIRST_SHARED..best).contains(&receiver.base_queue) {
+        return None;
+    }
+    in_memory::load(node, m, from).ok()?;
+    let message = &node.threads[from].outgoing;
+    if message.label as i32 >= KERNEL_LABELS as i32 {
+        return None;
+    }
+    in_memory::store(node, m, to, message).ok()?;
+    node.threads[to].frame.rax = 0;
+    node.threads[from].state.block(BlockedOn::Answer(peer));
+    switch_over(node, m, from, to);
+    Some(FastSwitch { from: to, to })
+}
+
 /// Slots of the current thread and of the one that it names, if it may send to that, and the priority that this has to be
 /// better than.
 #[inline(always)]
@@ -137,13 +165,11 @@ fn has_nothing_to_receive(thread: &Thread) -> bool {
 
 /// True when a receiver, which waits, has nothing else to do, came in by `syscall` (the SYSTEM task never does) and is better than all
 /// that are ready.
-#[inline(always)]
 fn is_ready_to_receive(receiver: &Thread, best: u8) -> bool {
     receiver.attention == 0 && receiver.frame.entry == entry::SYSCALL && receiver.base_queue < best
 }
 
 /// Returns true when it waits from `ANY`: then it has no donation.
-#[inline(always)]
 fn waits_for_anybody(receiver: &Thread, best: u8) -> bool {
     receiver.state.is_open() && is_ready_to_receive(receiver, best)
 }

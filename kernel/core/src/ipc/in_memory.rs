@@ -33,13 +33,13 @@ pub fn memory_primitive<M: Machine>(node: &mut Node, m: &mut M) {
 #[inline(always)]
 fn with_message<M: Machine>(node: &mut Node, m: &mut M, number: u64, peer: Endpoint) -> Result<(), Stop> {
     let caller = node.current();
-    let (space, address) = place(node, caller)?;
-    let thread = &mut node.threads[caller];
-    if number != call::RECEIVE {
-        m.read(space, address, thread.outgoing.as_mut_bytes()).map_err(|fault| Stop::Fault(caller, fault))?;
+    if number == call::RECEIVE {
+        place(node, caller)?;
+        node.threads[caller].form = MessageSource::Memory;
+    } else {
+        load(node, m, caller)?;
     }
-    (thread.form, thread.outgoing.source) = (MessageSource::Memory, thread.endpoint);
-    let label = thread.outgoing.label;
+    let label = node.threads[caller].outgoing.label;
     Ok(message::carry_out(node, m, number, peer, label)?)
 }
 
@@ -49,6 +49,16 @@ fn place(node: &Node, slot: usize) -> Result<(Space, u64), Errno> {
     let address = node.threads[slot].frame.rsi;
     check_range(address, size_of::<Message>() as u64)?;
     Ok((copy::space_of(node, slot)?, address))
+}
+
+/// Reads the message that the thread in `slot` sends.
+#[inline(always)]
+pub fn load<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Result<(), Stop> {
+    let (space, address) = place(node, slot)?;
+    let thread = &mut node.threads[slot];
+    m.read(space, address, thread.outgoing.as_mut_bytes()).map_err(|fault| Stop::Fault(slot, fault))?;
+    (thread.form, thread.outgoing.source) = (MessageSource::Memory, thread.endpoint);
+    Ok(())
 }
 
 /// Stores a message that the thread in `slot` receives, if its memory is mapped.

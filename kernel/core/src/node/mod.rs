@@ -80,7 +80,6 @@ pub struct Node {
 
 impl Node {
     /// Slot of the thread that runs; the idle task's when no thread does.
-    #[inline(always)]
     pub fn current(&self) -> usize {
         self.threads.current()
     }
@@ -118,7 +117,6 @@ impl Node {
     }
 
     /// Privileges of the thread in a slot.
-    #[inline(always)]
     pub fn privileges(&self, slot: usize) -> &Privileges {
         &self.privileges[self.threads[slot].privileges as usize % SERVICE_SLOTS]
     }
@@ -139,6 +137,16 @@ impl Node {
         self.threads.charge(m.ticks());
         tracing::trace!(self, SWITCH, trace_switch(m, &self.threads, slot));
         self.threads.set_current(slot);
+    }
+
+    /// Returns true when the current thread may go on at once, and makes sure that the timer comes for the end of its quantum.
+    #[inline(always)]
+    pub fn goes_on<M: Machine>(&mut self, m: &mut M) -> bool {
+        let goes_on = self.threads.keeps_running();
+        if goes_on && let Some(quantum_end) = self.threads.quantum_end(self.current()) {
+            self.timer.arm(m, quantum_end);
+        }
+        goes_on
     }
 
     /// Puts the current thread at the tail of its queue.

@@ -117,20 +117,6 @@ impl Threads {
         }
     }
 
-    /// As `wake`, but a thread that is no better than the current one goes to its queue at once.
-    #[inline(always)]
-    pub fn wake_behind(&mut self, slot: usize) {
-        let current = self.running();
-        let (queue, runs) = (current.queue, current.state.is_ready());
-        let thread = &mut self.table[slot];
-        if runs && thread.base_queue >= queue && slot != self.queues.current {
-            thread.queue = thread.base_queue;
-            self.enqueue(slot as u16);
-        } else {
-            self.wake(slot);
-        }
-    }
-
     /// Takes a ready thread, which is to block, out of the queues. The caller changes its state.
     pub fn unready(&mut self, slot: usize) {
         let slot16 = slot as u16;
@@ -277,12 +263,17 @@ impl Threads {
         self.queues.ready != 0 || self.queues.next_hint != 0
     }
 
-    /// Returns true when the current thread may go on at once: it is not blocked, and no better one is ready.
+    /// Returns true when the current thread may go on at once: it is not blocked, and no better one is ready. The thread woken last is in
+    /// its queue then, as after `pick`.
     #[inline(always)]
-    pub fn keeps_running(&self) -> bool {
-        let thread = self.running();
-        let stays = thread.state.is_ready() && thread.attention == 0 && self.queues.next_hint == 0;
-        stays && self.best_ready() >= thread.queue
+    pub fn keeps_running(&mut self) -> bool {
+        let Thread { state, attention, queue, .. } = *self.running();
+        let woken = self.queues.next_hint as usize;
+        if !state.is_ready() || attention != 0 || woken != 0 && self.table[woken].queue < queue {
+            return false;
+        }
+        self.enqueue_woken();
+        self.best_ready() >= queue
     }
 
     /// Puts ready threads that have sunk back to their base queues, when `period` ticks have passed since that was last done: some of them,

@@ -108,7 +108,7 @@ fn the_short_way_is_barred_only_while_messages_are_counted() {
     frame.r13 = b.0 as u64 | (LABEL as u64) << 32;
     frame.entry = kernel_core::frame::entry::SYSCALL;
     w.node.frame_mut(B).entry = kernel_core::frame::entry::SYSCALL;
-    assert!(w.node.try_request(&mut w.m).is_some());
+    assert!(w.node.try_primitive(&mut w.m, abi::call::SENDREC).is_some());
     let mut w = World::with_services();
     kill_after(&mut w, B, 100);
     for sleeper in [RS, VM, crate::world::C, B] {
@@ -116,7 +116,7 @@ fn the_short_way_is_barred_only_while_messages_are_counted() {
     }
     w.make_current(A);
     w.node.frame_mut(A).r13 = w.endpoint(B).0 as u64;
-    assert_eq!(w.node.try_request(&mut w.m), None);
+    assert_eq!(w.node.try_primitive(&mut w.m, abi::call::SENDREC), None);
 }
 
 #[test]

@@ -273,8 +273,7 @@ fn vector_33_moves_messages_through_memory() {
     w.make_current(A);
     let frame = w.node.frame_mut(A);
     (frame.rax, frame.rdi, frame.rsi) = (call::SENDREC, b.0 as u64, crate::world::BUFFER + 0x100);
-    w.node.vector33(&mut w.m);
-    w.next();
+    w.enter33();
     assert_eq!((w.message(B).label, w.message(B).words[0]), (0x20_0002, 77));
     w.primitive(B, call::SENDNB, a, 0x8020_0002, 5);
     w.make_current(A);
@@ -290,8 +289,7 @@ fn vector33(w: &mut World, slot: usize, number: u64, peer: Endpoint, address: u6
     w.make_current(slot);
     let frame = w.node.frame_mut(slot);
     (frame.rax, frame.rdi, frame.rsi) = (number, peer.0 as u64, address);
-    w.node.vector33(&mut w.m);
-    w.next();
+    w.enter33();
 }
 
 #[test]

@@ -7,18 +7,30 @@ use std::{
 };
 
 use abi::{
-    Endpoint,
+    Endpoint, Errno, Word,
     call::{self, KernelCall},
     endpoint::{FIRST_CONTAINER, slot},
+    message,
 };
 use kernel_core::Next;
 
-use crate::world::{A, B, C, RS, VM, World};
+use crate::{
+    fake::PAGE,
+    world::{A, B, BUFFER, BUFFER_PAGES, C, RS, VM, World, all_rights},
+};
 
 const MS: u64 = 1_000_000;
 /// Routed to A.
 const LINUX_CALL: u64 = 39;
 const REAL_TIME_QUEUE: u64 = abi::call::REAL_TIME + 10;
+
+/// Memory of all that may not be written.
+const READ_ONLY: u64 = BUFFER + BUFFER_PAGES * PAGE;
+
+/// By what number a call by vector 33 is counted.
+fn by_vector_33(number: u64) -> u64 {
+    number | 1 << 32
+}
 
 /// FNV-1a of what is printed.
 struct Hash(u64);
@@ -49,10 +61,17 @@ fn world(is_ordinary: bool) -> (World, Vec<usize>) {
     w.is_ordinary = is_ordinary;
     w.receive(VM, Endpoint::ANY);
     for slot in [A, B, C] {
-        w.service(slot);
+        let endpoint = w.service(slot);
+        let mut rights = all_rights();
+        (rights.irqs[0], rights.irq_count) = ((slot - A + 3) as _, 1);
+        w.set_privileges(endpoint, &rights);
     }
     w.kernel_call(RS, KernelCall::Route, &[LINUX_CALL, A as u64]).expect("routed");
     let programs = [w.application(), w.application()];
+    for slot in [A, B, C, programs[0].slot(), programs[1].slot()] {
+        let space = w.space(slot);
+        w.m.map(space, READ_ONLY, (0x1000 + space as u64) * PAGE, 0);
+    }
     for program in programs {
         w.kernel_call(RS, KernelCall::Join, &[program.0 as u64, FIRST_CONTAINER as u64]).expect("a container");
     }
@@ -64,6 +83,24 @@ impl Twins {
         let ((fast, programs), (ordinary, same)) = (world(false), world(true));
         assert_eq!(programs, same);
         Twins { fast, ordinary, programs, taken: BTreeMap::new() }
+    }
+
+    /// All in a queue each: the fast path leads to a thread that is better than all ready ones.
+    fn in_queues() -> Twins {
+        let mut twins = Twins::new();
+        for (slot, bit) in [(A, 3), (B, 4), (C, 5)] {
+            twins
+                .both("line", |w| w.begin_kernel_call(slot, KernelCall::IrqSet, &[bit, 0, abi::kernel::irq::REENABLE]));
+            assert_eq!(twins.fast.result(slot), Ok(0), "the line of slot {slot}");
+        }
+        let rs = Endpoint::SELF.0 as u64;
+        twins.both("schedule", |w| w.begin_kernel_call(RS, KernelCall::Schedule, &[rs, 0, 0]));
+        let slots = [A, B, C, twins.programs[0], twins.programs[1], RS];
+        for (slot, queue) in slots.into_iter().zip(1..) {
+            let endpoint = twins.fast.endpoint(slot).0 as u64;
+            twins.both("schedule", |w| w.begin_kernel_call(RS, KernelCall::Schedule, &[endpoint, queue, 0]));
+        }
+        twins
     }
 
     /// Does the same with both, and compares them.
@@ -129,6 +166,55 @@ impl Twins {
         });
     }
 
+    /// The current thread makes a random call by vector 33, from time to time with a label or to memory that is refused. Services call
+    /// services and programs programs, so each can be answered; vm refuses the memory that it is asked for.
+    fn step_by_vector_33(&mut self, random: &mut impl FnMut(u64) -> u64) {
+        let now = self.fast.m.now + random(3 * MS);
+        let next = self.both("time", |w| {
+            w.m.now = now;
+            w.next()
+        });
+        let services = [A, B, C];
+        let (current, slots) = match next {
+            Next::Run(VM) => {
+                let (to, no) = (self.fast.message(VM).source, Err(Errno::EFAULT).to_word());
+                self.both("vm", |w| w.primitive(VM, call::REPLYREC, to, message::REPLY, no));
+                return;
+            }
+            Next::Run(slot) if services.contains(&slot) => (slot, &services[..]),
+            Next::Run(slot) if self.programs.contains(&slot) => (slot, &self.programs[..]),
+            _ => return self.wake_somebody(random),
+        };
+        let endpoints = slots.iter().map(|&slot| self.fast.endpoint(slot)).collect::<Vec<_>>();
+        let peer = endpoints[random(slots.len() as u64) as usize];
+        let source = self.fast.m.peek(self.fast.space(current), BUFFER, 4);
+        let asked = endpoints.into_iter().find(|endpoint| endpoint.0.to_le_bytes()[..] == source).unwrap_or(peer);
+        let (number, peer) = match random(32) {
+            0..=9 => (call::SENDNB, asked),
+            10..=11 => (call::SEND, asked),
+            12..=21 => (call::RECEIVE, Endpoint::ANY),
+            22..=29 => (call::SENDREC, peer),
+            30 => (call::SEND, peer),
+            _ => (call::NOTIFY, peer),
+        };
+        let label = if random(16) == 0 { message::KERNEL_LABELS } else { 1 + random(3) as u32 };
+        // The last place may not be written.
+        let at = [BUFFER, BUFFER + PAGE - 32, READ_ONLY][random(64).saturating_sub(61) as usize];
+        self.both(&format!("{} from slot {current} to {peer:?} at {at:#x}", by_vector_33(number)), |w| {
+            let space = w.space(current);
+            if at != READ_ONLY {
+                w.m.poke(space, at + 4, &label.to_le_bytes());
+                w.m.poke(space, at + 8, &now.to_le_bytes());
+            }
+            let frame = w.node.frame_mut(current);
+            (frame.rax, frame.rdi, frame.rsi) = (number, peer.0 as u64, at);
+            w.enter33()
+        });
+        let slots = [A, B, C, self.programs[0], self.programs[1]];
+        let memory = |w: &mut World| slots.map(|slot| w.m.peek(w.space(slot), BUFFER, 2 * PAGE as usize));
+        assert_eq!(memory(&mut self.fast), memory(&mut self.ordinary), "what was stored");
+    }
+
     /// Somebody who may wait for an answer.
     fn somebody(&self, random: &mut impl FnMut(u64) -> u64) -> Endpoint {
         let slots = [A, B, C, self.programs[0], self.programs[1]];
@@ -158,19 +244,7 @@ fn seeded(seed: u64) -> impl FnMut(u64) -> u64 {
 fn both_paths_leave_the_same_node() {
     let mut taken = BTreeMap::<u64, u32>::new();
     for seed in 1..=12 {
-        let mut twins = Twins::new();
-        for (slot, bit) in [(A, 3), (B, 4), (C, 5)] {
-            twins
-                .both("line", |w| w.begin_kernel_call(slot, KernelCall::IrqSet, &[bit, 0, abi::kernel::irq::REENABLE]));
-        }
-        // A queue each: the fast path leads to a thread that is better than all ready ones.
-        let rs = Endpoint::SELF.0 as u64;
-        twins.both("schedule", |w| w.begin_kernel_call(RS, KernelCall::Schedule, &[rs, 0, 0]));
-        let slots = [A, B, C, twins.programs[0], twins.programs[1], RS];
-        for (slot, queue) in slots.into_iter().zip(1..) {
-            let endpoint = twins.fast.endpoint(slot).0 as u64;
-            twins.both("schedule", |w| w.begin_kernel_call(RS, KernelCall::Schedule, &[endpoint, queue, 0]));
-        }
+        let mut twins = Twins::in_queues();
         let mut random = seeded(seed);
         for _ in 0..400 {
             twins.step(seed > 6, &mut random);
@@ -182,6 +256,107 @@ fn both_paths_leave_the_same_node() {
         let times = taken.get(&number).copied().unwrap_or(0);
         assert!(times >= 5, "call {number} took the fast path {times} times: {taken:?}");
     }
+}
+
+#[test]
+fn both_paths_leave_the_same_node_by_vector_33() {
+    let mut taken = BTreeMap::<u64, u32>::new();
+    for seed in 1..=12 {
+        let mut twins = Twins::in_queues();
+        let mut random = seeded(seed);
+        for _ in 0..400 {
+            twins.step_by_vector_33(&mut random);
+        }
+        twins.compare_all();
+        twins.taken.into_iter().for_each(|(number, times)| *taken.entry(number).or_default() += times);
+    }
+    let times = taken.get(&by_vector_33(call::SENDREC)).copied().unwrap_or(0);
+    assert!(times >= 10, "the fast path was taken {times} times: {taken:?}");
+}
+
+/// A thread makes a call by vector 33.
+fn call_by_vector_33(twins: &mut Twins, slot: usize, (number, peer): (u64, Endpoint), label: u32, at: u64) -> Next {
+    twins.both("vector 33", |w| {
+        w.make_current(slot);
+        let space = w.space(slot);
+        if at != READ_ONLY {
+            w.m.poke(space, at + 4, &label.to_le_bytes());
+        }
+        let frame = w.node.frame_mut(slot);
+        (frame.rax, frame.rdi, frame.rsi) = (number, peer.0 as u64, at);
+        w.enter33()
+    })
+}
+
+/// A asks C, which waits, after everybody else has begun to wait. Returns whether that takes the fast path, which it does when `case` is
+/// empty.
+fn request_takes_fast_path(case: &str) -> bool {
+    let mut twins = Twins::in_queues();
+    let [program, other] = [twins.programs[0], twins.programs[1]];
+    for slot in [A, B] {
+        twins.both("receive", |w| w.receive(slot, Endpoint::ANY));
+    }
+    let from = if case == "it waits for one" { twins.fast.endpoint(A) } else { Endpoint::ANY };
+    match case {
+        "it waits in registers" => twins.both("receive", |w| w.receive(C, Endpoint::ANY)),
+        "its memory is read-only" => call_by_vector_33(&mut twins, C, (call::RECEIVE, from), 0, READ_ONLY),
+        _ => call_by_vector_33(&mut twins, C, (call::RECEIVE, from), 0, BUFFER),
+    };
+    let server = if case == "it is named by slot" { Endpoint::current(C) } else { twins.fast.endpoint(C) };
+    let wake = |twins: &mut Twins, line: usize| {
+        twins.both("interrupt", |w| {
+            w.node.interrupt(&mut w.m, line);
+            w.next()
+        })
+    };
+    if case == "it is to be interrupted" {
+        for slot in [program, other] {
+            twins.both("receive", |w| w.receive(slot, Endpoint::ANY));
+        }
+        twins.both("interrupt", |w| w.begin_kernel_call(RS, KernelCall::Interrupt, &[server.0 as u64]));
+    }
+    if case == "a better one is ready" {
+        wake(&mut twins, 4);
+    }
+    let client = if case == "it may not be asked" { program } else { A };
+    assert_eq!(if client == A { wake(&mut twins, 3) } else { Next::Run(program) }, Next::Run(client));
+    let label = if case == "the label is the kernel's" { message::KERNEL_LABELS } else { 1 };
+    let number = if case == "it is only sent to" { call::SEND } else { call::SENDREC };
+    let before = twins.fast.fast_switches;
+    call_by_vector_33(&mut twins, client, (number, server), label, BUFFER);
+    let taken = twins.fast.fast_switches > before;
+    twins.compare_all();
+    taken
+}
+
+#[test]
+fn a_request_by_vector_33_takes_the_fast_path_if_nothing_is_against_it() {
+    assert!(request_takes_fast_path(""));
+    for case in [
+        "it waits for one",
+        "it waits in registers",
+        "its memory is read-only",
+        "it is named by slot",
+        "it is to be interrupted",
+        "a better one is ready",
+        "it may not be asked",
+        "the label is the kernel's",
+        "it is only sent to",
+    ] {
+        assert!(!request_takes_fast_path(case), "{case}");
+    }
+}
+
+#[test]
+fn who_sends_by_vector_33_to_no_better_one_goes_on() {
+    let mut twins = Twins::in_queues();
+    twins.both("receive", |w| w.receive(A, Endpoint::ANY));
+    let (b, c) = (twins.fast.endpoint(B), twins.fast.endpoint(C));
+    call_by_vector_33(&mut twins, B, (call::RECEIVE, Endpoint::ANY), 0, BUFFER);
+    assert_eq!(call_by_vector_33(&mut twins, C, (call::SENDREC, b), 1, BUFFER), Next::Run(B));
+    assert_eq!(call_by_vector_33(&mut twins, B, (call::SEND, c), 1, BUFFER), Next::Run(B));
+    assert_eq!(call_by_vector_33(&mut twins, B, (call::RECEIVE, Endpoint::ANY), 0, BUFFER), Next::Run(C));
+    assert_eq!(twins.fast.m.peek(twins.fast.space(C), BUFFER, 4), b.0.to_le_bytes());
 }
 
 /// A client in a real-time queue waits for the answer of A, which has the priority of its queue.

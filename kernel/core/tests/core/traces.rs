@@ -358,7 +358,7 @@ fn samples_leave_the_fast_path_open_and_messages_close_it() {
         (frame.rax, frame.r13) = (call::SENDREC, b.0 as u64 | 0x20_0001 << 32);
         frame.entry = kernel_core::frame::entry::SYSCALL;
         w.node.frame_mut(B).entry = kernel_core::frame::entry::SYSCALL;
-        assert_eq!(w.node.try_request(&mut w.m).is_some(), takes_it);
+        assert_eq!(w.node.try_primitive(&mut w.m, abi::call::SENDREC).is_some(), takes_it);
     }
 }
 

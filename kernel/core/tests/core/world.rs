@@ -173,10 +173,8 @@ impl World {
         }
         let fast_path = match self.node.frame_mut(current).rax {
             _ if self.is_ordinary => None,
-            call::SENDREC => self.node.try_request(&mut self.m),
-            call::REPLYREC => self.node.try_answer(&mut self.m),
             number @ ..call::NATIVE => self.node.try_linux_call(&mut self.m, number),
-            _ => None,
+            number => self.node.try_primitive(&mut self.m, number),
         };
         let Some(FastSwitch { from, to }) = fast_path else {
             let number = self.node.frame_mut(current).rax;
@@ -196,6 +194,23 @@ impl World {
             frame.r12 = if is_linux_call { number } else { words.r12 };
         }
         Next::Run(to)
+    }
+
+    /// The current thread, whose registers are set, executes `int 0x21`, likewise.
+    pub fn enter33(&mut self) -> Next {
+        let current = self.node.current();
+        self.node.frame_mut(current).entry = entry::FULL;
+        if self.is_ordinary {
+            self.node.vector33(&mut self.m);
+            return self.next();
+        }
+        if let Some(FastSwitch { from, to }) = self.node.try_vector33(&mut self.m) {
+            assert_eq!(from, to, "all is in the frame of the receiver");
+            self.fast_switches += 1;
+            return Next::Run(to);
+        }
+        self.node.vector33(&mut self.m);
+        if self.node.goes_on(&mut self.m) { Next::Run(current) } else { self.next() }
     }
 
     /// The timer comes. Returns true when it is armed for now again.

@@ -205,6 +205,6 @@ pub fn end_real_time_wait(kernel: &mut Kernel, slot: usize) {
     kernel.mrt.timers.cancel(process.timeout as usize);
     if thread.state.is_ready() {
         thread.renew_quantum();
-        kernel.node.threads.wake_behind(slot);
+        kernel.node.threads.wake(slot);
     }
 }
