@@ -8,8 +8,8 @@ use crate::{
     descriptors::USER_DATA, fatal, hardware::Hardware, interrupts, interrupts::Source, state::node_state,
 };
 use abi::{
-    call::KernelCall, call::NATIVE, call::REPLYREC, call::SENDREC, kernel::ACCESS_EXECUTE, kernel::ACCESS_PRESENT,
-    kernel::ACCESS_WRITE, layout::USER_END, privilege::io, rt,
+    call::KernelCall, call::NATIVE, call::NOTIFY, call::REPLYREC, call::SENDREC, kernel::ACCESS_EXECUTE,
+    kernel::ACCESS_PRESENT, kernel::ACCESS_WRITE, layout::USER_END, privilege::io, rt,
 };
 use core::{arch::asm, mem::offset_of};
 use kernel_core::{FastSwitch, Frame, Kernel, Machine, Next, Thread, frame::entry};
@@ -25,12 +25,12 @@ core::arch::global_asm!(
     user_code = const USER_CODE,
     protection = const vector::GENERAL_PROTECTION,
     hal = const vector::HAL,
-    native = const NATIVE, replyrec = const REPLYREC, sendrec = const SENDREC,
+    native = const NATIVE, replyrec = const REPLYREC, sendrec = const SENDREC, notify = const NOTIFY,
     linux_call = sym linux_call, other_syscall = sym other_syscall, primitive_in_memory = sym primitive_in_memory,
-    answer = sym primitive::<REPLYREC>, request = sym primitive::<SENDREC>,
+    answer = sym primitive::<REPLYREC>, request = sym primitive::<SENDREC>, notify_call = sym primitive::<NOTIFY>,
 );
 // `entry.s` compares in this order.
-const _: () = assert!(NATIVE < SENDREC && SENDREC < REPLYREC);
+const _: () = assert!(NATIVE < SENDREC && SENDREC < NOTIFY && NOTIFY < REPLYREC);
 
 const _: () = assert!(offset_of!(Frame, r15) == 0 && offset_of!(Frame, rsp) == 17 * 8, "entry.s counts them");
 
@@ -186,7 +186,7 @@ extern "C" fn syscall_from_user(number: u64) -> ! {
     }
 }
 
-/// A primitive with a fast path.
+/// A primitive with a fast path, or with code of its own.
 extern "C" fn primitive<const NUMBER: u64>() -> ! {
     by_fast_path(Load::Message, |kernel, hardware| kernel.try_primitive(hardware, NUMBER));
     slow_primitive::<NUMBER>()

@@ -57,6 +57,8 @@ syscall_entry:
     jb {linux_call}
     cmp rdi, {sendrec}
     je {request}
+    cmp rdi, {notify}
+    je {notify_call}
     jmp {other_syscall}
 
 # rax = frame of the thread to go on with.

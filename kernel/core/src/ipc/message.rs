@@ -241,6 +241,7 @@ fn fetch_once<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, from: End
         node.threads.holder(from)?;
     }
     if let Some(source) = notify::pending_source(node, receiver, from) {
+        node.threads[receiver].pending[source / 64 % 2] &= !(1 << (source % 64));
         notify::give_notification(node, m, receiver, source);
         node.threads.wake_if_free(receiver);
         return Ok(None);

@@ -59,18 +59,17 @@ pub fn pending_source(node: &Node, receiver: usize, from: Endpoint) -> Option<us
     }
 }
 
-/// Gives a thread, which waits no more, the notification from this slot.
+/// Gives a thread, which waits no more, the notification from this slot, of which nothing is pending now.
 pub fn give_notification<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, source_slot: usize) {
     let source = source_of(node, source_slot);
     let thread = &mut node.threads[receiver];
-    thread.pending[source_slot / 64 % 2] &= !(1 << (source_slot % 64));
     let bits = if source_slot == slot::HARDWARE { core::mem::take(&mut thread.hooks) } else { 0 };
     let notification = Notify { time_ns: alarm::now_ns(m), bits };
     let message = Message { source, ..notification.message() };
     node.threads[receiver].messages += 1;
     node.delivered += 1;
     if node.threads.is_observed() {
-        observe(node, m, receiver, &message);
+        observe(node, m, receiver, message);
     }
     message::accept(node, m, receiver, &message);
 }
@@ -99,7 +98,7 @@ pub fn notify_refused_senders<M: Machine>(node: &mut Node, m: &mut M, receiver: 
 
 /// A notification is delivered, and the receiver has counted it.
 #[cold]
-fn observe<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, message: &Message) {
-    tracing::trace!(node, NOTIFY, trace_message(m, event::NOTIFY, message, node.threads[receiver].endpoint));
+fn observe<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, message: Message) {
+    tracing::trace!(node, NOTIFY, trace_message(m, event::NOTIFY, &message, node.threads[receiver].endpoint));
     injection::count_down(&mut node.threads[receiver], &mut node.timer, m);
 }
