@@ -4068,6 +4068,13 @@ struct skink_vfs_container_files_reply {
     uint64_t pipes;
 };
 
+/* Whether vfs works for a thread that waits for its answer, or has a file system do so: word 0 of the reply is 1; 0: the call waits for
+ * something that may never happen, such as input. ESRCH. */
+#define SKINK_VFS_WORKS_FOR 0x3001eu
+struct skink_vfs_works_for {
+    uint64_t process;
+};
+
 /* The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables. Routed to vm are the Linux calls
  * brk, mmap, munmap, mprotect, mremap, madvise, msync, mincore, mlock and relatives. vm never blocks on another process, so every process
  * may wait for it. */

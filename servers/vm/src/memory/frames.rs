@@ -1,4 +1,4 @@
-//! The frames of physical memory: which are free, and how many users each other one has.
+//! The frames of physical memory: which are free, and how many users each other one has. This file is long because its tests stand beside what they try.
 //!
 //! A frame in use has one user (a page of a space, an object, vm itself) or, after fork, as many as leaves (`pages`) own the same
 //! page. Free frames are bits in words, with one summary bit a word, so that taking one costs a few instructions and
