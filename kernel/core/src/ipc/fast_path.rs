@@ -42,8 +42,7 @@ pub fn request<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
     Some(FastSwitch { from, to })
 }
 
-/// `REPLYREC` by the current thread, if nothing waits for it: the answer to a native request or to a Linux call. Neither side may be a
-/// real-time thread.
+/// `REPLYREC` by the current thread, if nothing waits for it: the answer to a native request or to a Linux call.
 #[inline(always)]
 pub fn answer<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
     let (from, to, best) = parties(node)?;
@@ -52,7 +51,6 @@ pub fn answer<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
         || !receiver.state.is_open_to(sender.endpoint)
         || !is_ready_to_receive(receiver, best)
         || !is_meant(receiver, sender)
-        || receiver.base_queue < FIRST_SHARED
     {
         return None;
     }
@@ -163,10 +161,11 @@ fn has_nothing_to_receive(thread: &Thread) -> bool {
     waiting == 0 && thread.senders.is_empty() && thread.frame.r14 as u32 == Endpoint::ANY.0
 }
 
-/// True when a receiver, which waits, has nothing else to do, came in by `syscall` (the SYSTEM task never does) and is better than all
-/// that are ready.
+/// True when a receiver, which waits, has nothing else to do, came in by `syscall` (the SYSTEM task never does), is better than all that are
+/// ready, and no real-time thread: a switch to one closes the fast paths.
 fn is_ready_to_receive(receiver: &Thread, best: u8) -> bool {
-    receiver.attention == 0 && receiver.frame.entry == entry::SYSCALL && receiver.base_queue < best
+    let has_nothing_to_do = receiver.attention == 0 && receiver.frame.entry == entry::SYSCALL;
+    has_nothing_to_do && (FIRST_SHARED..best).contains(&receiver.base_queue)
 }
 
 /// Returns true when it waits from `ANY`: then it has no donation.

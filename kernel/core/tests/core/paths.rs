@@ -396,6 +396,21 @@ fn an_answer_to_a_client_that_became_real_time_meanwhile_goes_by_the_ordinary_pa
     assert_eq!(twins.fast.fast_switches, before);
 }
 
+#[test]
+fn a_request_to_a_real_time_server_goes_by_the_ordinary_path_and_so_does_its_answer() {
+    let mut twins = Twins::new();
+    for slot in [A, B] {
+        twins.both("receive", |w| w.receive(slot, Endpoint::ANY));
+    }
+    let server = twins.fast.endpoint(A);
+    twins.both("schedule", |w| w.begin_kernel_call(RS, KernelCall::Schedule, &[server.0 as u64, REAL_TIME_QUEUE, 0]));
+    let before = twins.fast.fast_switches;
+    assert_eq!(twins.both("request", |w| w.sendrec(C, server, 1)), Next::Run(A));
+    let client = twins.fast.endpoint(C);
+    assert_eq!(twins.both("answer", |w| w.primitive(A, call::REPLYREC, client, 1, 0)), Next::Run(C));
+    assert_eq!(twins.fast.fast_switches, before, "the fast path would not know that a real-time thread runs");
+}
+
 /// The request was waiting when its sender became real-time, so the server runs with its own priority until it takes it.
 #[test]
 fn a_server_that_inherits_a_priority_while_it_runs_takes_no_fast_path() {
