@@ -25,7 +25,6 @@ pub const CRATES: [Crate; 6] = [
         folder: "servers/vfs",
         root: "main.rs",
         parts: &["cache", "calls", "files", "keep", "mappings", "objects", "paths"],
-
         without: &[],
     },
     Crate { name: "kernel_core", folder: "kernel/core", root: "lib.rs", parts: &[], without: &["rooms"] },
