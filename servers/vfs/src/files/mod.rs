@@ -119,17 +119,9 @@ impl Files {
         self.put_dropped(mount);
     }
 
-    /// Removes the names that are known below a mount from the cache.
-    pub fn forget_names(&self, mount: &Rc<Mount>) {
-        let forgotten =
-            self.names.borrow_mut().forget_where(|_, node| node.is_some_and(|node| Rc::ptr_eq(node.mount(), mount)));
-        drop(forgotten);
-    }
-
-    /// Removes the names that are known below mounts that are detached, which would keep them in use.
-    pub fn forget_names_of_detached(&self) {
-        let is_detached = |node: &NodeRef| node.mount().is_detached();
-        let forgotten = self.names.borrow_mut().forget_where(|_, node| node.is_some_and(is_detached));
+    /// Removes the names that are known below these mounts from the cache, which would keep them in use.
+    pub fn forget_names(&self, is_meant: impl Fn(&Rc<Mount>) -> bool) {
+        let forgotten = self.names.borrow_mut().forget_where(|_, node| node.is_some_and(|node| is_meant(node.mount())));
         drop(forgotten);
     }
 }

@@ -263,7 +263,7 @@ pub async fn unmount_call(base: &Base, process: Rc<Process>, target: Vec<u8>, fl
         tree::detach(base, &mount);
         return Ok(0);
     }
-    base.files().forget_names(&mount);
+    base.files().forget_names(|other| Rc::ptr_eq(other, &mount));
     base.mappings().release_maps(&mount).await;
     let root = mount.root().ok_or(Errno::EINVAL)?;
     // Two: the mount's own and ours.

@@ -210,7 +210,7 @@ pub fn detach(base: &Base, top: &Rc<Mount>) {
     }
     // The name cache may be large: one look for all of them, and none where no file is in use.
     if mounts.iter().any(|mount| mount.node_count() > 0) {
-        base.files().forget_names_of_detached();
+        base.files().forget_names(|mount| mount.is_detached());
     }
 }
 
