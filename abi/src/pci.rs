@@ -6,7 +6,10 @@ protocol! {
     pub "pci" = 10;
     /// rs: assigns device number `index` with this vendor and device to the driver in `slot`. Returns its bus address and interrupt
     /// lines: one in each of the low two bytes, 0xff: none. (IDE controllers may have two.) `ENODEV`: no such device.
-    Assign = 1 { slot: u64, vendor: u64, device: u64, index: u64 } -> { address: u64, interrupt: u64 }
+    ///
+    /// `sizes`: 0, or what a predecessor returned for this device. With 0, pci measures the device's ranges, and the device does not answer
+    /// its driver meanwhile; so nobody may be using it.
+    Assign = 1 { slot: u64, vendor: u64, device: u64, index: u64, sizes: u64 } -> { address: u64, interrupt: u64, sizes: u64 }
     /// rs: returns memory or port range number `bar` (0 to 5) of an assigned device: start, length (0: none), whether it is ports. An IDE
     /// controller in compatibility mode has 0x1f0 to 0x1f7 as number 0, 0x3f6 as 1, 0x170 to 0x177 as 2, 0x376 as 3.
     Bar = 2 { slot: u64, bar: u64 } -> { start: u64, bytes: u64, ports: bool }

@@ -44,17 +44,66 @@ impl Range {
     }
 }
 
+/// Lengths of a function's ranges in a word, for rs to keep while pci is restarted: in byte n the logarithm of range n, plus one; 0: no such
+/// range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes(u64);
+
+impl Sizes {
+    /// Says that the ranges have been measured, if there are none either.
+    const MEASURED: u64 = 1 << 63;
+
+    /// The lengths of these ranges.
+    pub fn of(ranges: &[Range; BARS]) -> Sizes {
+        let words = (0..).zip(ranges).filter(|(_, range)| range.bytes > 0);
+        Sizes(words.fold(Self::MEASURED, |sizes, (bar, range)| sizes | u64::from(range.bytes.ilog2() + 1) << (8 * bar)))
+    }
+
+    /// From [`Sizes::word`]; `None` unless the ranges have been measured.
+    pub fn from_word(word: u64) -> Option<Sizes> {
+        (word & Self::MEASURED != 0).then_some(Sizes(word))
+    }
+
+    /// The word.
+    pub fn word(self) -> u64 {
+        self.0
+    }
+
+    fn bytes(self, bar: usize) -> u64 {
+        match self.0.to_le_bytes()[bar] {
+            0 => 0,
+            logarithm => 1u64.checked_shl(u32::from(logarithm) - 1).unwrap_or(0),
+        }
+    }
+}
+
 /// Measures all ranges of a function. It does not decode meanwhile, so nobody may be using it.
 pub fn measure(config: &mut impl ConfigSpace, address: Address) -> [Range; BARS] {
     let command = config.read(address, register::COMMAND, 2);
     config.write(address, register::COMMAND, 2, command & !DECODE);
+    let ranges = each(|bar| measure_one(config, address, bar, command & DECODE != 0));
+    config.write(address, register::COMMAND, 2, command);
+    ranges
+}
+
+/// The ranges of a function that has been measured before. Changes nothing, so that it may be in use.
+pub fn read(config: &mut impl ConfigSpace, address: Address, sizes: Sizes) -> [Range; BARS] {
+    each(|bar| {
+        let low = config.read32(address, register_of(bar));
+        let kind = Kind::of(low, bar);
+        let high = if kind.wide { config.read32(address, register_of(bar + 1)) } else { 0 };
+        kind.range(low, high, sizes.bytes(bar))
+    })
+}
+
+/// The ranges in their places; a wide one takes its own and the next, which has none.
+fn each(mut range_of: impl FnMut(usize) -> Range) -> [Range; BARS] {
     let mut ranges = [Range::default(); BARS];
     let mut bar = 0;
     while bar < BARS {
-        ranges[bar] = measure_one(config, address, bar);
+        ranges[bar] = range_of(bar);
         bar += if ranges[bar].wide { 2 } else { 1 };
     }
-    config.write(address, register::COMMAND, 2, command);
     ranges
 }
 
@@ -62,24 +111,41 @@ fn register_of(bar: usize) -> u8 {
     register::FIRST_BAR + 4 * bar as u8
 }
 
-fn measure_one(config: &mut impl ConfigSpace, address: Address, bar: usize) -> Range {
-    let (low, low_mask) = exchange(config, address, register_of(bar));
-    let ports = low & PORTS != 0;
-    let flags = if ports { PORT_FLAGS } else { MEMORY_FLAGS };
-    let wide = !ports && low & 6 == WIDE && bar + 1 < BARS;
-    let mut start = u64::from(low & !flags);
-    // Ports may leave the upper half of the register without function.
-    let mut mask = u64::from(low_mask & !flags) | if ports && low_mask >> 16 == 0 { 0xffff_0000 } else { 0 };
-    if wide {
-        let (high, high_mask) = exchange(config, address, register_of(bar + 1));
-        start |= u64::from(high) << 32;
-        mask |= u64::from(high_mask) << 32;
-    } else {
-        mask |= 0xffff_ffff << 32;
+/// What the lowest bits of a BAR say of its range.
+#[derive(Clone, Copy)]
+struct Kind {
+    ports: bool,
+    wide: bool,
+    flags: u32,
+}
+
+impl Kind {
+    fn of(low: u32, bar: usize) -> Kind {
+        let ports = low & PORTS != 0;
+        let wide = !ports && low & 6 == WIDE && bar + 1 < BARS;
+        Kind { ports, wide, flags: if ports { PORT_FLAGS } else { MEMORY_FLAGS } }
     }
-    let implemented = low_mask & !flags != 0 || (wide && mask >> 32 != 0);
-    let bytes = if implemented { (!mask).wrapping_add(1) } else { 0 };
-    Range { start: if bytes > 0 { start } else { 0 }, bytes, ports, wide }
+
+    fn range(self, low: u32, high: u32, bytes: u64) -> Range {
+        let start = u64::from(low & !self.flags) | u64::from(high) << 32;
+        Range { start: if bytes > 0 { start } else { 0 }, bytes, ports: self.ports, wide: self.wide }
+    }
+}
+
+/// A range of a function that decoded before. One that did not may be what a predecessor left that died here: with all ones in its
+/// register, it has no place.
+fn measure_one(config: &mut impl ConfigSpace, address: Address, bar: usize, decoded: bool) -> Range {
+    let (low, low_mask) = exchange(config, address, register_of(bar));
+    let kind = Kind::of(low, bar);
+    let (high, high_mask) = if kind.wide { exchange(config, address, register_of(bar + 1)) } else { (0, 0) };
+    let mask = u64::from(low_mask & !kind.flags) | u64::from(high_mask) << 32;
+    // The lowest bit that can be set is the length.
+    let bytes = mask & mask.wrapping_neg();
+    let was_left = |value: u32, mask: u32| !decoded && value == mask && mask & !kind.flags != 0;
+    if was_left(low, low_mask) || was_left(high, high_mask) {
+        return Range { start: 0, ..kind.range(low, high, bytes) };
+    }
+    kind.range(low, high, bytes)
 }
 
 /// Returns the register, and its value after writing all ones; restores it.

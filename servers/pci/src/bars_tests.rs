@@ -1,6 +1,6 @@
 //! Tests of measuring and placing.
 
-use crate::bars::{BARS, Range, measure, place};
+use crate::bars::{BARS, Range, Sizes, measure, place, read};
 use crate::config::{Address, ConfigSpace, register};
 use crate::simulated::Machine;
 
@@ -33,6 +33,29 @@ fn ranges_of_every_kind_are_measured_and_left_as_they_were() {
     assert_eq!(machine.read32(DISK, 36), 1);
     assert_eq!(machine.read(DISK, register::COMMAND, 2), 7);
     assert!(!machine.moved_while_decoding);
+    machine.has_stopped_one = false;
+    machine.writes_left = Some(0);
+    assert_eq!(read(&mut machine, DISK, Sizes::of(&ranges)), ranges);
+}
+
+#[test]
+fn lengths_pass_through_a_word() {
+    let mut ranges = [Range::default(); BARS];
+    for (range, bits) in ranges.iter_mut().zip([2, 12, 63, 0, 32]) {
+        range.bytes = 1 << bits;
+    }
+    let sizes = Sizes::of(&ranges);
+    assert_eq!(Sizes::from_word(sizes.word()), Some(sizes));
+    let mut machine = machine();
+    for bar in 0..BARS {
+        machine.set_bar(DISK, bar, 0x1000, 0);
+    }
+    assert_eq!(read(&mut machine, DISK, sizes).map(|range| range.bytes), ranges.map(|range| range.bytes));
+    assert_eq!(Sizes::from_word(0), None);
+    let none = Sizes::from_word(Sizes::of(&[Range::default(); BARS]).word()).expect("was measured");
+    assert_eq!(read(&mut machine, DISK, none), [Range::default(); BARS]);
+    let nonsense = Sizes::from_word(u64::MAX).expect("a word from rs");
+    assert_eq!(read(&mut machine, DISK, nonsense).map(|range| range.bytes), [0; BARS]);
 }
 
 #[test]

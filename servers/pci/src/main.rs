@@ -27,9 +27,10 @@ mod simulated;
 use abi::endpoint::slot;
 use abi::pci::{Assign, Bar, OwnBar, ReadConfig, Request, ShareDma, WriteConfig};
 use abi::{Errno, Message};
+use bars::Sizes;
 use config::{Address, ConfigPorts, ConfigSpace};
 use iommu::Iommu;
-use owners::Owners;
+use owners::{Assigned, Owners};
 use server::{Service, SyncStep};
 use sys::Result;
 
@@ -73,11 +74,13 @@ impl<C: ConfigSpace> Pci<C> {
         let requester = message.source.slot();
         match Request::decode(message).ok_or(Errno::ENOSYS)? {
             Request::Assign(_) | Request::Bar(_) if requester != slot::RS => Err(Errno::EPERM),
-            Request::Assign(Assign { slot, vendor, device, index }) => {
+            Request::Assign(Assign { slot, vendor, device, index, sizes }) => {
                 let owner = usize::try_from(slot).map_err(|_| Errno::EINVAL)?;
-                let (address, lines) = self.owners.assign(owner, vendor as u16, device as u16, index)?;
+                let kind = (vendor as u16, device as u16);
+                let Assigned { address, lines, sizes } =
+                    self.owners.assign(owner, kind, index, Sizes::from_word(sizes))?;
                 self.attach(address, owner)?;
-                Ok(Assign::reply(message, 0, address.0.into(), u16::from_le_bytes(lines).into()))
+                Ok(Assign::reply(message, 0, address.0.into(), u16::from_le_bytes(lines).into(), sizes.word()))
             }
             Request::Bar(Bar { slot, bar }) => {
                 let range = self.owners.range(usize::try_from(slot).map_err(|_| Errno::EINVAL)?, bar)?;

@@ -1,6 +1,6 @@
 //! Whose device is whose, and what an owner may do with its configuration space.
 
-use crate::bars::{self, BARS, DECODE, Range};
+use crate::bars::{self, BARS, DECODE, Range, Sizes};
 use crate::config::{self, Address, ConfigSpace, register};
 use crate::ide;
 use crate::scan::{self, Function};
@@ -23,8 +23,27 @@ pub type Lines = [u8; 2];
 
 struct Device {
     function: Function,
-    ranges: Option<[Range; BARS]>,
+    ranges: Option<Ranges>,
     owner: Option<usize>,
+}
+
+/// What is known of the ranges of a device.
+struct Ranges {
+    /// Those of its BARs, and those that an IDE controller has without any.
+    all: [Range; BARS],
+    /// Lengths of its BARs.
+    sizes: Sizes,
+}
+
+/// A device that has been assigned.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Assigned {
+    /// Where it is.
+    pub address: Address,
+    /// Its interrupt lines.
+    pub lines: Lines,
+    /// Lengths of its BARs, for a successor.
+    pub sizes: Sizes,
 }
 
 /// All devices.
@@ -42,15 +61,16 @@ impl<C: ConfigSpace> Owners<C> {
         Owners { config, devices }
     }
 
-    /// Gives the device number `index` of a kind to the driver in slot `owner`, which had none or this one. Returns its address and interrupt lines.
+    /// Gives the device number `index` of this vendor and kind to the driver in slot `owner`, which had none or this one. It may be in use if
+    /// its `sizes` are known.
     ///
     /// # Errors
     /// `ENODEV`: there is none; `EBUSY`: another driver has it; `EINVAL`: no service's slot.
-    pub fn assign(&mut self, owner: usize, vendor: u16, device: u16, index: u64) -> Result<(Address, Lines)> {
+    pub fn assign(&mut self, owner: usize, kind: (u16, u16), index: u64, sizes: Option<Sizes>) -> Result<Assigned> {
         if owner >= SERVICE_SLOTS {
             return Err(Errno::EINVAL);
         }
-        let is_kind = |other: &Device| other.function.vendor == vendor && other.function.device == device;
+        let is_kind = |other: &Device| (other.function.vendor, other.function.device) == kind;
         let index = usize::try_from(index).map_err(|_| Errno::ENODEV)?;
         let kind = self.devices.iter().enumerate().filter(|(_, other)| is_kind(other));
         let at = kind.map(|(at, _)| at).nth(index).ok_or(Errno::ENODEV)?;
@@ -59,9 +79,9 @@ impl<C: ConfigSpace> Owners<C> {
         }
         self.release_others(owner, at);
         self.devices[at].owner = Some(owner);
-        self.enable(at);
+        let sizes = self.enable(at, sizes);
         let address = self.devices[at].function.address;
-        Ok((address, self.lines(address)))
+        Ok(Assigned { address, lines: self.lines(address), sizes })
     }
 
     /// A range of the owner's device.
@@ -71,7 +91,7 @@ impl<C: ConfigSpace> Owners<C> {
     pub fn range(&self, owner: usize, bar: u64) -> Result<Range> {
         let device = &self.devices[self.device_of(owner)?];
         let ranges = device.ranges.as_ref().ok_or(Errno::ENODEV)?;
-        ranges.get(usize::try_from(bar).unwrap_or(BARS)).copied().ok_or(Errno::EINVAL)
+        ranges.all.get(usize::try_from(bar).unwrap_or(BARS)).copied().ok_or(Errno::EINVAL)
     }
 
     /// Reads configuration space of the owner's device.
@@ -120,21 +140,37 @@ impl<C: ConfigSpace> Owners<C> {
         }
     }
 
-    /// Measures the device the first time, gives its ranges places, and lets it decode.
-    fn enable(&mut self, at: usize) {
-        if self.devices[at].ranges.is_none() {
-            let address = self.devices[at].function.address;
-            let mut ranges = bars::measure(&mut self.config, address);
-            if ranges.iter().any(Range::is_unplaced) {
-                let taken = self.taken();
-                bars::place(&mut self.config, address, &mut ranges, &taken);
-            }
-            if let Some(controller) = ide::Controller::at(&mut self.config, address) {
-                controller.add_ranges(&mut ranges);
-            }
-            self.devices[at].ranges = Some(ranges);
-        }
+    /// Finds the ranges of a device, the first time, and lets it decode. Returns their lengths.
+    fn enable(&mut self, at: usize, sizes: Option<Sizes>) -> Sizes {
+        let sizes = match &self.devices[at].ranges {
+            Some(ranges) => ranges.sizes,
+            None => self.find_ranges(at, sizes),
+        };
         self.set_decode(at, DECODE);
+        sizes
+    }
+
+    fn find_ranges(&mut self, at: usize, sizes: Option<Sizes>) -> Sizes {
+        let address = self.devices[at].function.address;
+        let mut all = match sizes {
+            Some(sizes) => bars::read(&mut self.config, address, sizes),
+            None => self.measure_and_place(address),
+        };
+        let sizes = Sizes::of(&all);
+        if let Some(controller) = ide::Controller::at(&mut self.config, address) {
+            controller.add_ranges(&mut all);
+        }
+        self.devices[at].ranges = Some(Ranges { all, sizes });
+        sizes
+    }
+
+    fn measure_and_place(&mut self, address: Address) -> [Range; BARS] {
+        let mut ranges = bars::measure(&mut self.config, address);
+        if ranges.iter().any(Range::is_unplaced) {
+            let taken = self.taken();
+            bars::place(&mut self.config, address, &mut ranges, &taken);
+        }
+        ranges
     }
 
     /// What all devices decode or would.
@@ -142,8 +178,8 @@ impl<C: ConfigSpace> Owners<C> {
     fn taken(&mut self) -> Vec<Range> {
         let mut taken = Vec::new();
         for device in &self.devices {
-            let ranges = match device.ranges {
-                Some(ranges) => ranges,
+            let ranges = match &device.ranges {
+                Some(ranges) => ranges.all,
                 None => bars::measure(&mut self.config, device.function.address),
             };
             taken.extend(ranges);
@@ -177,20 +213,31 @@ mod tests {
     const DISK: Address = Address::new(0, 3, 0);
     const OTHER: Address = Address::new(0, 4, 0);
 
-    fn owners() -> Owners<Machine> {
+    const VIRTIO: (u16, u16) = (0x1af4, 0x1042);
+
+    fn machine() -> Machine {
         let mut machine = Machine::default();
         for (address, bar) in [(DISK, 0xfe00_0000), (OTHER, 0xfe10_0000)] {
             machine.add(address, 0x1af4, 0x1042);
             machine.set_bar(address, 0, bar, 0xffff_f000);
             machine.set(address, register::INTERRUPT_LINE, 11);
         }
-        Owners::new(machine)
+        machine
+    }
+
+    fn owners() -> Owners<Machine> {
+        Owners::new(machine())
+    }
+
+    /// Assigns a device that is not in use.
+    fn assign(owners: &mut Owners<Machine>, owner: usize, kind: (u16, u16), index: u64) -> Result<(Address, Lines)> {
+        owners.assign(owner, kind, index, None).map(|assigned| (assigned.address, assigned.lines))
     }
 
     #[test]
     fn an_assigned_device_decodes_and_others_do_not() {
         let mut owners = owners();
-        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 0), Ok((DISK, [11, NO_LINE])));
+        assert_eq!(assign(&mut owners, 20, VIRTIO, 0), Ok((DISK, [11, NO_LINE])));
         assert_eq!(owners.config.read(DISK, register::COMMAND, 2), DECODE);
         assert_eq!(owners.config.read(OTHER, register::COMMAND, 2), 0);
         assert_eq!(owners.range(20, 0).map(|range| (range.start, range.bytes)), Ok((0xfe00_0000, 4096)));
@@ -201,20 +248,20 @@ mod tests {
     #[test]
     fn a_device_has_one_driver_and_a_driver_one_device() {
         let mut owners = owners();
-        owners.assign(20, 0x1af4, 0x1042, 0).expect("is free");
-        assert_eq!(owners.assign(21, 0x1af4, 0x1042, 0), Err(Errno::EBUSY));
-        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 0), Ok((DISK, [11, NO_LINE])));
-        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 1), Ok((OTHER, [11, NO_LINE])));
+        assign(&mut owners, 20, VIRTIO, 0).expect("is free");
+        assert_eq!(assign(&mut owners, 21, VIRTIO, 0), Err(Errno::EBUSY));
+        assert_eq!(assign(&mut owners, 20, VIRTIO, 0), Ok((DISK, [11, NO_LINE])));
+        assert_eq!(assign(&mut owners, 20, VIRTIO, 1), Ok((OTHER, [11, NO_LINE])));
         assert_eq!(owners.config.read(DISK, register::COMMAND, 2), 0);
-        assert_eq!(owners.assign(21, 0x1af4, 0x1042, 0), Ok((DISK, [11, NO_LINE])));
+        assert_eq!(assign(&mut owners, 21, VIRTIO, 0), Ok((DISK, [11, NO_LINE])));
     }
 
     #[test]
     fn what_is_not_there_is_no_device() {
         let mut owners = owners();
-        assert_eq!(owners.assign(20, 0x1af4, 0x1041, 0), Err(Errno::ENODEV));
-        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 2), Err(Errno::ENODEV));
-        assert_eq!(owners.assign(SERVICE_SLOTS, 0x1af4, 0x1042, 0), Err(Errno::EINVAL));
+        assert_eq!(assign(&mut owners, 20, (0x1af4, 0x1041), 0), Err(Errno::ENODEV));
+        assert_eq!(assign(&mut owners, 20, VIRTIO, 2), Err(Errno::ENODEV));
+        assert_eq!(assign(&mut owners, SERVICE_SLOTS, VIRTIO, 0), Err(Errno::EINVAL));
     }
 
     #[test]
@@ -226,16 +273,61 @@ mod tests {
         machine.set(DISK, register::CLASS + 3, 1);
         machine.set_bar(DISK, 4, 0xc001, 0xfff0);
         let mut owners = Owners::new(machine);
-        assert_eq!(owners.assign(20, 0x8086, 0x7010, 0), Ok((DISK, [14, 15])));
+        assert_eq!(assign(&mut owners, 20, (0x8086, 0x7010), 0), Ok((DISK, [14, 15])));
         let ranges = [0, 1, 2, 3, 4, 5].map(|bar| owners.range(20, bar).map(|range| (range.start, range.bytes)));
         let expected = [(0x1f0, 8), (0x3f6, 1), (0x170, 8), (0x376, 1), (0xc000, 16), (0, 0)];
         assert_eq!(ranges, expected.map(Ok));
     }
 
     #[test]
+    fn a_successor_does_not_disturb_a_device_in_use() {
+        let mut machine = machine();
+        // The firmware has not placed the ranges of the other one.
+        machine.set_bar(OTHER, 0, 0, 0xffff_f000);
+        let mut first = Owners::new(machine);
+        let disk = first.assign(20, VIRTIO, 0, None).expect("is free");
+        first.config.has_stopped_one = false;
+        let mut second = Owners::new(first.config);
+        assert_eq!(second.assign(20, VIRTIO, 0, Some(disk.sizes)), Ok(disk));
+        second.assign(21, VIRTIO, 1, None).expect("is free");
+        assert!(!second.config.has_stopped_one);
+        assert_eq!(second.range(20, 0).map(|range| (range.start, range.bytes)), Ok((0xfe00_0000, 4096)));
+        assert_eq!(second.range(21, 0).map(|range| (range.start, range.bytes)), Ok((0xf000_0000, 4096)));
+    }
+
+    #[test]
+    fn a_successor_goes_on_after_every_write() {
+        let mut ends = [0; 3];
+        for writes in 0..12 {
+            let mut dying = Owners::new(machine());
+            dying.config.set_bar(DISK, 2, 0x1000_000c, 0xffff_8000);
+            dying.config.set_bar(DISK, 3, 2, !0);
+            dying.config.set(DISK, register::COMMAND, 7);
+            dying.config.writes_left = Some(writes);
+            assign(&mut dying, 20, VIRTIO, 0).expect("is free");
+            dying.config.writes_left = None;
+            let mut successor = Owners::new(dying.config);
+            assign(&mut successor, 20, VIRTIO, 0).expect("is free");
+            let ranges = [0, 2].map(|bar| successor.range(20, bar).map(|range| (range.start, range.bytes)));
+            let [Ok((first, 4096)), Ok((second, 0x8000))] = ranges else { panic!("{writes}: {ranges:?}") };
+            // Each is where it was, or where none was.
+            let end = match (first, second) {
+                (0xfe00_0000, 0x2_1000_0000) => 0,
+                (0xf000_0000, 0x2_1000_0000) => 1,
+                (0xfe00_0000, 0xf000_0000) => 2,
+                _ => panic!("{writes}: {ranges:x?}"),
+            };
+            ends[end] += 1;
+            assert_eq!(successor.config.read32(DISK, register::FIRST_BAR), first as u32);
+            assert_eq!(successor.config.read(DISK, register::COMMAND, 2) & DECODE, DECODE);
+        }
+        assert_eq!(ends, [9, 1, 2]);
+    }
+
+    #[test]
     fn an_owner_switches_bus_mastering_but_not_decoding() {
         let mut owners = owners();
-        owners.assign(20, 0x1af4, 0x1042, 0).expect("is free");
+        assign(&mut owners, 20, VIRTIO, 0).expect("is free");
         owners.write(20, 4, 2, 4).expect("is the owner's");
         assert_eq!(owners.read(20, 4, 2), Ok(DECODE | 4));
         owners.write(20, 4, 2, 0).expect("is the owner's");
@@ -245,7 +337,7 @@ mod tests {
     #[test]
     fn ranges_and_ids_are_not_the_owners_to_change() {
         let mut owners = owners();
-        owners.assign(20, 0x1af4, 0x1042, 0).expect("is free");
+        assign(&mut owners, 20, VIRTIO, 0).expect("is free");
         for (offset, width) in [(0, 4), (4, 4), (16, 4), (36, 4), (48, 4), (60, 1)] {
             assert_eq!(owners.write(20, offset, width, 0), Err(Errno::EPERM), "offset {offset}");
         }

@@ -11,11 +11,15 @@ struct Simulated {
 }
 
 /// A machine with the functions that were added.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Machine {
     functions: BTreeMap<Address, Simulated>,
     /// A BAR was written while its function decoded.
     pub moved_while_decoding: bool,
+    /// A function that decoded was told not to.
+    pub has_stopped_one: bool,
+    /// pci dies before the write after these.
+    pub writes_left: Option<usize>,
 }
 
 impl Machine {
@@ -60,8 +64,14 @@ impl ConfigSpace for Machine {
     }
 
     fn write(&mut self, address: Address, offset: u8, width: u8, value: u32) {
+        match &mut self.writes_left {
+            Some(0) => return,
+            Some(left) => *left -= 1,
+            None => {}
+        }
         let Some(function) = self.functions.get_mut(&address) else { return };
         let at = offset as usize;
+        self.has_stopped_one |= offset == register::COMMAND && function.bytes[4] & 3 != 0 && value & 3 == 0;
         let bar = (at.wrapping_sub(16)) / 4;
         let mut value = value;
         if at >= 16 && bar < 6 {

@@ -1,7 +1,8 @@
 //! The PCI device of a driver: what pci is asked, one question after the other, and what comes out.
 //!
 //! rs keeps the answer, so that a driver is restarted without pci. When pci itself has been restarted it has forgotten whose device is
-//! whose, and the search is made again.
+//! whose, and the search is made again, while the drivers run. So it tells pci how long the ranges are: to measure them, pci would have to
+//! stop the device from answering, and a driver's access in that moment would be lost.
 
 use abi::pci::{Assign, Bar};
 use abi::system::Service;
@@ -22,6 +23,17 @@ pub struct Device {
     pub memory: Vec<(u64, u64)>,
     /// Interrupt lines.
     pub irqs: Vec<u8>,
+    /// What a successor of pci is told.
+    pub measured: Measured,
+}
+
+/// What a search has found that the next one need not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// Which of the devices that a service drives is there.
+    wanted: usize,
+    /// Lengths of its ranges, in pci's words; 0: never measured.
+    sizes: u64,
 }
 
 /// What rs knows of the device of a service.
@@ -56,6 +68,7 @@ pub enum Progress {
 pub struct Search {
     slot: u64,
     wanted: Vec<(u16, u16)>,
+    measured: Measured,
     question: Question,
     found: Device,
 }
@@ -69,10 +82,10 @@ enum Question {
 }
 
 impl Search {
-    /// A search for the device of a service, which drives at least one.
-    pub fn new(service: &Service) -> Search {
+    /// A search for the device of a service, which drives at least one; `measured`: by the last search that found it.
+    pub fn new(service: &Service, measured: Measured) -> Search {
         let (slot, wanted) = (service.slot.into(), service.pci.clone());
-        Search { slot, wanted, question: Question::Assign(0), found: Device::default() }
+        Search { slot, wanted, measured, question: Question::Assign(0), found: Device::default() }
     }
 
     /// What to ask pci now.
@@ -80,7 +93,8 @@ impl Search {
         match self.question {
             Question::Assign(index) => {
                 let (vendor, device) = self.wanted.get(index).copied().unwrap_or_default();
-                Assign { slot: self.slot, vendor: vendor.into(), device: device.into(), index: 0 }.message()
+                let sizes = if index == self.measured.wanted { self.measured.sizes } else { 0 };
+                Assign { slot: self.slot, vendor: vendor.into(), device: device.into(), index: 0, sizes }.message()
             }
             Question::Bar(bar) => Bar { slot: self.slot, bar }.message(),
         }
@@ -102,7 +116,8 @@ impl Search {
     #[expect(clippy::disallowed_methods, reason = "at most two lines: from the heap's reserve")]
     fn assigned(&mut self, index: usize, reply: &Message) -> Result<(), Errno> {
         self.question = match Assign::results(reply) {
-            Ok((_, interrupts)) => {
+            Ok((_, interrupts, sizes)) => {
+                self.found.measured = Measured { wanted: index, sizes };
                 let [first, second, ..] = interrupts.to_le_bytes();
                 self.found.irqs.extend([first, second].into_iter().filter(|line| *line != NO_LINE));
                 Question::Bar(0)
@@ -130,15 +145,19 @@ mod tests {
     use super::*;
     use crate::supervisor_tests::service;
 
+    const SIZES: u64 = 1 << 63 | 7;
+    const FIRST: Measured = Measured { wanted: 0, sizes: SIZES };
+    const SECOND: Measured = Measured { wanted: 1, sizes: SIZES };
+
     /// Plays pci until the search is over.
     fn search(wanted: Vec<(u16, u16)>, there: (u16, u16)) -> Result<Device, Errno> {
-        let mut search = Search::new(&Service { pci: wanted, ..service("disk", 20) });
+        let mut search = Search::new(&Service { pci: wanted, ..service("disk", 20) }, Measured::default());
         loop {
             let question = search.question();
             let reply = match question.label {
                 Assign::LABEL => match Assign::from_message(&question) {
                     ask if (ask.vendor, ask.device) == (there.0.into(), there.1.into()) => {
-                        Assign::reply(&question, 0, 8, 0xff0b)
+                        Assign::reply(&question, 0, 8, 0xff0b, SIZES)
                     }
                     _ => question.reply(Err(Errno::ENODEV)),
                 },
@@ -157,8 +176,12 @@ mod tests {
 
     #[test]
     fn the_first_device_that_is_there_is_described() {
-        let device =
-            Device { ports: [(0xc000, 0xc03f)].into(), memory: [(0xfe00_0000, 0x4000)].into(), irqs: [11].into() };
+        let device = Device {
+            ports: [(0xc000, 0xc03f)].into(),
+            memory: [(0xfe00_0000, 0x4000)].into(),
+            irqs: [11].into(),
+            measured: SECOND,
+        };
         assert_eq!(search([(0x1af4, 0x1001), (0x1af4, 0x1042)].into(), (0x1af4, 0x1042)), Ok(device));
     }
 
@@ -173,7 +196,7 @@ mod tests {
     }
 
     fn wanting(wanted: &[(u16, u16)]) -> Search {
-        Search::new(&Service { pci: wanted.into(), ..service("disk", 20) })
+        Search::new(&Service { pci: wanted.into(), ..service("disk", 20) }, Measured::default())
     }
 
     #[test]
@@ -181,7 +204,7 @@ mod tests {
         let wanted = [(1, 2), (3, 4), (5, 6)];
         let mut search = wanting(&wanted);
         for (at, (vendor, device)) in wanted.into_iter().enumerate() {
-            let asked = Assign { slot: 20, vendor: vendor.into(), device: device.into(), index: 0 };
+            let asked = Assign { slot: 20, vendor: vendor.into(), device: device.into(), index: 0, sizes: 0 };
             assert_eq!(Assign::from_message(&search.question()), asked);
             match reply_to(search, |question| question.reply(Err(Errno::ENODEV))) {
                 Progress::Ask(next) => search = next,
@@ -192,10 +215,22 @@ mod tests {
     }
 
     #[test]
+    fn a_successor_of_pci_is_told_how_long_the_ranges_are() {
+        let wanted = vec![(1, 2), (3, 4)];
+        let first = Search::new(&Service { pci: wanted, ..service("disk", 20) }, SECOND);
+        assert_eq!(Assign::from_message(&first.question()).sizes, 0, "of another device");
+        let Progress::Ask(second) = reply_to(first, |question| question.reply(Err(Errno::ENODEV))) else {
+            panic!("there is a second device");
+        };
+        assert_eq!(Assign::from_message(&second.question()).sizes, SIZES);
+    }
+
+    #[test]
     fn an_error_of_pci_ends_the_search() {
         let refused = reply_to(wanting(&[(1, 2), (3, 4)]), |question| question.reply(Err(Errno::EBUSY)));
         assert_eq!(refused, Progress::Over(Err(Errno::EBUSY)));
-        let Progress::Ask(found) = reply_to(wanting(&[(1, 2)]), |question| Assign::reply(question, 0, 8, 0xffff))
+        let Progress::Ask(found) =
+            reply_to(wanting(&[(1, 2)]), |question| Assign::reply(question, 0, 8, 0xffff, SIZES))
         else {
             panic!("its ranges are asked for");
         };
@@ -206,7 +241,8 @@ mod tests {
 
     /// Describes a device with these lines, none of whose ranges is used but one.
     fn describe(lines: u64, used: u64, range: (u64, u64, bool)) -> Device {
-        let Progress::Ask(mut search) = reply_to(wanting(&[(1, 2)]), |question| Assign::reply(question, 0, 8, lines))
+        let Progress::Ask(mut search) =
+            reply_to(wanting(&[(1, 2)]), |question| Assign::reply(question, 0, 8, lines, SIZES))
         else {
             panic!("its ranges are asked for");
         };
@@ -230,11 +266,17 @@ mod tests {
     fn every_range_and_both_lines_of_a_device_count() {
         for used in 0..6 {
             let device = describe(0x0b0a, used, (0xff00, 0x100, true));
-            assert_eq!(device, Device { ports: vec![(0xff00, 0xffff)], memory: vec![], irqs: vec![10, 11] });
+            assert_eq!(
+                device,
+                Device { ports: vec![(0xff00, 0xffff)], memory: vec![], irqs: vec![10, 11], measured: FIRST }
+            );
         }
         let one_byte = describe(0xff0a, 5, (0xfee0_0000, 1, false));
-        assert_eq!(one_byte, Device { ports: vec![], memory: vec![(0xfee0_0000, 1)], irqs: vec![10] });
-        assert_eq!(describe(0x0bff, 0, (7, 1, true)), Device { ports: vec![(7, 7)], memory: vec![], irqs: vec![11] });
+        assert_eq!(one_byte, Device { ports: vec![], memory: vec![(0xfee0_0000, 1)], irqs: vec![10], measured: FIRST });
+        assert_eq!(
+            describe(0x0bff, 0, (7, 1, true)),
+            Device { ports: vec![(7, 7)], memory: vec![], irqs: vec![11], measured: FIRST }
+        );
     }
 
     #[test]

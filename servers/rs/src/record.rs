@@ -1,7 +1,7 @@
 //! What rs knows of one service.
 
 use crate::changes::Change;
-use crate::device::Knowledge;
+use crate::device::{Knowledge, Measured};
 use crate::policy::{Backoff, Budget, Heart};
 use crate::update::{Phase, Program, Update};
 use abi::endpoint::slot;
@@ -145,6 +145,8 @@ pub struct Record {
     pub ready_ns: u64,
     /// Its device, for its rights.
     pub device: Knowledge,
+    /// What pci has once measured of it.
+    pub measured: Measured,
     /// The program that runs, when it came by an update; else it is the boot archive's.
     pub program: Option<Program>,
     /// The update in progress.
@@ -175,6 +177,7 @@ impl Record {
             ended_ns: 0,
             ready_ns: 0,
             device: Knowledge::of(&service),
+            measured: Measured::default(),
             program: None,
             update: None,
             start_pending: None,

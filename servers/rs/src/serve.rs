@@ -237,7 +237,8 @@ impl Rs {
             }
             Event::Gone(at) => self.is_gone(at),
             Event::FindDevice(at) => {
-                let search = Search::new(&self.supervisor.records()[at].service);
+                let record = &self.supervisor.records()[at];
+                let search = Search::new(&record.service, record.measured);
                 self.requests.add(slot::PCI, search.question(), Task::FindDevice(at, search));
             }
             Event::Prepare(at) => {

@@ -69,13 +69,17 @@ impl<W: World> Supervisor<W> {
         }
     }
 
-    /// A new pci does not know which device belongs to whom; services that needed it have waited.
+    /// A new pci does not know which device belongs to whom; services that needed it have waited. It hears first of the drivers that run,
+    /// and knows their devices when it looks for room for the ranges of another.
     fn give_devices_back(&mut self) {
-        for at in 0..self.records.len() {
-            let record = &self.records[at];
-            let is_concerned = record.endpoint != Endpoint::NONE || record.start_pending.is_some();
-            if is_concerned && record.device == Knowledge::None {
-                self.find_device(at);
+        for runs in [true, false] {
+            for at in 0..self.records.len() {
+                let record = &self.records[at];
+                let is_concerned = record.endpoint != Endpoint::NONE || record.start_pending.is_some();
+                let is_in_turn = runs == (record.endpoint != Endpoint::NONE);
+                if is_concerned && is_in_turn && record.device == Knowledge::None {
+                    self.find_device(at);
+                }
             }
         }
     }

@@ -162,6 +162,7 @@ impl<W: World> Supervisor<W> {
         let record = &mut self.records[at];
         match result {
             Ok(device) => {
+                record.measured = device.measured;
                 record.device = Knowledge::Known(device);
                 if let Some(kind) = record.start_pending {
                     let state = record.state;

@@ -2133,17 +2133,21 @@ struct skink_m3ipc_ends {
  * the system file gives it (pci = "1af4:1042"). */
 
 /* rs: assigns device number index with this vendor and device to the driver in slot. Returns its bus address and interrupt lines: one in
- * each of the low two bytes, 0xff: none. (IDE controllers may have two.) ENODEV: no such device. */
+ * each of the low two bytes, 0xff: none. (IDE controllers may have two.) ENODEV: no such device. sizes: 0, or what a predecessor returned
+ * for this device. With 0, pci measures the device's ranges, and the device does not answer its driver meanwhile; so nobody may be using
+ * it. */
 #define SKINK_PCI_ASSIGN 0xa0001u
 struct skink_pci_assign {
     uint64_t slot;
     uint64_t vendor;
     uint64_t device;
     uint64_t index;
+    uint64_t sizes;
 };
 struct skink_pci_assign_reply {
     uint64_t address;
     uint64_t interrupt;
+    uint64_t sizes;
 };
 
 /* rs: returns memory or port range number bar (0 to 5) of an assigned device: start, length (0: none), whether it is ports. An IDE

@@ -198,9 +198,9 @@ fn a_driver_gets_what_its_device_has() {
     assert!(!world.is_held(UART));
     let pci = world.holder(slot::PCI as u32);
     let asked = world.requests_to(slot::PCI);
-    let assign = pci::Assign { slot: 20, vendor: 0x1af4, device: 0x1042, index: 0 };
+    let assign = pci::Assign { slot: 20, vendor: 0x1af4, device: 0x1042, index: 0, sizes: 0 };
     assert_eq!((asked.len(), pci::Assign::from_message(&asked[0])), (1, assign));
-    world.call(pci, pci::Assign::reply(&asked[0], 0, 8, 0xff0b));
+    world.call(pci, pci::Assign::reply(&asked[0], 0, 8, 0xff0b, 7));
     for bar in 0..6 {
         assert!(!world.is_held(UART));
         let asked = world.requests_to(slot::PCI);
@@ -210,4 +210,14 @@ fn a_driver_gets_what_its_device_has() {
     }
     let rights = world.with(|kernel| kernel.privileges[&kernel.holders[&20]]);
     assert_eq!((rights.ports[0].first, rights.ports[0].last, rights.irqs[0]), (0xc000, 0xc03f, 11));
+    world.ready(20);
+    for _ in 0..2 {
+        world.crash(slot::PCI as u32);
+        world.ready(slot::PCI as u32);
+        let asked = world.requests_to(slot::PCI);
+        assert_eq!(
+            asked.iter().map(pci::Assign::from_message).collect::<Vec<_>>(),
+            [pci::Assign { sizes: 7, ..assign }]
+        );
+    }
 }
