@@ -6,7 +6,6 @@ protocol! {
     pub "pci" = 10;
     /// rs: assigns device number `index` with this vendor and device to the driver in `slot`. Returns its bus address and interrupt
     /// lines: one in each of the low two bytes, 0xff: none. (IDE controllers may have two.) `ENODEV`: no such device.
-    ///
     /// `sizes`: 0, or what a predecessor returned for this device. With 0, pci measures the device's ranges, and the device does not answer
     /// its driver meanwhile; so nobody may be using it.
     Assign = 1 { slot: u64, vendor: u64, device: u64, index: u64, sizes: u64 } -> { address: u64, interrupt: u64, sizes: u64 }
