@@ -101,6 +101,14 @@ pub const LINK_OTHER: u64 = u64::MAX;
 /// `ReadLink`: the link stands for the file that the process executes.
 pub const LINK_PROGRAM: u64 = u64::MAX - 1;
 
+/// A node is the number of a volume of its file system above these bits, and in them what `st_ino` says of the file.
+pub const INODE_BITS: u32 = 56;
+
+/// What `st_ino` says of a node.
+pub const fn inode_of(node: u64) -> u64 {
+    node & ((1 << INODE_BITS) - 1)
+}
+
 /// The node of /proc/PID on a file system of the kind proc: procfs and vfs know the process behind it by its number.
 pub const fn process_folder(pid: u32) -> u64 {
     (pid as u64) << 40 | 2

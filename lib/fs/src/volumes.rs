@@ -5,14 +5,13 @@
 
 use alloc::vec::Vec;
 
+use abi::fs::{INODE_BITS, inode_of};
 use abi::{Endpoint, Errno};
 
 use crate::device::Source;
 use crate::file_system::{FileSystem, NodeId};
 use crate::preserve::mounts::{MountPlace, MountRecord};
 
-/// Bits of a node that the file system chooses.
-const NODE_BITS: u32 = 56;
 /// Limit of volumes for a process whose preserved memory does not set one.
 pub const MAX_VOLUMES: usize = 64;
 
@@ -97,7 +96,7 @@ impl<F: FileSystem> Volumes<F> {
     /// Returns the file system that a node of vfs belongs to, and its own number of the node. `ESTALE` if the
     /// volume is not mounted.
     pub fn find(&mut self, node: u64) -> Result<(&mut F, NodeId), Errno> {
-        let volume = self.get((node >> NODE_BITS) as usize).ok_or(Errno::ESTALE)?;
+        let volume = self.get((node >> INODE_BITS) as usize).ok_or(Errno::ESTALE)?;
         Ok((&mut volume.file_system, number_of(node)))
     }
 
@@ -129,15 +128,15 @@ impl<F: FileSystem> Default for Volumes<F> {
 
 /// The file system's own number of a node of vfs.
 pub fn number_of(node: u64) -> NodeId {
-    node & ((1 << NODE_BITS) - 1)
+    inode_of(node)
 }
 
 /// The volume that a node of vfs belongs to.
 pub fn volume_of(node: u64) -> usize {
-    (node >> NODE_BITS) as usize
+    (node >> INODE_BITS) as usize
 }
 
 /// The node as vfs sees it.
 pub fn node_of(volume: usize, node: NodeId) -> u64 {
-    (volume as u64) << NODE_BITS | node
+    (volume as u64) << INODE_BITS | node
 }

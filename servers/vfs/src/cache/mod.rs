@@ -186,6 +186,14 @@ impl PageCache {
         filled.unwrap_or(false)
     }
 
+    /// A program passes over a part of a file in memory, of which nobody needs a byte: its file system only hears of it.
+    pub async fn pass_over(&self, node: &NodeRef, position: u64) -> Result<(), Errno> {
+        match node.known_stat().is_read_in(self.hour.get()) {
+            true => Ok(()),
+            false => self.tell_of_read(node, position).await.map(drop),
+        }
+    }
+
     async fn tell_of_read(&self, node: &NodeRef, position: u64) -> Result<bool, Errno> {
         let version = node.known_stat().unchanging();
         let request = fs::Read { node: node.number(), grant: GrantId::NONE, position, bytes: 0 };

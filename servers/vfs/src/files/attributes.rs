@@ -69,6 +69,7 @@ impl Files {
         let times_ns = [accessed_ns, modified_ns, changed_ns];
         if !times_ns.contains(&u64::MAX) {
             change.told(reply.source, |stat| {
+                stat.set_links(mode >> 32);
                 stat.set_mode(mode as u32);
                 stat.set_owner((node.uid(), node.gid()));
                 stat.set_blocks(blocks);

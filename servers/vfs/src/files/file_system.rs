@@ -79,7 +79,7 @@ impl Shared {
     }
 
     /// How many changes of files have begun or ended.
-    pub(super) fn changes(&self) -> u64 {
+    pub fn changes(&self) -> u64 {
         self.changes.get()
     }
 
@@ -138,6 +138,8 @@ pub struct FileSystem {
     read_only: Cell<bool>,
     /// Number of its root, which `Unmount` names.
     root: Cell<u64>,
+    /// `st_blksize` of its files; 0: it has not replied any.
+    block_bytes: Cell<u64>,
     mounts: RefCell<Vec<Weak<Mount>>>,
     inodes: RefCell<Option<ByNode<Weak<Inode>>>>,
     dropped: RefCell<Vec<Dropped>>,
@@ -204,6 +206,7 @@ impl FileSystem {
             device: new.device,
             read_only: Cell::new(new.flags & MS_RDONLY != 0),
             root: Cell::new(0),
+            block_bytes: Cell::new(0),
             mounts: RefCell::default(),
             inodes: RefCell::default(),
             dropped: RefCell::default(),
@@ -309,6 +312,16 @@ impl FileSystem {
         self.read_only.set(read_only);
     }
 
+    /// Bytes of a block, if it has told them.
+    pub(super) fn block_bytes(&self) -> Option<u64> {
+        Some(self.block_bytes.get()).filter(|bytes| *bytes > 0)
+    }
+
+    /// Notes what it tells of the size of its blocks.
+    pub(super) fn set_block_bytes(&self, bytes: u64) {
+        self.block_bytes.set(bytes);
+    }
+
     /// Number of its root.
     pub fn root(&self) -> u64 {
         self.root.get()
@@ -320,7 +333,7 @@ impl FileSystem {
     }
 
     /// What its numbers for vnodes come from.
-    pub(super) fn shared(&self) -> &Rc<Shared> {
+    pub fn shared(&self) -> &Rc<Shared> {
         &self.shared
     }
 

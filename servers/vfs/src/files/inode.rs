@@ -5,15 +5,21 @@
 //! is running. Neighbours: `vnode`, `file_system`, `nodes` (which asks file systems).
 
 use super::{
-    dirty::Dirty, file_system::FileSystem, known::KnownStat, leases::FileLeases, locks::FileLocks, seals::Seals,
-    stat::Stat, vnode::NodeRef,
+    dirty::Dirty,
+    file_system::FileSystem,
+    known::KnownStat,
+    leases::FileLeases,
+    locks::FileLocks,
+    seals::Seals,
+    stat::{Basis, Stat},
+    vnode::NodeRef,
 };
 use crate::{
     callers::permission::{Attributes, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG},
     peers::Service,
     pipes::Pipe,
 };
-use abi::Errno;
+use abi::{Errno, fs};
 use alloc::rc::{Rc, Weak};
 use core::cell::{Cell, RefCell};
 use core::num::NonZeroU64;
@@ -149,6 +155,15 @@ impl Inode {
     /// Sets what is known of that.
     pub(super) fn set_has_no_capabilities(&self, has_none: bool) {
         self.has_no_capabilities.set(has_none);
+    }
+
+    /// What its `struct stat` says whatever its attributes are, if it is a regular file and its file system has told as much.
+    pub(super) fn basis(&self) -> Option<Basis> {
+        if !self.is_regular() || self.file_system.changes_by_itself() {
+            return None;
+        }
+        let (device, inode) = (self.file_system.device(), fs::inode_of(self.number));
+        Some(Basis { device, inode, size: self.size(), block_bytes: self.file_system.block_bytes()? })
     }
 
     /// Sets what the file system has replied to `Stat`, after a restart.

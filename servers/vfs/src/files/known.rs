@@ -291,13 +291,22 @@ impl AttributeChange {
         AttributeChange { change, version: node.known_stat().version() }
     }
 
-    /// Ends the change. What was known before it stays known, but for what `update` sets as `source` has replied, unless the file has changed
-    /// otherwise meanwhile, or another incarnation has told the rest. Without this, nothing is known afterwards.
+    /// Ends the change. What was known before it stays known, but for what `update` sets as `source` has replied: links, mode, owner, space and times; of a regular
+    /// file all is known then. Unless the file has changed otherwise meanwhile, or another incarnation has told what was known. Without this, nothing is known
+    /// afterwards.
     pub fn told(mut self, source: Endpoint, update: impl FnOnce(&mut Stat)) {
         let [Some(inode)] = &self.change.inodes else { return };
         let known = inode.known_stat();
-        self.change.was_told = known.version.get() == self.version && known.source.get() == source;
-        if let (true, Some(stat)) = (self.change.was_told, known.stat.borrow_mut().as_mut()) {
+        let mut kept = known.stat.borrow_mut();
+        self.change.was_told = known.version.get() == self.version && (kept.is_none() || known.source.get() == source);
+        if !self.change.was_told {
+            return;
+        }
+        if kept.is_none() {
+            *kept = inode.basis().map(|basis| Stat::of_file(&basis));
+            known.source.set(source);
+        }
+        if let Some(stat) = kept.as_mut() {
             update(stat);
         }
     }

@@ -4,7 +4,7 @@
 //! makes room. Each name has a second chance: one that was looked up since it was last passed over stays, so that a walk through many names
 //! replaces those of other walks, and not what programs use. Directories are told apart by a number that is never used again; entries of
 //! forgotten directories are dead and get overwritten. vfs itself tells of every change; file systems whose names change by themselves are
-//! kept out.
+//! kept out. Of a few directories all names are here, since they were empty once and no name of theirs has been put out: what is not found in one of those does not exist.
 
 use super::SPREAD;
 use alloc::{boxed::Box, vec::Vec};
@@ -19,6 +19,10 @@ const GROWTH: usize = 4;
 const EVICTION_STEPS: usize = 2048;
 /// Longer names are not cached.
 const NAME_BYTES: usize = 38;
+/// Directories of which all names can be known at a time: those that a program fills, one in the other.
+const WHOLE: usize = 16;
+/// In their table: none. No directory has this number.
+const NO_DIRECTORY: u64 = 0;
 
 #[derive(Debug)]
 struct Entry<T> {
@@ -52,6 +56,10 @@ pub struct Names<T> {
     most_sets: usize,
     /// Where [`Names::evict`] goes on.
     hand: usize,
+    /// Directories whose names are all here, but those that are too long, and `..`.
+    whole: [u64; WHOLE],
+    /// Which of them makes room next.
+    oldest: usize,
 }
 
 /// The prime of FNV-1a.
@@ -83,7 +91,7 @@ impl<T: Clone> Names<T> {
     pub fn new(most: usize) -> Names<T> {
         let most_sets = (most / WAYS).max(1).next_power_of_two();
         let sets = empty(FIRST_SETS.min(most_sets)).expect("at the start there is memory");
-        Names { sets, most_sets, hand: 0 }
+        Names { sets, most_sets, hand: 0, whole: [NO_DIRECTORY; WHOLE], oldest: 0 }
     }
 
     fn find(&mut self, directory: u64, name: &[u8]) -> Option<&mut Option<Entry<T>>> {
@@ -102,9 +110,37 @@ impl<T: Clone> Names<T> {
 
     /// What is known: the file, or that there is none; `None`: the file system has to be asked.
     pub fn get(&mut self, directory: u64, name: &[u8]) -> Option<Option<T>> {
-        let entry = self.find(directory, name)?.as_mut()?;
-        entry.used = true;
-        Some(entry.target.clone())
+        match self.find(directory, name) {
+            Some(Some(entry)) => {
+                entry.used = true;
+                Some(entry.target.clone())
+            }
+            _ => self.is_missing(directory, name).then_some(None),
+        }
+    }
+
+    /// Whether a name that is not here is known not to exist.
+    fn is_missing(&self, directory: u64, name: &[u8]) -> bool {
+        name.len() <= NAME_BYTES && name != b".." && self.whole.contains(&directory)
+    }
+
+    /// A directory is empty: from now on all its names are here.
+    pub fn set_empty(&mut self, directory: u64) {
+        self.whole[self.oldest] = directory;
+        self.oldest = (self.oldest + 1) % WHOLE;
+    }
+
+    /// A name of a directory that may exist is not here any more.
+    fn lose(&mut self, directory: u64) {
+        self.whole.iter_mut().filter(|whole| **whole == directory).for_each(|whole| *whole = NO_DIRECTORY);
+    }
+
+    /// Returns what an entry that is here no more meant.
+    fn end(&mut self, entry: Entry<T>) -> Option<T> {
+        if entry.target.is_some() {
+            self.lose(entry.directory);
+        }
+        entry.target
     }
 
     /// Caches what a name means (`None`: no such file). Returns the evicted entry.
@@ -124,7 +160,7 @@ impl<T: Clone> Names<T> {
         if self.sets[set].iter().all(Option::is_some) && self.grow() {
             set = set_of(directory, name, self.sets.len());
         }
-        self.put(set, entry).and_then(|old| old.target)
+        self.put(set, entry).and_then(|old| self.end(old))
     }
 
     /// Puts an entry into a set. Returns the one that has made room: one without use, at best of a name that does not exist, or else any, and the
@@ -180,28 +216,34 @@ impl<T: Clone> Names<T> {
             let Some(entry) = slot.as_mut().filter(|entry| entry.target.as_ref().is_some_and(&condition)) else {
                 continue;
             };
-            if !core::mem::take(&mut entry.used) {
-                evicted.extend(slot.take().and_then(|entry| entry.target));
+            if !core::mem::take(&mut entry.used)
+                && let Some(entry) = slot.take()
+            {
+                evicted.extend(self.end(entry));
             }
         }
         evicted
     }
 
-    /// Forgets a name.
+    /// Forgets a name, which may exist.
     #[must_use = "as for set"]
     pub fn forget(&mut self, directory: u64, name: &[u8]) -> Option<T> {
+        if name != b".." {
+            self.lose(directory);
+        }
         self.find(directory, name)?.take()?.target
     }
 
-    /// Forgets every name whose file, or whose directory's number, fulfils the condition.
+    /// Forgets every name whose file, or whose directory's number, fulfils the condition, and which directories all names were known of.
     #[must_use = "as for set"]
     #[expect(clippy::disallowed_methods, reason = "at most as many as the cache has, all of which it held")]
     pub fn forget_where(&mut self, condition: impl Fn(u64, Option<&T>) -> bool) -> Vec<T> {
-        let slots = self.sets.iter_mut().flatten();
-        slots
-            .filter_map(|slot| slot.take_if(|entry| condition(entry.directory, entry.target.as_ref())))
-            .filter_map(|entry| entry.target)
-            .collect()
+        let Names { sets, whole, .. } = self;
+        let slots = sets.iter_mut().flatten();
+        let forgotten =
+            slots.filter_map(|slot| slot.take_if(|entry| condition(entry.directory, entry.target.as_ref())));
+        whole.fill(NO_DIRECTORY);
+        forgotten.filter_map(|entry| entry.target).collect()
     }
 }
 
@@ -320,6 +362,54 @@ mod tests {
         assert!(evicted.len() == 25 && evicted.iter().all(|number| even(number) && *number >= 10), "{evicted:?}");
         assert_eq!(names.evict(100, even).len(), 5, "there are no more");
         assert_eq!(names.get(2, text(2).as_bytes()), Some(None), "what does not exist is no file in use");
+    }
+
+    #[test]
+    fn what_is_not_found_in_a_directory_that_was_empty_does_not_exist() {
+        let mut names = Names::new(1024);
+        names.set_empty(1);
+        assert_eq!(names.set(1, b"a", Some(1)), None);
+        assert_eq!(names.set(1, b"gone", None), None);
+        assert_eq!([&b"a"[..], b"gone", b"b"].map(|name| names.get(1, name)), [Some(Some(1)), Some(None), Some(None)]);
+        assert_eq!([&b".."[..], &[b'x'; 39]].map(|name| names.get(1, name)), [None; 2], "these are not kept");
+        assert_eq!(names.get(2, b"b"), None);
+        assert_eq!(names.forget(1, b".."), None);
+        assert_eq!(names.get(1, b"b"), Some(None));
+        assert_eq!(names.forget(1, b"c"), None);
+        assert_eq!(names.get(1, b"b"), None, "`c` may exist");
+    }
+
+    #[test]
+    fn a_directory_of_which_a_name_is_put_out_is_not_known_as_a_whole() {
+        let whole = |act: &dyn Fn(&mut Names<usize>)| {
+            let mut names = Names::new(1);
+            names.set_empty(1);
+            let _ = names.set(1, b"a", Some(1));
+            act(&mut names);
+            (names.get(1, b"a"), names.get(1, b"b"))
+        };
+        let fill = |names: &mut Names<usize>, target| {
+            (0..2 * WAYS).for_each(|number| {
+                let _ = names.set(2, text(number).as_bytes(), target);
+            });
+        };
+        assert_eq!(whole(&|_| {}), (Some(Some(1)), Some(None)));
+        assert_eq!(whole(&|names| fill(names, Some(2))), (None, None));
+        assert_eq!(whole(&|names| drop(names.evict(1, |_| true))), (None, None));
+        assert_eq!(whole(&|names| drop(names.forget_where(|_, target| target == Some(&1)))), (None, None));
+        let removed = |names: &mut Names<usize>| {
+            let _ = names.set(1, b"a", None);
+            fill(names, Some(2));
+        };
+        assert_eq!(whole(&removed), (Some(None), Some(None)), "a name that does not exist is no loss");
+    }
+
+    #[test]
+    fn the_oldest_of_the_directories_known_as_a_whole_makes_room() {
+        let mut names: Names<usize> = Names::new(1024);
+        (1..=WHOLE as u64 + 1).for_each(|directory| names.set_empty(directory));
+        let is_whole: Vec<_> = (1..=WHOLE as u64 + 1).map(|directory| names.get(directory, b"a").is_some()).collect();
+        assert!(!is_whole[0] && is_whole[1..].iter().all(|whole| *whole), "{is_whole:?}");
     }
 
     #[test]

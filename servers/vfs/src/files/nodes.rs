@@ -37,11 +37,12 @@ pub enum LinkMeaning {
     Program,
 }
 
-/// What a file system has put into a buffer about a node.
+/// What a file system has put into a buffer about a node. Its files have blocks of that size.
 fn stat_in(node: &NodeRef, bytes: &[u8]) -> Stat {
     let mut stat = Stat([0; STAT_BYTES]);
     stat.0.copy_from_slice(&bytes[..STAT_BYTES]);
     stat.set_device(node.mount().device());
+    node.file_system().set_block_bytes(stat.block_bytes());
     stat
 }
 
@@ -157,6 +158,11 @@ impl Files {
             let replaced = self.names.borrow_mut().set(directory.serial(), name, target);
             drop(replaced);
         }
+    }
+
+    /// A directory has been made, and nothing in it yet: the cache will know all its names.
+    pub fn is_empty(&self, directory: &NodeRef) {
+        self.names.borrow_mut().set_empty(directory.serial());
     }
 
     /// Caches what a name means since it was changed, which is no longer what other mounts of the file system have cached.

@@ -40,6 +40,16 @@ pub struct Summary {
     pub time_ns: u64,
 }
 
+/// What a change of attributes leaves as it is in the `stat` of a regular file.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Basis {
+    pub device: u64,
+    pub inode: u64,
+    pub size: u64,
+    pub block_bytes: u64,
+}
+
 impl Stat {
     /// The `stat` of an object that no file system knows, on the device 0.
     pub fn of_object(object: &Summary) -> Stat {
@@ -74,9 +84,23 @@ impl Stat {
         self.word(48)
     }
 
+    /// Bytes of a block.
+    pub fn block_bytes(&self) -> u64 {
+        self.word(56)
+    }
+
     /// Device number of a special file.
     pub fn special_device(&self) -> u64 {
         self.word(40)
+    }
+
+    /// The `stat` of a regular file, before its links, mode, owner, space and times are set.
+    pub fn of_file(file: &Basis) -> Stat {
+        let mut stat = Stat([0; STAT_BYTES]);
+        for (at, value) in [(0, file.device), (8, file.inode), (48, file.size), (56, file.block_bytes)] {
+            stat.put(at, value);
+        }
+        stat
     }
 
     fn put(&mut self, at: usize, value: u64) {
@@ -109,6 +133,11 @@ impl Stat {
     /// Sets type and permission bits.
     pub fn set_mode(&mut self, mode: u32) {
         self.put_u32(24, mode);
+    }
+
+    /// Sets how many names the file has.
+    pub fn set_links(&mut self, links: u64) {
+        self.put(16, links);
     }
 
     /// Sets the space that the file has, in blocks of 512 bytes.

@@ -26,8 +26,15 @@ pub async fn make_node(
 ) -> Result<NodeRef, Errno> {
     files.settle([Some(&found.parent)]).await?;
     let (request, changing) = ask_to_make(files, process, found, mode, device)?;
+    let changes = found.parent.file_system().shared().changes();
     let reply = files.peers().ask_once(&process.caller, found.parent.service(), request).await?;
-    files.created(changing, &found.parent, found.component(Errno::EEXIST)?, &reply)
+    // Else others may have used it already: its file system may have made it before a death, and told nobody.
+    let is_ours = found.parent.file_system().shared().changes() == changes;
+    let node = files.created(changing, &found.parent, found.component(Errno::EEXIST)?, &reply)?;
+    if node.is_directory() && is_ours {
+        files.is_empty(&node);
+    }
+    Ok(node)
 }
 
 /// The request of [`make_node`] in a directory that is settled. [`Files::created`] takes its reply.

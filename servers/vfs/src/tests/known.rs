@@ -139,7 +139,11 @@ fn attributes_that_were_changed_take_one_request_and_are_known() {
 
 #[test]
 fn a_name_is_asked_for_once_to_be_removed_though_it_does_not_exist() {
-    let world = world();
+    let mut world = world();
+    world.restart_vfs();
+    for path in ["/dir/sub", "/file"] {
+        world.path_call(world.root, nr::ACCESS, path, &[0]).expect("it exists");
+    }
     let unlink = |path: &'static str, expected| {
         requests(&world, move |world| {
             assert_eq!(world.path_call(world.root, nr::UNLINK, path, &[]), Err(expected));
@@ -150,6 +154,153 @@ fn a_name_is_asked_for_once_to_be_removed_though_it_does_not_exist() {
     assert_eq!([(); 2].map(|()| unlink("/dir/none/none", abi::Errno::ENOENT)), [1, 0]);
     let by_link = [(); 2].map(|()| unlink("/link/none", abi::Errno::ENOTDIR));
     assert_eq!(by_link, [2, 1], "the link is looked up once, and read each time");
+}
+
+/// Whether ext2 is asked when a name is looked for that does not exist.
+fn is_asked_for(world: &World, path: &str) -> bool {
+    let asked = requests(world, |world| {
+        assert_eq!(world.path_call(world.root, nr::STAT, path, &[DATA]), Err(abi::Errno::ENOENT), "{path}");
+        Ok(0)
+    });
+    asked > 0
+}
+
+#[test]
+fn of_a_directory_that_was_made_here_it_is_known_what_it_does_not_have() {
+    let mut world = World::new();
+    world.make_directory("/new", 0o755, (0, 0));
+    world.make("/new/file", b"", 0o644, (0, 0));
+    world.make_directory("/new/sub", 0o755, (0, 0));
+    assert!(["/new/none", "/new/sub/none"].iter().all(|path| !is_asked_for(&world, path)));
+    let long = format!("/new/{}", "x".repeat(60));
+    assert!(is_asked_for(&world, &long), "long names are not kept");
+    world.make(&long, b"", 0o644, (0, 0));
+    assert_eq!(world.paths_call(world.root, nr::RENAME, "/new/sub", "/moved"), Ok(0));
+    assert!(world.path_call(world.root, nr::STAT, "/moved/../new/file", &[DATA]).is_ok());
+    assert!(["/new/sub", "/new/other", "/moved/none"].iter().all(|path| !is_asked_for(&world, path)));
+    assert_eq!(world.paths_call(world.root, nr::SYMLINK, "file", "/new/link"), Ok(0));
+    assert!(world.path_call(world.root, nr::STAT, "/new/link", &[DATA]).is_ok());
+    assert!(is_asked_for(&world, "/new/another"), "the link's name was not kept");
+    world.restart_vfs();
+    assert!(is_asked_for(&world, "/moved/none"), "a successor has not made it");
+}
+
+#[test]
+fn a_directory_that_may_have_been_used_before_its_maker_heard_of_it_is_asked_for_names() {
+    let mut world = World::new();
+    let call = [world.path(world.root, 0, "/new"), 0o755];
+    assert_eq!(world.call(world.root, nr::MKDIR, &call), Ok(0));
+    world.restart_vfs();
+    let other = world.user(0, 0);
+    assert_eq!(world.paths_call(other, nr::SYMLINK, "target", "/new/link"), Ok(0));
+    assert_eq!(world.repeat_earlier(2, world.root, nr::MKDIR, &call), Some(Ok(0)));
+    assert!(world.path_call(other, nr::LSTAT, "/new/link", &[DATA]).is_ok());
+}
+
+#[test]
+fn what_another_mount_shows_of_a_directory_is_not_missed() {
+    const MS_BIND: u64 = 0x1000;
+    let world = World::new();
+    world.make_directory("/place", 0o755, (0, 0));
+    let mount = [world.path(world.root, 0, "/"), world.path(world.root, 1, "/place"), 0, MS_BIND, 0];
+    assert_eq!(world.call(world.root, nr::MOUNT, &mount), Ok(0));
+    world.make_directory("/new", 0o755, (0, 0));
+    world.make("/place/new/file", b"", 0o644, (0, 0));
+    assert!(world.path_call(world.root, nr::STAT, "/new/file", &[DATA]).is_ok());
+}
+
+#[test]
+fn names_of_a_mount_that_is_detached_are_made_and_found() {
+    const MNT_DETACH: u64 = 2;
+    let mut world = World::new();
+    world.mount_tmpfs("/tmp");
+    world.make_directory("/tmp/new", 0o755, (0, 0));
+    let directory = world.open(world.root, "/tmp/new", O_RDONLY, 0).expect("it exists");
+    assert_eq!(world.path_call(world.root, nr::UMOUNT2, "/tmp", &[MNT_DETACH]), Ok(0));
+    let open = |path, flags| {
+        let name = world.path(world.root, 0, path);
+        world.call(world.root, nr::OPENAT, &[directory, name, flags, 0o644])
+    };
+    let sub = world.path(world.root, 0, "sub");
+    assert_eq!(world.call(world.root, nr::MKDIRAT, &[directory, sub, 0o755]), Ok(0));
+    for path in ["file", "sub/file"] {
+        open(path, O_CREAT | O_EXCL | O_WRONLY).expect("it is made");
+        open(path, O_RDONLY).expect("it is found");
+    }
+}
+
+/// Random changes of names in directories that vfs has made: what it finds then is what its successor finds.
+#[test]
+fn names_in_directories_made_here_are_those_that_a_successor_finds() {
+    const PLACES: [&str; 4] = ["", "/a", "/a/b", "/b"];
+    let mut random = 1u64;
+    let mut below = |bound: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % bound
+    };
+    for round in 0..60 {
+        let mut world = World::new();
+        world.make_directory("/new", 0o755, (0, 0));
+        let mut name = || format!("/new{}/{}", PLACES[below(4) as usize], ["a", "b", "c"][below(3) as usize]);
+        let paths: Vec<_> = (0..60).map(|_| [name(), name()]).collect();
+        for [first, second] in &paths {
+            let _ = match below(8) {
+                0 | 1 => world.path_call(world.root, nr::MKDIR, first, &[0o755]),
+                2 => world.path_call(world.root, nr::MKNOD, first, &[u64::from(S_IFREG) | 0o644, 0]),
+                3 => world.path_call(world.root, nr::UNLINK, first, &[]),
+                4 => world.path_call(world.root, nr::RMDIR, first, &[]),
+                5 => world.paths_call(world.root, nr::RENAME, first, second),
+                6 => world.paths_call(world.root, nr::LINK, first, second),
+                _ => world.paths_call(world.root, nr::SYMLINK, "a", first),
+            };
+        }
+        let found = |world: &World| -> Vec<_> {
+            let find = |path: &String| world.path_call(world.root, nr::LSTAT, path, &[DATA]);
+            paths.iter().flatten().map(find).collect()
+        };
+        let before = found(&world);
+        world.restart_vfs();
+        assert_eq!(found(&world), before, "round {round}");
+    }
+}
+
+#[test]
+fn a_new_file_is_known_once_its_attributes_were_set() {
+    let stat = |world: &World| {
+        assert_eq!(world.path_call(world.root, nr::STAT, "/new", &[DATA]), Ok(0));
+        Ok(0)
+    };
+    let make: [fn(&World); 3] = [
+        |world| world.make("/new", &[b'x'; 5000], 0o644, (0, 0)),
+        |world| {
+            world.make("/new", &[b'x'; 5000], 0o644, (0, 0));
+            assert_eq!(world.paths_call(world.root, nr::LINK, "/new", "/newer"), Ok(0));
+            assert_eq!(world.path_call(world.root, nr::TRUNCATE, "/new", &[300_000]), Ok(0));
+        },
+        |world| {
+            let file = world.open(world.root, "/new", O_CREAT | O_WRONLY, 0o4755).expect("it is made");
+            world.pwrite(world.root, file, b"far away", 100_000).expect("it is written");
+        },
+    ];
+    let set: [(&str, fn(&World) -> Result<u64>); 3] = [
+        ("chmod", |world| world.path_call(world.root, nr::CHMOD, "/new", &[0o600])),
+        ("chown", |world| world.path_call(world.root, nr::CHOWN, "/new", &[3, 4])),
+        ("utime", |world| world.path_call(world.root, nr::UTIME, "/new", &[0])),
+    ];
+    for make in make {
+        for (what, set) in set {
+            let mut world = world();
+            all(&world);
+            world.machine.advance_ns(2 * NS_PER_S);
+            make(&world);
+            set(&world).unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert_eq!(requests(&world, stat), 0, "{what}: it is known");
+            let known = world.read_words(world.root, DATA, 18);
+            world.restart_vfs();
+            assert_eq!(stat(&world), Ok(0));
+            assert_eq!(world.read_words(world.root, DATA, 18), known, "{what}: what a successor says");
+        }
+    }
 }
 
 #[test]

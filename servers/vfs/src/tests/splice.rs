@@ -215,6 +215,32 @@ fn a_file_is_sent_to_pipes_sockets_and_devices() {
 }
 
 #[test]
+fn what_goes_from_memory_to_a_device_that_takes_everything_is_not_fetched() {
+    let mut world = World::new();
+    world.mount_tmpfs("/tmp");
+    node(&world, "/null", S_IFCHR, 0x103);
+    let null = world.open(world.root, "/null", O_WRONLY, 0).unwrap();
+    let from = file(&world, "/tmp/from", 300_000);
+    world.call(world.root, nr::SYNC, &[]).unwrap();
+    world.machine.advance_ns(5_000_000_000);
+    let accessed = |world: &World| {
+        assert_eq!(world.call(world.root, nr::FSTAT, &[from, DATA]), Ok(0));
+        world.read_words(world.root, DATA, 18)[9]
+    };
+    let before = accessed(&world);
+    let send = |world: &World| {
+        let messages = world.machine.messages(world.tmpfs());
+        let sent = world.call(world.root, nr::SENDFILE, &[null, from, 0, 1 << 20]);
+        (sent, world.machine.messages(world.tmpfs()) - messages)
+    };
+    assert_eq!(send(&world), (Ok(300_000), 1), "tmpfs hears of the read");
+    assert!(accessed(&world) > before);
+    assert_eq!(send(&world), (Ok(0), 0), "there it ends");
+    assert_eq!(world.seek(world.root, from, -1000, 2), Ok(299_000));
+    assert_eq!(send(&world), (Ok(1000), 0));
+}
+
+#[test]
 fn ranges_are_copied_between_files_of_one_file_system() {
     let mut world = World::new();
     let (from, to) = (file(&world, "/from", 300_000), file(&world, "/to", 10));

@@ -300,9 +300,14 @@ impl Mover {
         character::write_from(self.base, &self.caller, &self.files[1], data, moved).await
     }
 
-    /// Reads a piece for a device that takes everything: into the page cache, if it is not known. Returns its bytes; 0: the file ends here.
+    /// Reads a piece for a device that takes everything: into the page cache, if it is not known, and not at all if the file is in memory. Returns its bytes; 0: the file ends
+    /// here.
     async fn pass_over(&self, node: &NodeRef, position: u64, bytes: usize) -> Result<u64, Errno> {
         self.base.files().settle([Some(node)]).await?;
+        if node.mount().is_in_memory() {
+            self.base.cache().pass_over(node, position).await?;
+            return Ok(left_of(node, position, bytes as u64));
+        }
         match self.base.cache().make_known(node, position, bytes as u64).await {
             0 => self.base.mappings().read_into(node, position, bytes).await.map(|data| data.len() as u64),
             moved => Ok(moved),
