@@ -26,7 +26,7 @@ use slots::{Key, Slots};
 use sys::{grant::Access, page_cache::PageCache as Pages};
 
 /// Pages that a file system is asked for at a time when a file is read from page to page.
-const AHEAD_PAGES: u64 = 16;
+const AHEAD_PAGES: u64 = 32;
 /// At most so many bytes are found at a time, so that other requests get in between.
 const FOUND_BYTES: u64 = AHEAD_PAGES * PAGE_BYTES;
 /// A change of more pages makes all of the file unknown.
