@@ -229,6 +229,18 @@ fn names_of_a_mount_that_is_detached_are_made_and_found() {
     }
 }
 
+#[test]
+fn names_that_are_known_keep_no_mount_that_is_detached() {
+    const MNT_DETACH: u64 = 2;
+    let mut world = World::new();
+    world.mount_tmpfs("/tmp");
+    world.make("/tmp/file", b"", 0o644, (0, 0));
+    assert!(world.path_call(world.root, nr::STAT, "/tmp/file", &[DATA]).is_ok());
+    let before = world.machine.messages(world.tmpfs());
+    assert_eq!(world.path_call(world.root, nr::UMOUNT2, "/tmp", &[MNT_DETACH]), Ok(0));
+    assert!(world.machine.messages(world.tmpfs()) > before, "its file system is unmounted");
+}
+
 /// Random changes of names in directories that vfs has made: what it finds then is what its successor finds.
 #[test]
 fn names_in_directories_made_here_are_those_that_a_successor_finds() {
