@@ -167,6 +167,12 @@ impl Kernel {
         fast_path::request_in_memory(&mut self.node, m)
     }
 
+    /// The same, as `try_kept`.
+    #[inline(always)]
+    pub fn try_vector33_send<M: Machine>(&mut self, m: &mut M) -> Option<()> {
+        fast_path::send_in_memory(&mut self.node, m)
+    }
+
     /// The current thread executed `int 0x21`.
     pub fn vector33<M: Machine>(&mut self, m: &mut M) {
         if self.node.threads.running().is_real_time() {

@@ -164,16 +164,14 @@ impl Context {
         if self.fpu_owner == slot {
             self.set_off(false);
             self.save_owner();
+            self.fpu_owner = NOBODY;
             self.set_off(true);
         }
     }
 
     fn save_owner(&mut self) {
-        let owner = core::mem::replace(&mut self.fpu_owner, NOBODY);
-        if owner == NOBODY {
-            return;
-        }
-        let area = &raw mut self.areas[owner];
+        let Some(area) = self.areas.get_mut(self.fpu_owner) else { return };
+        let area = &raw mut *area;
         // SAFETY: the area is 64-byte aligned and long enough for the components that `start` enabled.
         unsafe {
             if self.has_xsave {

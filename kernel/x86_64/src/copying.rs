@@ -131,13 +131,16 @@ pub fn read(spaces: &mut Spaces, space: Space, address: u64, out: &mut [u8]) -> 
 /// Writes user memory: everything, or nothing when a page is missing.
 #[inline(always)]
 pub fn write(spaces: &mut Spaces, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault> {
-    if bytes.len() as u64 > rest_of_page(address) {
-        stretches::<true>(spaces, space, address, bytes.len(), |_, _, _| {})?;
-    }
-    stretches::<true>(spaces, space, address, bytes.len(), |target, done, length| {
+    let put = |target, done, length| {
         // SAFETY: the source is within `bytes`, the target within a page of a process.
         unsafe { physical::pointer::<u8>(target).copy_from_nonoverlapping(bytes.as_ptr().add(done), length) };
-    })
+    };
+    if let Some(target) = spaces.within_page::<true>(space, address, bytes.len() as u64) {
+        put(target, 0, bytes.len());
+        return Ok(());
+    }
+    stretches::<true>(spaces, space, address, bytes.len(), |_, _, _| {})?;
+    stretches::<true>(spaces, space, address, bytes.len(), put)
 }
 
 /// Copies from the kernel's own view of memory to frames that nobody uses yet.

@@ -197,6 +197,9 @@ extern "C" fn primitive_in_memory() -> ! {
     by_fast_path(Load::Message, |kernel, hardware| kernel.try_vector33(hardware));
     // SAFETY: as in `by_fast_path`, whose references are gone.
     let (kernel, hardware) = unsafe { node_state() };
+    if kernel.try_vector33_send(hardware).is_some() {
+        go_on(kernel)
+    }
     kernel.vector33(hardware);
     if kernel.goes_on(hardware) { go_on(kernel) } else { dispatch(kernel, hardware) }
 }

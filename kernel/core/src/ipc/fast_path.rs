@@ -94,16 +94,49 @@ pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Option
 /// `SENDREC` by the current thread, which executed `int 0x21`, to a server that waits in the same way and whose memory is mapped.
 #[inline(always)]
 pub fn request_in_memory<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
+    let (from, to) = store_message(node, m, call::SENDREC, |_, receiver, best| {
+        receiver.state.is_open() && (FIRST_SHARED..best).contains(&receiver.base_queue)
+    })?;
+    let server = node.threads[to].endpoint;
+    node.threads[from].state.block(BlockedOn::Answer(server));
+    switch_over(node, m, from, to);
+    Some(FastSwitch { from: to, to })
+}
+
+/// The same for `SEND` to a thread that waits for that message and is no better than the sender, which goes on.
+#[inline(always)]
+pub fn send_in_memory<M: Machine>(node: &mut Node, m: &mut M) -> Option<()> {
+    let (from, to) = store_message(node, m, call::SEND, |sender, receiver, best| {
+        let goes_on = (FIRST_SHARED..=best.min(receiver.base_queue)).contains(&sender.queue);
+        receiver.state.is_open_to(sender.endpoint) && goes_on
+    })?;
+    node.threads[from].frame.rax = 0;
+    node.delivered += 1;
+    if let Some(quantum_end) = node.threads.wake_behind(from, to) {
+        node.timer.arm(m, quantum_end);
+    }
+    Some(())
+}
+
+/// Moves the message of the current thread from its memory to that of the one that it names, if the call has this number, that is mapped, and
+/// the receiver fits and has nothing else to do. Returns the slots of both. `fits` gets the sender, the receiver, and the best ready queue.
+#[inline(always)]
+fn store_message<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    number: u64,
+    fits: impl FnOnce(&Thread, &Thread, u8) -> bool,
+) -> Option<(usize, usize)> {
     let (from, best) = (node.current(), node.threads.best_for_fast_path());
-    let frame = &node.threads[from].frame;
-    let (number, peer) = (frame.rax, Endpoint(frame.rdi as u32));
+    let sender = &node.threads[from];
+    let peer = Endpoint(sender.frame.rdi as u32);
     let to = peer.slot();
-    if number != call::SENDREC || node.may_send(from, to).is_err() {
+    if sender.frame.rax != number || node.may_send(from, to).is_err() {
         return None;
     }
     let receiver = &node.threads[to];
-    let takes_it = receiver.form == MessageSource::Memory && receiver.state.is_open() && receiver.attention == 0;
-    if !takes_it || receiver.endpoint != peer || !(FIRST_SHARED..best).contains(&receiver.base_queue) {
+    let takes_it = receiver.form == MessageSource::Memory && receiver.attention == 0 && receiver.endpoint == peer;
+    if !takes_it || !fits(sender, receiver, best) {
         return None;
     }
     in_memory::load(node, m, from).ok()?;
@@ -113,9 +146,7 @@ pub fn request_in_memory<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastS
     }
     in_memory::store(node, m, to, message).ok()?;
     node.threads[to].frame.rax = 0;
-    node.threads[from].state.block(BlockedOn::Answer(peer));
-    switch_over(node, m, from, to);
-    Some(FastSwitch { from: to, to })
+    Some((from, to))
 }
 
 /// Slots of the current thread and of the one that it names, if it may send to that, and the priority that this has to be

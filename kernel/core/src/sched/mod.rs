@@ -217,14 +217,27 @@ impl Threads {
         self.switched_at = now;
         self.switches += 1;
         self.queues.current = to;
-        let sender = &mut self.table[from];
-        sender.messages += 1;
-        sender.charge(used);
-        let receiver = &mut self.table[to];
+        self.table[from].charge(used);
+        self.end_wait(from, to);
+        self.quantum_end(to)
+    }
+
+    /// Makes `to`, which `from`, the current thread, sent a message, ready behind that. Returns when the quantum of `from` ends.
+    #[inline(always)]
+    pub fn wake_behind(&mut self, from: usize, to: usize) -> Option<u64> {
+        self.end_wait(from, to);
+        self.enqueue(to as u16);
+        self.quantum_end(from)
+    }
+
+    /// Counts a message for both, and ends the wait of the receiver, in no queue yet.
+    #[inline(always)]
+    fn end_wait(&mut self, sender: usize, receiver: usize) {
+        self.table[sender].messages += 1;
+        let receiver = &mut self.table[receiver];
         receiver.state.make_ready();
         receiver.messages += 1;
         receiver.queue = receiver.base_queue;
-        self.quantum_end(to)
     }
 
     /// Puts the thread woken last into its queue: it is to run no sooner than others there.

@@ -11,6 +11,7 @@ use abi::{
     call::{self, KernelCall},
     endpoint::{FIRST_CONTAINER, slot},
     message,
+    trace::event,
 };
 use kernel_core::Next;
 
@@ -191,8 +192,8 @@ impl Twins {
         let asked = endpoints.into_iter().find(|endpoint| endpoint.0.to_le_bytes()[..] == source).unwrap_or(peer);
         let (number, peer) = match random(32) {
             0..=9 => (call::SENDNB, asked),
-            10..=11 => (call::SEND, asked),
-            12..=21 => (call::RECEIVE, Endpoint::ANY),
+            10..=13 => (call::SEND, asked),
+            14..=21 => (call::RECEIVE, Endpoint::ANY),
             22..=29 => (call::SENDREC, peer),
             30 => (call::SEND, peer),
             _ => (call::NOTIFY, peer),
@@ -270,8 +271,10 @@ fn both_paths_leave_the_same_node_by_vector_33() {
         twins.compare_all();
         twins.taken.into_iter().for_each(|(number, times)| *taken.entry(number).or_default() += times);
     }
-    let times = taken.get(&by_vector_33(call::SENDREC)).copied().unwrap_or(0);
-    assert!(times >= 10, "the fast path was taken {times} times: {taken:?}");
+    for number in [call::SENDREC, call::SEND] {
+        let times = taken.get(&by_vector_33(number)).copied().unwrap_or(0);
+        assert!(times >= 10, "call {number} took the fast path {times} times: {taken:?}");
+    }
 }
 
 /// A thread makes a call by vector 33.
@@ -321,7 +324,7 @@ fn request_takes_fast_path(case: &str) -> bool {
     let client = if case == "it may not be asked" { program } else { A };
     assert_eq!(if client == A { wake(&mut twins, 3) } else { Next::Run(program) }, Next::Run(client));
     let label = if case == "the label is the kernel's" { message::KERNEL_LABELS } else { 1 };
-    let number = if case == "it is only sent to" { call::SEND } else { call::SENDREC };
+    let number = if case == "it is only sent to" { call::SENDNB } else { call::SENDREC };
     let before = twins.fast.fast_switches;
     call_by_vector_33(&mut twins, client, (number, server), label, BUFFER);
     let taken = twins.fast.fast_switches > before;
@@ -344,6 +347,76 @@ fn a_request_by_vector_33_takes_the_fast_path_if_nothing_is_against_it() {
         "it is only sent to",
     ] {
         assert!(!request_takes_fast_path(case), "{case}");
+    }
+}
+
+/// B sends to C, which waits for it. Returns whether that takes the fast path, which it does when `case` is empty.
+fn send_takes_fast_path(case: &str) -> bool {
+    let mut twins = Twins::new();
+    let [a, b, c] = [A, B, C].map(|slot| twins.fast.endpoint(slot));
+    let ask = |twins: &mut Twins, slot: usize, call: KernelCall, arguments: [u64; 3]| {
+        twins.both("kernel call", |w| w.begin_kernel_call(slot, call, &arguments));
+        assert!(twins.fast.result(slot).is_ok(), "{call:?}");
+    };
+    match case {
+        "it waits in registers" => twins.both("receive", |w| w.receive(C, b)),
+        "it waits for another one" => call_by_vector_33(&mut twins, C, (call::RECEIVE, a), 0, BUFFER),
+        "its memory is read-only" => call_by_vector_33(&mut twins, C, (call::RECEIVE, b), 0, READ_ONLY),
+        "it is asked" | "it waits for an answer" => {
+            call_by_vector_33(&mut twins, B, (call::RECEIVE, Endpoint::ANY), 0, BUFFER);
+            call_by_vector_33(&mut twins, C, (call::SENDREC, b), 1, BUFFER)
+        }
+        _ => call_by_vector_33(&mut twins, C, (call::RECEIVE, Endpoint::ANY), 0, BUFFER),
+    };
+    match case {
+        "it is better" => ask(&mut twins, RS, KernelCall::Schedule, [c.0 as u64, 0, 0]),
+        "it is a real-time thread" => ask(&mut twins, RS, KernelCall::Schedule, [c.0 as u64, REAL_TIME_QUEUE, 0]),
+        "it is stopped" => ask(&mut twins, RS, KernelCall::Stop, [c.0 as u64, 0, 0]),
+        "it is to be interrupted" => ask(&mut twins, RS, KernelCall::Interrupt, [c.0 as u64, 0, 0]),
+        "the sender makes itself a real-time thread" => {
+            ask(&mut twins, B, KernelCall::Schedule, [b.0 as u64, REAL_TIME_QUEUE, 0]);
+        }
+        "messages are observed" => {
+            twins.both("tracing", |w| {
+                w.node.set_tracing(event::ALL);
+                w.next()
+            });
+        }
+        _ => {}
+    }
+    let receiver = if case == "it is named by slot" { Endpoint::current(C) } else { c };
+    let sender = if case == "it may not be sent to" { twins.programs[0] } else { B };
+    let label = if case == "the label is the kernel's" { message::KERNEL_LABELS } else { 1 };
+    let number = if case == "it is asked" { call::SENDREC } else { call::SEND };
+    let before = twins.fast.fast_switches;
+    let next = call_by_vector_33(&mut twins, sender, (number, receiver), label, BUFFER);
+    let taken = twins.fast.fast_switches > before;
+    assert!(!taken || next == Next::Run(sender), "the sender goes on");
+    twins.compare_all();
+    taken
+}
+
+#[test]
+fn a_send_by_vector_33_takes_the_fast_path_if_nothing_is_against_it() {
+    for case in ["", "it waits for an answer"] {
+        assert!(send_takes_fast_path(case), "{case}");
+    }
+    for case in [
+        "it waits in registers",
+        "it waits for another one",
+        "its memory is read-only",
+        "it is asked",
+        "it is better",
+        "it is a real-time thread",
+        "it is stopped",
+        "it is to be interrupted",
+        "it is named by slot",
+        "it may not be sent to",
+        "the sender makes itself a real-time thread",
+        "messages are observed",
+        "the label is the kernel's",
+    ] {
+        assert!(!send_takes_fast_path(case), "{case}");
     }
 }
 

@@ -209,6 +209,10 @@ impl World {
             self.fast_switches += 1;
             return Next::Run(to);
         }
+        if self.node.try_vector33_send(&mut self.m).is_some() {
+            self.fast_switches += 1;
+            return Next::Run(current);
+        }
         self.node.vector33(&mut self.m);
         if self.node.goes_on(&mut self.m) { Next::Run(current) } else { self.next() }
     }
