@@ -194,13 +194,14 @@ extern "C" fn primitive<const NUMBER: u64>() -> ! {
 
 /// `int 0x21`.
 extern "C" fn primitive_in_memory() -> ! {
-    by_fast_path(Load::Message, |kernel, hardware| kernel.try_vector33(hardware));
-    // SAFETY: as in `by_fast_path`, whose references are gone.
+    // SAFETY: as in `by_fast_path`.
     let (kernel, hardware) = unsafe { node_state() };
-    if kernel.try_vector33_send(hardware).is_some() {
-        go_on(kernel)
+    let caller = kernel.current();
+    match kernel.try_vector33(hardware) {
+        Some(slot) if slot != caller => leave(kernel, hardware, slot),
+        Some(_) => go_on(kernel),
+        None => kernel.vector33(hardware),
     }
-    kernel.vector33(hardware);
     if kernel.goes_on(hardware) { go_on(kernel) } else { dispatch(kernel, hardware) }
 }
 

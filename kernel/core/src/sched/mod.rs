@@ -210,29 +210,18 @@ impl Threads {
     }
 
     /// Stops `from`, the current thread, which has begun to wait, and lets `to`, which it sent a message, run in its place at `now`
-    /// (ticks). Returns when the quantum of that ends, if another thread waits for that.
+    /// (ticks).
     #[inline(always)]
-    pub fn hand_over(&mut self, from: usize, to: usize, now: u64) -> Option<u64> {
-        let used = now.wrapping_sub(self.switched_at);
-        self.switched_at = now;
+    pub fn hand_over(&mut self, from: usize, to: usize, now: u64) {
+        self.table[from].charge(now - core::mem::replace(&mut self.switched_at, now));
         self.switches += 1;
         self.queues.current = to;
-        self.table[from].charge(used);
         self.end_wait(from, to);
-        self.quantum_end(to)
     }
 
-    /// Makes `to`, which `from`, the current thread, sent a message, ready behind that. Returns when the quantum of `from` ends.
+    /// Counts a message for both, and ends the wait of the receiver, which the caller lets run or puts into its queue.
     #[inline(always)]
-    pub fn wake_behind(&mut self, from: usize, to: usize) -> Option<u64> {
-        self.end_wait(from, to);
-        self.enqueue(to as u16);
-        self.quantum_end(from)
-    }
-
-    /// Counts a message for both, and ends the wait of the receiver, in no queue yet.
-    #[inline(always)]
-    fn end_wait(&mut self, sender: usize, receiver: usize) {
+    pub fn end_wait(&mut self, sender: usize, receiver: usize) {
         self.table[sender].messages += 1;
         let receiver = &mut self.table[receiver];
         receiver.state.make_ready();
