@@ -225,7 +225,7 @@ fn by_fast_path(load: Load, attempt: impl FnOnce(&mut Kernel, &mut Hardware) -> 
     // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.
     let (kernel, hardware) = unsafe { node_state() };
     match attempt(kernel, hardware) {
-        Some(FastSwitch { from, to }) if from == to => leave(kernel, hardware, to),
+        Some(FastSwitch { from, to }) if from == to && matches!(load, Load::Message) => leave(kernel, hardware, to),
         Some(FastSwitch { from, to }) => leave_with(kernel, hardware, load, from, to),
         None => {}
     }
