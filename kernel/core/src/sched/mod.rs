@@ -169,8 +169,9 @@ impl Threads {
         let current = self.running();
         let limit = if current.state.is_ready() { current.queue } else { u8::MAX };
         let runnable = limit != u8::MAX;
-        let woken = core::mem::take(&mut self.queues.next_hint);
+        let woken = self.queues.next_hint;
         if woken != 0 {
+            self.queues.next_hint = 0;
             let queue = self.table[woken as usize].queue;
             if queue < best && queue < limit {
                 if runnable {
