@@ -1,2 +1,3 @@
-# What messages between two programs of a container cost without M3-IPC's library: in registers, and in memory by vector 33.
+#: system ramdisk
+# What messages between two programs of a container cost without the library of M3-IPC: in registers, and in memory by vector 33.
 register_rows
