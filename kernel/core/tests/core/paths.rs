@@ -1,5 +1,7 @@
 //! The fast path and the ordinary path do the same: two nodes get the same calls, one by the fast path wherever that can be taken, the other
 //! never. After every call all threads that exist and the scheduler are compared, at the end of a run the nodes as a whole.
+//!
+//! This file is long because each condition of a fast path has a case of its own.
 
 use std::{
     collections::BTreeMap,
@@ -291,6 +293,13 @@ fn call_by_vector_33(twins: &mut Twins, slot: usize, (number, peer): (u64, Endpo
     })
 }
 
+/// A thread receives by `syscall`; its registers name memory all the same.
+fn receive_in_registers(twins: &mut Twins, slot: usize, from: Endpoint) -> Next {
+    twins.both("receive", |w| {
+        w.syscall(slot, |frame| (frame.rax, frame.r13, frame.rsi) = (call::RECEIVE, from.0 as u64, BUFFER))
+    })
+}
+
 /// A asks C, which waits, after everybody else has begun to wait. Returns whether that takes the fast path, which it does when `case` is
 /// empty.
 fn request_takes_fast_path(case: &str) -> bool {
@@ -301,7 +310,7 @@ fn request_takes_fast_path(case: &str) -> bool {
     }
     let from = if case == "it waits for one" { twins.fast.endpoint(A) } else { Endpoint::ANY };
     match case {
-        "it waits in registers" => twins.both("receive", |w| w.receive(C, Endpoint::ANY)),
+        "it waits in registers" => receive_in_registers(&mut twins, C, Endpoint::ANY),
         "its memory is read-only" => call_by_vector_33(&mut twins, C, (call::RECEIVE, from), 0, READ_ONLY),
         _ => call_by_vector_33(&mut twins, C, (call::RECEIVE, from), 0, BUFFER),
     };
@@ -359,7 +368,7 @@ fn send_takes_fast_path(case: &str) -> bool {
         assert!(twins.fast.result(slot).is_ok(), "{call:?}");
     };
     match case {
-        "it waits in registers" => twins.both("receive", |w| w.receive(C, b)),
+        "it waits in registers" => receive_in_registers(&mut twins, C, b),
         "it waits for another one" => call_by_vector_33(&mut twins, C, (call::RECEIVE, a), 0, BUFFER),
         "its memory is read-only" => call_by_vector_33(&mut twins, C, (call::RECEIVE, b), 0, READ_ONLY),
         "it is asked" | "it waits for an answer" => {
@@ -418,6 +427,23 @@ fn a_send_by_vector_33_takes_the_fast_path_if_nothing_is_against_it() {
     ] {
         assert!(!send_takes_fast_path(case), "{case}");
     }
+}
+
+#[test]
+fn the_timer_comes_for_a_sender_that_goes_on_beside_nobody_but_its_receiver() {
+    let mut twins = Twins::new();
+    let c = twins.fast.endpoint(C);
+    call_by_vector_33(&mut twins, C, (call::RECEIVE, Endpoint::ANY), 0, BUFFER);
+    for slot in [A, RS, twins.programs[0], twins.programs[1]] {
+        twins.both("receive", |w| w.receive(slot, Endpoint::ANY));
+    }
+    let next = twins.both("timer", |w| {
+        w.timer();
+        w.next()
+    });
+    assert_eq!((next, twins.fast.m.armed), (Next::Run(B), None), "B is alone");
+    assert_eq!(call_by_vector_33(&mut twins, B, (call::SEND, c), 1, BUFFER), Next::Run(B));
+    assert!(twins.fast.m.armed.is_some());
 }
 
 #[test]
