@@ -99,9 +99,7 @@ pub fn schedule<M: Machine>(kernel: &mut Kernel, m: &mut M) -> Next {
             }
             continue;
         }
-        if let Some(quantum_end) = node.threads.quantum_end(slot) {
-            node.timer.arm(m, quantum_end);
-        }
+        node.arm_quantum_end(m, slot);
         if node.threads[slot].attention == 0 {
             return Next::Run(slot);
         }

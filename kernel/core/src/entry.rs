@@ -161,10 +161,11 @@ impl Kernel {
         true
     }
 
-    /// The current thread executed `int 0x21`: tries the fast path, as `try_primitive`.
+    /// The current thread executed `int 0x21`: tries the fast path. `Some`: the thread in this slot is the current one, and is to run at once;
+    /// if it is the same as before, nothing of what the CPU has loaded has to change. `None`: nothing has happened, `vector33` does it.
     #[inline(always)]
-    pub fn try_vector33<M: Machine>(&mut self, m: &mut M) -> Option<FastSwitch> {
-        fast_path::request_in_memory(&mut self.node, m)
+    pub fn try_vector33<M: Machine>(&mut self, m: &mut M) -> Option<usize> {
+        fast_path::primitive_in_memory(&mut self.node, m)
     }
 
     /// The current thread executed `int 0x21`.

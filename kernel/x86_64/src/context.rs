@@ -77,20 +77,16 @@ impl Context {
         self.set_off(true);
     }
 
-    /// Is the FPU on, for the program that runs?
-    pub fn is_on(&self) -> bool {
-        !self.fpu_off
-    }
-
     /// The thread in `slot` is about to run in user mode. A program that finds another's FPU registers gets its own at once: to wait for its
-    /// first use takes a CPU on which every instruction of the FPU traps, and QEMU 7.2 emulates one on which MOVD and PSHUFD do not.
+    /// first use takes a CPU on which every instruction of the FPU traps, and QEMU 7.2 emulates one on which MOVD and PSHUFD do not. Returns true
+    /// when the FPU is on.
     #[inline(always)]
-    pub fn enter(&mut self, slot: usize, frame: &Frame) {
+    pub fn enter(&mut self, slot: usize, frame: &Frame) -> bool {
         if slot < SERVICE_SLOTS {
             if !self.fpu_off && slot != self.fpu_owner {
                 self.set_off(true);
             }
-            return;
+            return !self.fpu_off;
         }
         if slot != self.fpu_owner {
             self.use_fpu(slot);
@@ -100,6 +96,7 @@ impl Context {
         if slot != self.bases_owner || frame.fs_base != self.fs_base || frame.gs_base != self.gs_base {
             self.load_bases(slot, frame);
         }
+        true
     }
 
     /// The thread that runs, in `slot`, has used the FPU while it was off: it becomes the owner.
@@ -164,16 +161,14 @@ impl Context {
         if self.fpu_owner == slot {
             self.set_off(false);
             self.save_owner();
+            self.fpu_owner = NOBODY;
             self.set_off(true);
         }
     }
 
     fn save_owner(&mut self) {
-        let owner = core::mem::replace(&mut self.fpu_owner, NOBODY);
-        if owner == NOBODY {
-            return;
-        }
-        let area = &raw mut self.areas[owner];
+        let Some(area) = self.areas.get_mut(self.fpu_owner) else { return };
+        let area = &raw mut *area;
         // SAFETY: the area is 64-byte aligned and long enough for the components that `start` enabled.
         unsafe {
             if self.has_xsave {

@@ -94,8 +94,8 @@ fn locator<const WRITE: bool>(spaces: &Spaces, memory: Memory) -> impl FnMut(u64
     }
 }
 
-/// Calls `each` with the physical address of each stretch of a range within one page, how many bytes are before it, and how many it has.
-/// Mostly there is one, in a page that is kept.
+/// Calls `each` with the physical address of each stretch of a range within one page, how many bytes are before it, and how many it has;
+/// not at all when a page to be written is missing. Mostly there is one stretch, in a page that is kept.
 #[inline(always)]
 fn stretches<const WRITE: bool>(
     spaces: &mut Spaces,
@@ -109,12 +109,15 @@ fn stretches<const WRITE: bool>(
         return Ok(());
     }
     let mut walk = spaces.walk::<WRITE>(space);
-    let mut done = 0;
-    while done < bytes {
-        let at = address + done as u64;
-        let length = (bytes - done).min(rest_of_page(at) as usize);
-        each(walk.translate(at)?, done, length);
-        done += length;
+    for is_last in if WRITE { &[false, true][..] } else { &[true] } {
+        let mut done = 0;
+        while done < bytes {
+            let at = address + done as u64;
+            let length = (bytes - done).min(rest_of_page(at) as usize);
+            let physical = walk.translate(at)?;
+            is_last.then(|| each(physical, done, length));
+            done += length;
+        }
     }
     Ok(())
 }
@@ -131,9 +134,6 @@ pub fn read(spaces: &mut Spaces, space: Space, address: u64, out: &mut [u8]) -> 
 /// Writes user memory: everything, or nothing when a page is missing.
 #[inline(always)]
 pub fn write(spaces: &mut Spaces, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault> {
-    if bytes.len() as u64 > rest_of_page(address) {
-        stretches::<true>(spaces, space, address, bytes.len(), |_, _, _| {})?;
-    }
     stretches::<true>(spaces, space, address, bytes.len(), |target, done, length| {
         // SAFETY: the source is within `bytes`, the target within a page of a process.
         unsafe { physical::pointer::<u8>(target).copy_from_nonoverlapping(bytes.as_ptr().add(done), length) };

@@ -194,11 +194,15 @@ extern "C" fn primitive<const NUMBER: u64>() -> ! {
 
 /// `int 0x21`.
 extern "C" fn primitive_in_memory() -> ! {
-    by_fast_path(Load::Message, |kernel, hardware| kernel.try_vector33(hardware));
-    // SAFETY: as in `by_fast_path`, whose references are gone.
+    // SAFETY: as in `by_fast_path`.
     let (kernel, hardware) = unsafe { node_state() };
-    kernel.vector33(hardware);
-    if kernel.goes_on(hardware) { go_on(kernel) } else { dispatch(kernel, hardware) }
+    let caller = kernel.current();
+    match kernel.try_vector33(hardware) {
+        Some(slot) if slot != caller => leave(kernel, hardware, slot),
+        Some(_) => go_on(),
+        None => kernel.vector33(hardware),
+    }
+    if kernel.goes_on(hardware) { go_on() } else { dispatch(kernel, hardware) }
 }
 
 /// A Linux call.
@@ -212,7 +216,7 @@ extern "C" fn linux_call(number: u64) -> ! {
 fn kept_call(number: u64) -> ! {
     // SAFETY: as in `by_fast_path`, whose references are gone.
     let (kernel, _) = unsafe { node_state() };
-    if kernel.try_kept(number).is_some() { go_on(kernel) } else { other_syscall(number) }
+    if kernel.try_kept(number).is_some() { go_on() } else { other_syscall(number) }
 }
 
 /// Makes a call by the fast path if that is open to it. Returns if not.
@@ -221,7 +225,7 @@ fn by_fast_path(load: Load, attempt: impl FnOnce(&mut Kernel, &mut Hardware) -> 
     // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.
     let (kernel, hardware) = unsafe { node_state() };
     match attempt(kernel, hardware) {
-        Some(FastSwitch { from, to }) if from == to => leave(kernel, hardware, to),
+        Some(FastSwitch { from, to }) if from == to && matches!(load, Load::Message) => leave(kernel, hardware, to),
         Some(FastSwitch { from, to }) => leave_with(kernel, hardware, load, from, to),
         None => {}
     }
@@ -232,7 +236,7 @@ fn by_fast_path(load: Load, attempt: impl FnOnce(&mut Kernel, &mut Hardware) -> 
 fn real_time_call(number: u64) -> ! {
     // SAFETY: as in `by_fast_path`.
     let (kernel, hardware) = unsafe { node_state() };
-    if kernel.real_time_call(hardware, number) { go_on(kernel) } else { dispatch(kernel, hardware) }
+    if kernel.real_time_call(hardware, number) { go_on() } else { dispatch(kernel, hardware) }
 }
 
 /// A copy, likewise if it is short. Each call has code of its own.
@@ -241,15 +245,14 @@ fn copy<const CALL: u64>() -> ! {
     // SAFETY: as in `by_fast_path`.
     let (kernel, hardware) = unsafe { node_state() };
     let done = KernelCall::from_number(CALL).is_some_and(|call| kernel.try_copy(hardware, call));
-    if done { go_on(kernel) } else { other_syscall(CALL) }
+    if done { go_on() } else { other_syscall(CALL) }
 }
 
 /// Leaves the kernel for the thread that has entered it.
 #[inline(always)]
-fn go_on(kernel: &mut Kernel) -> ! {
-    let frame: *mut Frame = kernel.frame_mut(kernel.current());
+fn go_on() -> ! {
     // SAFETY: as in `leave`: `CURRENT_FRAME` and the loaded space are those of this thread still.
-    unsafe { asm!("jmp leave_kernel", in("rax") frame, options(noreturn)) }
+    unsafe { asm!("jmp leave_kernel", in("rax") CURRENT_FRAME, options(noreturn)) }
 }
 
 /// A primitive where the fast path is not open. Each has code of its own.

@@ -73,14 +73,14 @@ impl Hardware {
             self.spaces.load(space);
         }
         if self.special[slot] | self.is_something_loaded {
-            self.context.enter(slot, &thread.frame);
+            self.is_something_loaded = self.context.enter(slot, &thread.frame);
             if self.ports.is_user(slot) || self.ports.are_open() {
                 self.ports.enter(&mut self.descriptors, slot, kernel.privileges(slot));
+                self.is_something_loaded |= self.ports.are_open();
             }
             if slot < SERVICE_SLOTS {
                 self.special[slot] = self.ports.is_user(slot);
             }
-            self.is_something_loaded = self.context.is_on() || self.ports.are_open();
         }
     }
 

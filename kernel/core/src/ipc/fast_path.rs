@@ -21,8 +21,7 @@ const REFUSED_LABELS: i64 = (KERNEL_LABELS as i64) << 32;
 /// the thread enters the kernel again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FastSwitch {
-    /// Slot of the sender; the same as `to` when the message is in memory, or a Linux call has its result: then everything comes from
-    /// there.
+    /// Slot of the sender; the same as `to` when a Linux call has its result: then everything comes from there.
     pub from: usize,
     /// Slot of the receiver.
     pub to: usize,
@@ -91,19 +90,26 @@ pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Option
     Some(FastSwitch { from, to })
 }
 
-/// `SENDREC` by the current thread, which executed `int 0x21`, to a server that waits in the same way and whose memory is mapped.
+/// `SENDREC` by the current thread, which executed `int 0x21`, to a server that waits in the same way and whose memory is mapped; or `SEND` to
+/// a thread that waits so and is no better: the sender goes on. Returns the slot of the thread that runs.
 #[inline(always)]
-pub fn request_in_memory<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
+pub fn primitive_in_memory<M: Machine>(node: &mut Node, m: &mut M) -> Option<usize> {
     let (from, best) = (node.current(), node.threads.best_for_fast_path());
-    let frame = &node.threads[from].frame;
-    let (number, peer) = (frame.rax, Endpoint(frame.rdi as u32));
+    let sender = &node.threads[from];
+    let (number, peer) = (sender.frame.rax, Endpoint(sender.frame.rdi as u32));
     let to = peer.slot();
-    if number != call::SENDREC || node.may_send(from, to).is_err() {
+    if !matches!(number, call::SENDREC | call::SEND) || node.may_send(from, to).is_err() {
         return None;
     }
     let receiver = &node.threads[to];
-    let takes_it = receiver.form == MessageSource::Memory && receiver.state.is_open() && receiver.attention == 0;
-    if !takes_it || receiver.endpoint != peer || !(FIRST_SHARED..best).contains(&receiver.base_queue) {
+    let takes_it = match number {
+        call::SENDREC => receiver.state.is_open() && (FIRST_SHARED..best).contains(&receiver.base_queue),
+        _ => {
+            let goes_on = (FIRST_SHARED..=best.min(receiver.base_queue)).contains(&sender.queue);
+            receiver.state.is_open_to(sender.endpoint) && goes_on
+        }
+    };
+    if !takes_it || receiver.form != MessageSource::Memory || receiver.attention != 0 || receiver.endpoint != peer {
         return None;
     }
     in_memory::load(node, m, from).ok()?;
@@ -113,9 +119,17 @@ pub fn request_in_memory<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastS
     }
     in_memory::store(node, m, to, message).ok()?;
     node.threads[to].frame.rax = 0;
-    node.threads[from].state.block(BlockedOn::Answer(peer));
-    switch_over(node, m, from, to);
-    Some(FastSwitch { from: to, to })
+    if number == call::SENDREC {
+        node.threads[from].state.block(BlockedOn::Answer(peer));
+        switch_over(node, m, from, to);
+        return Some(to);
+    }
+    node.threads[from].frame.rax = 0;
+    node.delivered += 1;
+    node.threads.end_wait(from, to);
+    node.threads.enqueue(to as u16);
+    node.arm_quantum_end(m, from);
+    Some(from)
 }
 
 /// Slots of the current thread and of the one that it names, if it may send to that, and the priority that this has to be
@@ -132,9 +146,8 @@ fn parties(node: &Node) -> Option<(usize, usize, u8)> {
 fn switch_over<M: Machine>(node: &mut Node, m: &mut M, from: usize, to: usize) {
     let now = m.ticks();
     node.delivered += 1;
-    if let Some(quantum_end) = node.threads.hand_over(from, to, now) {
-        node.timer.arm(m, quantum_end);
-    }
+    node.threads.hand_over(from, to, now);
+    node.arm_quantum_end(m, to);
 }
 
 /// Names the sender and the label to the receiver, in the native form.
@@ -148,10 +161,8 @@ fn give_message(sender: &mut Thread, receiver: &mut Thread) {
 #[inline(always)]
 fn is_meant(receiver: &Thread, sender: &Thread) -> bool {
     let to = sender.frame.endpoint();
-    if receiver.endpoint != to && to.0 >= SERVICE_SLOTS as u32 {
-        return false;
-    }
-    (sender.frame.r13 as i64) < REFUSED_LABELS
+    let is_named = receiver.endpoint == to || to.0 < SERVICE_SLOTS as u32;
+    is_named && (sender.frame.r13 as i64) < REFUSED_LABELS
 }
 
 /// Returns true when a `REPLYREC` of this thread will wait from `ANY`, and nothing is pending.

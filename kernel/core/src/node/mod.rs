@@ -143,10 +143,18 @@ impl Node {
     #[inline(always)]
     pub fn goes_on<M: Machine>(&mut self, m: &mut M) -> bool {
         let goes_on = self.threads.keeps_running();
-        if goes_on && let Some(quantum_end) = self.threads.quantum_end(self.current()) {
-            self.timer.arm(m, quantum_end);
+        if goes_on {
+            self.arm_quantum_end(m, self.current());
         }
         goes_on
+    }
+
+    /// Makes sure that the timer comes for the end of the quantum of the current thread, the one in `slot`, if another thread waits for that.
+    #[inline(always)]
+    pub fn arm_quantum_end<M: Machine>(&mut self, m: &mut M, slot: usize) {
+        if let Some(quantum_end) = self.threads.quantum_end(slot) {
+            self.timer.arm(m, quantum_end);
+        }
     }
 
     /// Puts the current thread at the tail of its queue.

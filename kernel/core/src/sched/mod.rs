@@ -169,8 +169,9 @@ impl Threads {
         let current = self.running();
         let limit = if current.state.is_ready() { current.queue } else { u8::MAX };
         let runnable = limit != u8::MAX;
-        let woken = core::mem::take(&mut self.queues.next_hint);
+        let woken = self.queues.next_hint;
         if woken != 0 {
+            self.queues.next_hint = 0;
             let queue = self.table[woken as usize].queue;
             if queue < best && queue < limit {
                 if runnable {
@@ -210,21 +211,23 @@ impl Threads {
     }
 
     /// Stops `from`, the current thread, which has begun to wait, and lets `to`, which it sent a message, run in its place at `now`
-    /// (ticks). Returns when the quantum of that ends, if another thread waits for that.
+    /// (ticks).
     #[inline(always)]
-    pub fn hand_over(&mut self, from: usize, to: usize, now: u64) -> Option<u64> {
-        let used = now.wrapping_sub(self.switched_at);
-        self.switched_at = now;
+    pub fn hand_over(&mut self, from: usize, to: usize, now: u64) {
+        self.table[from].charge(now - core::mem::replace(&mut self.switched_at, now));
         self.switches += 1;
         self.queues.current = to;
-        let sender = &mut self.table[from];
-        sender.messages += 1;
-        sender.charge(used);
-        let receiver = &mut self.table[to];
+        self.end_wait(from, to);
+    }
+
+    /// Counts a message for both, and ends the wait of the receiver, which the caller lets run or puts into its queue.
+    #[inline(always)]
+    pub fn end_wait(&mut self, sender: usize, receiver: usize) {
+        self.table[sender].messages += 1;
+        let receiver = &mut self.table[receiver];
         receiver.state.make_ready();
         receiver.messages += 1;
         receiver.queue = receiver.base_queue;
-        self.quantum_end(to)
     }
 
     /// Puts the thread woken last into its queue: it is to run no sooner than others there.

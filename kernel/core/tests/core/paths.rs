@@ -1,5 +1,7 @@
 //! The fast path and the ordinary path do the same: two nodes get the same calls, one by the fast path wherever that can be taken, the other
 //! never. After every call all threads that exist and the scheduler are compared, at the end of a run the nodes as a whole.
+//!
+//! This file is long because each condition of a fast path has a case of its own.
 
 use std::{
     collections::BTreeMap,
@@ -11,6 +13,7 @@ use abi::{
     call::{self, KernelCall},
     endpoint::{FIRST_CONTAINER, slot},
     message,
+    trace::event,
 };
 use kernel_core::Next;
 
@@ -191,8 +194,8 @@ impl Twins {
         let asked = endpoints.into_iter().find(|endpoint| endpoint.0.to_le_bytes()[..] == source).unwrap_or(peer);
         let (number, peer) = match random(32) {
             0..=9 => (call::SENDNB, asked),
-            10..=11 => (call::SEND, asked),
-            12..=21 => (call::RECEIVE, Endpoint::ANY),
+            10..=13 => (call::SEND, asked),
+            14..=21 => (call::RECEIVE, Endpoint::ANY),
             22..=29 => (call::SENDREC, peer),
             30 => (call::SEND, peer),
             _ => (call::NOTIFY, peer),
@@ -270,8 +273,10 @@ fn both_paths_leave_the_same_node_by_vector_33() {
         twins.compare_all();
         twins.taken.into_iter().for_each(|(number, times)| *taken.entry(number).or_default() += times);
     }
-    let times = taken.get(&by_vector_33(call::SENDREC)).copied().unwrap_or(0);
-    assert!(times >= 10, "the fast path was taken {times} times: {taken:?}");
+    for number in [call::SENDREC, call::SEND] {
+        let times = taken.get(&by_vector_33(number)).copied().unwrap_or(0);
+        assert!(times >= 10, "call {number} took the fast path {times} times: {taken:?}");
+    }
 }
 
 /// A thread makes a call by vector 33.
@@ -288,6 +293,13 @@ fn call_by_vector_33(twins: &mut Twins, slot: usize, (number, peer): (u64, Endpo
     })
 }
 
+/// A thread receives by `syscall`; its registers name memory all the same.
+fn receive_in_registers(twins: &mut Twins, slot: usize, from: Endpoint) -> Next {
+    twins.both("receive", |w| {
+        w.syscall(slot, |frame| (frame.rax, frame.r13, frame.rsi) = (call::RECEIVE, from.0 as u64, BUFFER))
+    })
+}
+
 /// A asks C, which waits, after everybody else has begun to wait. Returns whether that takes the fast path, which it does when `case` is
 /// empty.
 fn request_takes_fast_path(case: &str) -> bool {
@@ -298,7 +310,7 @@ fn request_takes_fast_path(case: &str) -> bool {
     }
     let from = if case == "it waits for one" { twins.fast.endpoint(A) } else { Endpoint::ANY };
     match case {
-        "it waits in registers" => twins.both("receive", |w| w.receive(C, Endpoint::ANY)),
+        "it waits in registers" => receive_in_registers(&mut twins, C, Endpoint::ANY),
         "its memory is read-only" => call_by_vector_33(&mut twins, C, (call::RECEIVE, from), 0, READ_ONLY),
         _ => call_by_vector_33(&mut twins, C, (call::RECEIVE, from), 0, BUFFER),
     };
@@ -321,7 +333,7 @@ fn request_takes_fast_path(case: &str) -> bool {
     let client = if case == "it may not be asked" { program } else { A };
     assert_eq!(if client == A { wake(&mut twins, 3) } else { Next::Run(program) }, Next::Run(client));
     let label = if case == "the label is the kernel's" { message::KERNEL_LABELS } else { 1 };
-    let number = if case == "it is only sent to" { call::SEND } else { call::SENDREC };
+    let number = if case == "it is only sent to" { call::SENDNB } else { call::SENDREC };
     let before = twins.fast.fast_switches;
     call_by_vector_33(&mut twins, client, (number, server), label, BUFFER);
     let taken = twins.fast.fast_switches > before;
@@ -345,6 +357,93 @@ fn a_request_by_vector_33_takes_the_fast_path_if_nothing_is_against_it() {
     ] {
         assert!(!request_takes_fast_path(case), "{case}");
     }
+}
+
+/// B sends to C, which waits for it. Returns whether that takes the fast path, which it does when `case` is empty.
+fn send_takes_fast_path(case: &str) -> bool {
+    let mut twins = Twins::new();
+    let [a, b, c] = [A, B, C].map(|slot| twins.fast.endpoint(slot));
+    let ask = |twins: &mut Twins, slot: usize, call: KernelCall, arguments: [u64; 3]| {
+        twins.both("kernel call", |w| w.begin_kernel_call(slot, call, &arguments));
+        assert!(twins.fast.result(slot).is_ok(), "{call:?}");
+    };
+    match case {
+        "it waits in registers" => receive_in_registers(&mut twins, C, b),
+        "it waits for another one" => call_by_vector_33(&mut twins, C, (call::RECEIVE, a), 0, BUFFER),
+        "its memory is read-only" => call_by_vector_33(&mut twins, C, (call::RECEIVE, b), 0, READ_ONLY),
+        "it is asked" | "it waits for an answer" => {
+            call_by_vector_33(&mut twins, B, (call::RECEIVE, Endpoint::ANY), 0, BUFFER);
+            call_by_vector_33(&mut twins, C, (call::SENDREC, b), 1, BUFFER)
+        }
+        _ => call_by_vector_33(&mut twins, C, (call::RECEIVE, Endpoint::ANY), 0, BUFFER),
+    };
+    match case {
+        "it is better" => ask(&mut twins, RS, KernelCall::Schedule, [c.0 as u64, 0, 0]),
+        "it is a real-time thread" => ask(&mut twins, RS, KernelCall::Schedule, [c.0 as u64, REAL_TIME_QUEUE, 0]),
+        "it is stopped" => ask(&mut twins, RS, KernelCall::Stop, [c.0 as u64, 0, 0]),
+        "it is to be interrupted" => ask(&mut twins, RS, KernelCall::Interrupt, [c.0 as u64, 0, 0]),
+        "the sender makes itself a real-time thread" => {
+            ask(&mut twins, B, KernelCall::Schedule, [b.0 as u64, REAL_TIME_QUEUE, 0]);
+        }
+        "messages are observed" => {
+            twins.both("tracing", |w| {
+                w.node.set_tracing(event::ALL);
+                w.next()
+            });
+        }
+        _ => {}
+    }
+    let receiver = if case == "it is named by slot" { Endpoint::current(C) } else { c };
+    let sender = if case == "it may not be sent to" { twins.programs[0] } else { B };
+    let label = if case == "the label is the kernel's" { message::KERNEL_LABELS } else { 1 };
+    let number = if case == "it is asked" { call::SENDREC } else { call::SEND };
+    let before = twins.fast.fast_switches;
+    let next = call_by_vector_33(&mut twins, sender, (number, receiver), label, BUFFER);
+    let taken = twins.fast.fast_switches > before;
+    assert!(!taken || next == Next::Run(sender), "the sender goes on");
+    twins.compare_all();
+    taken
+}
+
+#[test]
+fn a_send_by_vector_33_takes_the_fast_path_if_nothing_is_against_it() {
+    for case in ["", "it waits for an answer"] {
+        assert!(send_takes_fast_path(case), "{case}");
+    }
+    for case in [
+        "it waits in registers",
+        "it waits for another one",
+        "its memory is read-only",
+        "it is asked",
+        "it is better",
+        "it is a real-time thread",
+        "it is stopped",
+        "it is to be interrupted",
+        "it is named by slot",
+        "it may not be sent to",
+        "the sender makes itself a real-time thread",
+        "messages are observed",
+        "the label is the kernel's",
+    ] {
+        assert!(!send_takes_fast_path(case), "{case}");
+    }
+}
+
+#[test]
+fn the_timer_comes_for_a_sender_that_goes_on_beside_nobody_but_its_receiver() {
+    let mut twins = Twins::new();
+    let c = twins.fast.endpoint(C);
+    call_by_vector_33(&mut twins, C, (call::RECEIVE, Endpoint::ANY), 0, BUFFER);
+    for slot in [A, RS, twins.programs[0], twins.programs[1]] {
+        twins.both("receive", |w| w.receive(slot, Endpoint::ANY));
+    }
+    let next = twins.both("timer", |w| {
+        w.timer();
+        w.next()
+    });
+    assert_eq!((next, twins.fast.m.armed), (Next::Run(B), None), "B is alone");
+    assert_eq!(call_by_vector_33(&mut twins, B, (call::SEND, c), 1, BUFFER), Next::Run(B));
+    assert!(twins.fast.m.armed.is_some());
 }
 
 #[test]

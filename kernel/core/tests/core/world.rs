@@ -204,10 +204,10 @@ impl World {
             self.node.vector33(&mut self.m);
             return self.next();
         }
-        if let Some(FastSwitch { from, to }) = self.node.try_vector33(&mut self.m) {
-            assert_eq!(from, to, "all is in the frame of the receiver");
+        if let Some(slot) = self.node.try_vector33(&mut self.m) {
+            assert_eq!(slot, self.node.current());
             self.fast_switches += 1;
-            return Next::Run(to);
+            return Next::Run(slot);
         }
         self.node.vector33(&mut self.m);
         if self.node.goes_on(&mut self.m) { Next::Run(current) } else { self.next() }
