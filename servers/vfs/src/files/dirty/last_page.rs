@@ -82,8 +82,8 @@ impl Files {
     fn lengthen_run(&self, node: &NodeRef, position: u64, from: Endpoint, piece: Piece) -> bool {
         let dirty = node.dirty();
         let is_free = node.known_stat().unchanging().is_some() && !dirty.is_leaving.get() && !node.is_unlinked();
-        let is_its = |run: &Run| is_free && run.file_end() == position && piece.bytes < PAGE_BYTES;
-        let Some(mut run) = dirty.last().filter(is_its) else { return false };
+        let Some(mut run) = dirty.last().filter(|_| is_free && piece.bytes < PAGE_BYTES) else { return false };
+        debug_assert_eq!(run.file_end(), position, "the file ends with them");
         let (store, start) = (&self.dirty.store, usize::from(run.end));
         let end = start + piece.bytes as usize;
         if end > run.pages as usize * PAGE_BYTES as usize && !self.add_page(node, &mut run)
