@@ -2,7 +2,7 @@
 //!
 //! A write within a file goes into a page here, one message instead of two, and the file system gets the page when the file is synced, five
 //! seconds later, or before anything else is asked of it about that file. Only pages that the file has space for are written so, which is
-//! found out once for a file that is written over a second time ([`Files::admit`]), or the last page of a file that grows, if its file system has room
+//! found out once for a file that is written over a second time ([`Files::admit`]), or the last pages of a file that grows, if its file system has room
 //! for certain ([`Files::append`]): so writing back cannot fail for want of space.
 //! The pages are in preserved memory: a successor writes back what its predecessor has accepted.
 //!
@@ -56,6 +56,14 @@ impl Run {
     /// Where in the file ends what they hold.
     fn file_end(&self) -> u64 {
         u64::from(self.number) * PAGE_BYTES + u64::from(self.end)
+    }
+
+    /// The place of a page behind the first one, of which this part is dirty.
+    #[cold]
+    fn later_place_of(&self, part: &Part) -> Option<u32> {
+        let page = part.number - u64::from(self.number);
+        let end = page.saturating_mul(PAGE_BYTES).saturating_add(part.offset + part.bytes);
+        (end <= self.end.into()).then_some(self.place + page as u32)
     }
 }
 
@@ -111,15 +119,14 @@ impl Dirty {
     /// The place of a page of which this part is dirty.
     fn place_of(&self, part: &Part) -> Option<u32> {
         let runs = self.runs.borrow();
-        let index = match runs.binary_search_by_key(&part.number, |run| run.number.into()) {
-            Ok(index) => index,
-            Err(index) => index.checked_sub(1)?,
-        };
-        let run = runs[index];
-        let page = part.number - u64::from(run.number);
-        let offset = page.saturating_mul(PAGE_BYTES).saturating_add(part.offset);
-        let is_there = offset >= run.start.into() && offset.saturating_add(part.bytes) <= run.end.into();
-        is_there.then_some(run.place + page as u32)
+        match runs.binary_search_by_key(&part.number, |run| run.number.into()) {
+            Ok(index) => {
+                let run = &runs[index];
+                let is_there = part.offset >= run.start.into() && part.offset + part.bytes <= run.end.into();
+                is_there.then_some(run.place)
+            }
+            Err(index) => runs.get(index.checked_sub(1)?)?.later_place_of(part),
+        }
     }
 
     /// The next pages to be written back: those in the place `last` are the last.

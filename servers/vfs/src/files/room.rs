@@ -1,10 +1,10 @@
-//! How much room a file system has for certain, so that vfs may keep the last page of a file that grows for a while.
+//! How much room a file system has for certain, so that vfs may keep the last pages of a file that grows for a while.
 //!
 //! vfs is the only client of its file systems. So a file system has free what it has said, less what the requests since then may have taken:
 //! those that were not answered when it was asked, and those made later. Each request that may take room is made within a
 //! [`Change`](super::known::Change), which counts the most that it may take.
 //!
-//! Invariant: while a page is kept, all that is counted leaves room for it. Whoever makes a request that may take what is left has the pages written
+//! Invariant: while pages are kept, all that is counted leaves room for them. Whoever makes a request that may take what is left has the pages written
 //! before ([`Files::settle`](super::Files::settle)).
 
 use abi::layout::PAGE_BYTES;
