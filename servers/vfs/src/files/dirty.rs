@@ -43,7 +43,7 @@ struct Run {
     /// Number of the first one in the file.
     number: u32,
     /// How many pages there are places for: all that hold something, and one more at most.
-    pages: u32,
+    pages: u16,
     /// Where in the first one begins what they hold: more than 0 only if the file system has a part of it.
     start: u16,
     /// Where, from the beginning of the first one on, ends what they hold, and what the file has of them: less than all only at the end of the file.
@@ -117,6 +117,7 @@ impl Dirty {
     }
 
     /// The place of a page of which this part is dirty.
+    #[inline(always)] // A write over a page looks twice: a call would cost some 20 ticks each time.
     fn place_of(&self, part: &Part) -> Option<u32> {
         let runs = self.runs.borrow();
         match runs.binary_search_by_key(&part.number, |run| run.number.into()) {
@@ -420,7 +421,7 @@ impl Files {
                     }
                 }
                 dirty.remove(run.number);
-                self.dirty.store.release_dirty(run.place, run.pages);
+                self.dirty.store.release_dirty(run.place, run.pages.into());
             }
             self.is_clean(node);
             Ok(())
@@ -451,7 +452,7 @@ impl Files {
     pub fn restore_dirty(&self, node: Option<&NodeRef>, place: u32, record: &DirtyRecord) -> bool {
         self.dirty.store.claim_dirty(place, record);
         let DirtyRecord { page: number, start, end, .. } = *record;
-        let pages = record.pages() as u32;
+        let pages = record.pages() as u16;
         match node {
             Some(node) if node.dirty().has_room(1) && self.dirty.has_room() => {
                 self.add(node, Run { number, pages, start, end, place });
@@ -460,7 +461,7 @@ impl Files {
                 true
             }
             _ => {
-                self.dirty.store.release_dirty(place, pages);
+                self.dirty.store.release_dirty(place, pages.into());
                 false
             }
         }

@@ -20,7 +20,7 @@ use sys::{
 };
 
 /// Pages of a run: what one request writes.
-const RUN_PAGES: u32 = 8;
+const RUN_PAGES: u16 = 8;
 
 /// Bytes of a `struct statfs` word, and where it has the size of a block and how many are free for everybody.
 const WORD: usize = 8;
@@ -86,7 +86,7 @@ impl Files {
         debug_assert_eq!(run.file_end(), position, "the file ends with them");
         let (store, start) = (&self.dirty.store, usize::from(run.end));
         let end = start + piece.bytes as usize;
-        if end > run.pages as usize * PAGE_BYTES as usize && !self.add_page(node, &mut run)
+        if end > usize::from(run.pages) * PAGE_BYTES as usize && !self.add_page(node, &mut run)
             || store.fetch_dirty(run.place, start, piece.bytes as usize, from, piece.address).is_err()
         {
             return false;
@@ -104,13 +104,13 @@ impl Files {
     /// page later.
     fn add_page(&self, node: &NodeRef, run: &mut Run) -> bool {
         let (dirty, room) = (node.dirty(), node.file_system().room());
-        let last = run.place + run.pages - 1;
+        let last = run.place + u32::from(run.pages) - 1;
         if run.pages == RUN_PAGES || !room.has(PAGE_BYTES) || !self.dirty.store.take_next_dirty(last) {
             return false;
         }
         run.pages += 1;
         dirty.set_last(*run);
-        let bytes = room::pages_bytes(run.number, run.pages);
+        let bytes = room::pages_bytes(run.number, run.pages.into());
         room.keep_pages(bytes - dirty.kept_bytes.replace(bytes));
         true
     }
@@ -118,7 +118,7 @@ impl Files {
     /// Whether the last pages of a file, of which its file system has not heard, are full, and nothing can be appended to them.
     pub fn is_run_full(&self, node: &NodeRef) -> bool {
         let size = node.known_stat().new_size();
-        let is_full = |run: &Run| run.file_end() == size && u32::from(run.end) == run.pages * PAGE_BYTES as u32;
+        let is_full = |run: &Run| run.file_end() == size && u64::from(run.end) == u64::from(run.pages) * PAGE_BYTES;
         let full = node.dirty().last().filter(|run| size > 0 && is_full(run));
         full.is_some_and(|mut run| !self.add_page(node, &mut run))
     }
@@ -166,7 +166,7 @@ impl Files {
             return self.dirty.store.remember_dirty(place, &record);
         }
         dirty.remove(number);
-        self.dirty.store.release_dirty(place, pages);
+        self.dirty.store.release_dirty(place, pages.into());
         self.is_clean(node);
     }
 }
