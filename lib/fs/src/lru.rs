@@ -16,7 +16,7 @@ use sys::fallible::TryVec;
 const NONE: u32 = u32::MAX;
 
 /// Slots that are looked at for a place with free ones behind it.
-const MAX_STEPS_BACK: usize = 16;
+const MAX_STEPS_BACK: usize = 4;
 
 /// The multiplier of Fibonacci hashing: 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
