@@ -209,12 +209,11 @@ impl<D: BlockDevice> Ext2<D> {
     }
 }
 
-/// The block of the first of these pointers, and those of the next ones, as far as they are neighbours, `most` in all; `None`: the first is 0.
+/// The block of the first of these pointers, and those of the next ones, as far as they are neighbours in one group, `most` in all; `None`: the first is 0.
 /// Errors as [`Groups::locate`], of the first.
 fn run_of(groups: &Groups, mut pointers: impl Iterator<Item = u32>, most: usize) -> Result<Option<Range<u32>>, Errno> {
     let Some(first) = pointers.next().filter(|&first| first != 0) else { return Ok(None) };
-    groups.locate(first)?;
-    let is_next = |&(pointer, next): &(u32, u32)| pointer == next && groups.locate(pointer).is_ok();
-    let neighbours = pointers.zip(first + 1..).take(most.saturating_sub(1)).take_while(is_next).count();
+    let most = most.clamp(1, (groups.data_end(first)? - first) as usize);
+    let neighbours = pointers.zip(first + 1..).take(most - 1).take_while(|(pointer, next)| pointer == next).count();
     Ok(Some(first..first + 1 + neighbours as u32))
 }

@@ -197,11 +197,14 @@ impl<D: BlockDevice> Ext2<D> {
         if most < 2 || !position.is_multiple_of(self.block_size()) {
             return Ok(0);
         }
-        let Some(run) = self.find_run(number, position / self.block_size(), most)? else { return Ok(0) };
-        let count = self.cache.neighbours(run.start.into(), run.len());
-        if count < 2 {
+        let index = position / self.block_size();
+        // Where the first two are no neighbours, the rest need not be looked for.
+        if !matches!(self.find_run(number, index, 2)?, Some(two) if self.cache.neighbours(two.start.into(), two.len()) == 2)
+        {
             return Ok(0);
         }
+        let Some(run) = self.find_run(number, index, most)? else { return Ok(0) };
+        let count = self.cache.neighbours(run.start.into(), run.len());
         // The caller's memory may end within the run: then block by block, up to its end.
         let written = self.cache.overwrite_run(run.start.into(), count, |data| source.take(data));
         Ok(if written.is_ok() { count * block_size } else { 0 })

@@ -208,4 +208,53 @@ impl Groups {
         }
         Ok((group, (offset % self.blocks_per_group) as usize))
     }
+
+    /// Returns where the blocks that may hold data end from `block`, one of them, on: before a block of the format, or with the group. Errors as
+    /// [`Groups::locate`].
+    pub fn data_end(&self, block: u32) -> Result<u32, Errno> {
+        let (number, bit) = self.locate(block)?;
+        let group = &self.list[number];
+        let group_end = block.saturating_add(self.blocks_per_group - bit as u32).min(self.blocks_count);
+        let parts = [group.block_bitmap, group.inode_bitmap, group.inode_table];
+        Ok(parts.into_iter().filter(|&part| part > block).fold(group_end, u32::min))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    /// A group that begins here.
+    fn group(start: u32) -> Group {
+        Group {
+            block_bitmap: start + 3,
+            inode_bitmap: start + 10,
+            inode_table: start + 20,
+            free_blocks: 0,
+            free_inodes: 0,
+            directories: 0,
+            free_bit: 0,
+            free_inode_bit: 0,
+            dirty: false,
+            head_end: start + 2,
+        }
+    }
+
+    #[test]
+    fn data_end_before_blocks_of_the_format_and_with_their_group() {
+        let groups = Groups {
+            list: vec![group(1), group(101)],
+            dirty: vec![],
+            first_data_block: 1,
+            blocks_count: 180,
+            blocks_per_group: 100,
+            table_blocks: 5,
+        };
+        for block in 0..200 {
+            let is_in_run = |&next: &u32| groups.locate(next).is_ok() && (next - 1) / 100 == (block - 1) / 100;
+            let end = groups.locate(block).map(|_| (block..).take_while(is_in_run).count() as u32 + block);
+            assert_eq!(groups.data_end(block), end, "{block}");
+        }
+    }
 }

@@ -47,15 +47,21 @@ impl<D: BlockDevice> Ext2<D> {
             return Err(Errno::ENXIO);
         }
         let mut index = offset / block_size;
-        for _ in 0..LOOK_STEPS {
+        let mut steps = 0;
+        while steps < LOOK_STEPS {
             if index >= size.div_ceil(block_size) {
                 return if hole { Ok((true, size)) } else { Err(Errno::ENXIO) };
             }
-            let holes = self.hole_at(number, index)?;
-            if (holes > 0) == hole {
+            let data = self.find_run(number, index, LOOK_STEPS - steps)?;
+            if data.is_none() == hole {
                 return Ok((true, offset.max(index * block_size)));
             }
-            index += holes.max(1);
+            let passed = match data {
+                Some(run) => run.len() as u64,
+                None => self.hole_at(number, index)?.max(1),
+            };
+            index += passed;
+            steps += if hole { passed as usize } else { 1 };
         }
         Ok((false, index * block_size))
     }

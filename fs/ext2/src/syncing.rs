@@ -114,9 +114,14 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Whether the blocks or inodes are few, because some are free for the disk only after a sync.
     pub(crate) fn is_short(&self) -> bool {
+        let blocks = (MAX_DATA / self.block_size()) as u32 + MARGIN;
+        let freed = self.window.freed(|_| true);
+        let has = |free: u32, margin: u32| free >= freed.saturating_add(margin);
+        if freed == 0 || has(self.superblock.free_inodes, MARGIN) && has(self.superblock.free_blocks, blocks) {
+            return false;
+        }
         let freed_inodes = self.window.freed(|bitmap| self.groups.is_inode_bitmap(bitmap));
         let freed_blocks = self.window.freed(|bitmap| !self.groups.is_inode_bitmap(bitmap));
-        let blocks = (MAX_DATA / self.block_size()) as u32 + MARGIN;
         (freed_inodes > 0 && self.superblock.free_inodes < freed_inodes.saturating_add(MARGIN))
             || (freed_blocks > 0 && self.superblock.free_blocks < freed_blocks.saturating_add(blocks))
     }

@@ -15,6 +15,9 @@ use sys::fallible::TryVec;
 /// "No slot" in the links.
 const NONE: u32 = u32::MAX;
 
+/// Slots that are looked at for a place with free ones behind it.
+const MAX_STEPS_BACK: usize = 4;
+
 /// The multiplier of Fibonacci hashing: 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -132,13 +135,24 @@ impl LruIndex {
     }
 
     /// As [`LruIndex::insert`], behind the slot of the key before this one, if that is there and the slot behind it free: what is used one after
-    /// the other lies side by side.
+    /// the other lies side by side. Else where others find free slots behind it, as far as that is seen at once.
     pub fn insert_in_order(&mut self, key: u64) -> usize {
         let before = key.checked_sub(1).and_then(|before| self.find(before));
-        match before.map(|slot| slot + 1).filter(|&slot| self.links.get(slot).is_some_and(|links| links.is_free)) {
+        match before.map(|slot| slot + 1).filter(|&slot| self.is_free(slot)) {
             Some(slot) => self.reuse(slot, key),
-            None => self.insert(key),
+            None if self.free == NONE => self.insert(key),
+            None => self.reuse(self.first_free(self.free as usize), key),
         }
+    }
+
+    fn is_free(&self, slot: usize) -> bool {
+        self.links.get(slot).is_some_and(|links| links.is_free)
+    }
+
+    /// Returns the first of the free slots that lie side by side with this one, some slots back at most.
+    fn first_free(&self, slot: usize) -> usize {
+        let before = (slot.saturating_sub(MAX_STEPS_BACK)..slot).rev().take_while(|&before| self.is_free(before));
+        slot - before.count()
     }
 
     /// Takes a slot off the free list for `key`.
@@ -233,5 +247,21 @@ impl LruIndex {
             NONE => self.oldest = newer,
             older => self.links[older as usize].newer = newer,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_in_order_get_slots_in_order_from_the_first_of_the_free_ones_on() {
+        let mut index = LruIndex::new(16);
+        (0..40).for_each(|key| assert_eq!(index.insert_in_order(2 * key), key as usize));
+        (5..9).chain(20..22).for_each(|slot| index.remove(slot));
+        let slots = [500, 501, 502, 503, 504, 505, 506].map(|key| index.insert_in_order(key));
+        assert_eq!(slots, [20, 21, 5, 6, 7, 8, 40]);
+        (0..40).for_each(|slot| index.remove(slot));
+        assert_eq!(index.insert_in_order(600), 39 - MAX_STEPS_BACK, "not all of them are looked at");
     }
 }

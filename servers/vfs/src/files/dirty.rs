@@ -2,7 +2,7 @@
 //!
 //! A write within a file goes into a page here, one message instead of two, and the file system gets the page when the file is synced, five
 //! seconds later, or before anything else is asked of it about that file. Only pages that the file has space for are written so, which is
-//! found out once for a file that is written over a second time ([`Files::admit`]), or the last page of a file that grows, if its file system has room
+//! found out once for a file that is written over a second time ([`Files::admit`]), or the last pages of a file that grows, if its file system has room
 //! for certain ([`Files::append`]): so writing back cannot fail for want of space.
 //! The pages are in preserved memory: a successor writes back what its predecessor has accepted.
 //!
@@ -15,7 +15,7 @@ mod last_page;
 
 pub(super) use last_page::Leaving;
 
-use super::{Files, inode::Inode, known::Change, mount::Mount, room, vnode::NodeRef};
+use super::{Files, inode::Inode, known::Change, mount::Mount, vnode::NodeRef};
 use crate::{
     keep::{Store, records::DirtyRecord},
     memory::buffer::Piece,
@@ -37,24 +37,41 @@ const LAST_PAGE: u64 = u32::MAX as u64 * PAGE_BYTES;
 /// Pages that one write may make dirty.
 const WRITE_PAGES: u64 = 16;
 
-/// A dirty page.
+/// A dirty page, or several that follow one another in the file and in preserved memory: those only at the end of a file that grows.
 #[derive(Clone, Copy, Debug)]
-struct Page {
-    /// Its number in the file.
+struct Run {
+    /// Number of the first one in the file.
     number: u32,
-    /// Where in it begins what it holds: more than 0 only in a last page that the file system has a part of.
+    /// How many pages there are places for: all that hold something, and one more at most.
+    pages: u16,
+    /// Where in the first one begins what they hold: more than 0 only if the file system has a part of it.
     start: u16,
-    /// Where in it ends what it holds, and what the file has of it: less than all only in its last one.
+    /// Where, from the beginning of the first one on, ends what they hold, and what the file has of them: less than all only at the end of the file.
     end: u16,
-    /// Its place in preserved memory.
+    /// The first one's place in preserved memory.
     place: u32,
+}
+
+impl Run {
+    /// Where in the file ends what they hold.
+    fn file_end(&self) -> u64 {
+        u64::from(self.number) * PAGE_BYTES + u64::from(self.end)
+    }
+
+    /// The place of a page behind the first one, of which this part is dirty.
+    #[cold]
+    fn later_place_of(&self, part: &Part) -> Option<u32> {
+        let page = part.number - u64::from(self.number);
+        let end = page.saturating_mul(PAGE_BYTES).saturating_add(part.offset + part.bytes);
+        (end <= self.end.into()).then_some(self.place + page as u32)
+    }
 }
 
 /// The dirty pages of an inode, and whether there may be more of them.
 #[derive(Debug, Default)]
 pub struct Dirty {
     /// In ascending order.
-    pages: RefCell<Vec<Page>>,
+    runs: RefCell<Vec<Run>>,
     /// The last change was a write that found this inode fit for dirty pages.
     is_admitted: Cell<bool>,
     /// It was written over since it is in use.
@@ -67,6 +84,8 @@ pub struct Dirty {
     failure: Cell<Option<Errno>>,
     /// The file has had no content since it was created.
     is_blank: Cell<bool>,
+    /// What its file system's room is less by for them, in bytes.
+    kept_bytes: Cell<u64>,
     /// Its name is being removed, and its only dirty page with it: see [`Files::begin_leaving`].
     is_leaving: Cell<bool>,
     /// Its place in the list of files with dirty pages, while it has some.
@@ -84,7 +103,7 @@ impl Dirty {
     /// Whether there are dirty pages.
     #[inline]
     pub fn is_any(&self) -> bool {
-        !self.pages.borrow().is_empty()
+        !self.runs.borrow().is_empty()
     }
 
     /// A request that may change the file begins: of its space too, unless it `writes` only.
@@ -98,46 +117,57 @@ impl Dirty {
     }
 
     /// The place of a page of which this part is dirty.
+    #[inline(always)] // A write over a page looks twice: a call would cost some 20 ticks each time.
     fn place_of(&self, part: &Part) -> Option<u32> {
-        let pages = self.pages.borrow();
-        let index = pages.binary_search_by_key(&part.number, |page| page.number.into()).ok()?;
-        let page = pages[index];
-        (part.offset >= page.start.into() && part.offset + part.bytes <= page.end.into()).then_some(page.place)
+        let runs = self.runs.borrow();
+        match runs.binary_search_by_key(&part.number, |run| run.number.into()) {
+            Ok(index) => {
+                let run = &runs[index];
+                let is_there = part.offset >= run.start.into() && part.offset + part.bytes <= run.end.into();
+                is_there.then_some(run.place)
+            }
+            Err(index) => runs.get(index.checked_sub(1)?)?.later_place_of(part),
+        }
     }
 
-    /// The next page to be written back: the one in the place `last` is the last.
-    fn next(&self, last: Option<u32>) -> Option<Page> {
-        let pages = self.pages.borrow();
-        pages.iter().find(|page| Some(page.place) != last).or(pages.first()).copied()
+    /// The next pages to be written back: those in the place `last` are the last.
+    fn next(&self, last: Option<u32>) -> Option<Run> {
+        let runs = self.runs.borrow();
+        runs.iter().find(|run| Some(run.place) != last).or(runs.first()).copied()
     }
 
     /// The place of the page that was written last.
     fn newest(&self, store: &Store) -> Option<u32> {
-        self.pages.borrow().iter().map(|page| page.place).max_by_key(|place| store.dirty_time(*place))
+        self.runs.borrow().iter().map(|run| run.place).max_by_key(|place| store.dirty_time(*place))
     }
 
-    /// The last page of the file, which is dirty, holds more now.
-    fn lengthen_last(&self, end: u16) {
-        if let Some(page) = self.pages.borrow_mut().last_mut() {
-            page.end = end;
+    /// The last pages of the file, which are dirty.
+    fn last(&self) -> Option<Run> {
+        self.runs.borrow().last().copied()
+    }
+
+    /// They have changed.
+    fn set_last(&self, run: Run) {
+        if let Some(last) = self.runs.borrow_mut().last_mut() {
+            *last = run;
         }
     }
 
     fn remove(&self, number: u32) {
-        self.pages.borrow_mut().retain(|page| page.number != number);
+        self.runs.borrow_mut().retain(|run| run.number != number);
     }
 
     /// Room for so many further pages. Otherwise they cannot be dirty.
     fn has_room(&self, pages: usize) -> bool {
-        let mut known = self.pages.borrow_mut();
-        known.len() + pages <= FILE_PAGES && known.try_make_room(pages).is_ok()
+        let mut runs = self.runs.borrow_mut();
+        runs.len() + pages <= FILE_PAGES && runs.try_make_room(pages).is_ok()
     }
 
     #[expect(clippy::disallowed_methods, reason = "there is room")]
-    fn insert(&self, page: Page) {
-        let mut pages = self.pages.borrow_mut();
-        let index = pages.partition_point(|other| other.number < page.number);
-        pages.insert(index, page);
+    fn insert(&self, run: Run) {
+        let mut runs = self.runs.borrow_mut();
+        let index = runs.partition_point(|other| other.number < run.number);
+        runs.insert(index, run);
     }
 }
 
@@ -229,9 +259,9 @@ impl Files {
     /// A file has no dirty pages any more.
     fn is_clean(&self, node: &NodeRef) {
         node.inode().note_ahead();
-        let new_size = node.known_stat().new_size();
-        if new_size > 0 {
-            node.file_system().room().end_page(room::page_bytes(new_size));
+        let kept_bytes = node.dirty().kept_bytes.take();
+        if kept_bytes > 0 {
+            node.file_system().room().end_pages(kept_bytes);
         }
         node.known_stat().is_written_back();
         self.dirty.remove(node.inode());
@@ -253,10 +283,10 @@ impl Files {
             let filled = store.fetch_dirty(place, part.offset as usize, part.bytes as usize, from, part.address);
             match (filled, known) {
                 (Ok(()), Some(_)) => {}
-                (Ok(()), None) => self.add(node, Page { number: page, start, end, place }),
+                (Ok(()), None) => self.add(node, Run { number: page, pages: 1, start, end, place }),
                 (Err(_), known) => {
                     if known.is_none() {
-                        store.release_dirty(place);
+                        store.release_dirty(place, 1);
                     }
                     return false;
                 }
@@ -273,11 +303,11 @@ impl Files {
         node.mount().mark_dirty();
     }
 
-    fn add(&self, node: &NodeRef, page: Page) {
+    fn add(&self, node: &NodeRef, run: Run) {
         if !node.dirty().is_any() {
             self.dirty.add(node);
         }
-        node.dirty().insert(page);
+        node.dirty().insert(run);
         node.inode().note_ahead();
     }
 
@@ -382,46 +412,56 @@ impl Files {
             dirty.is_admitted.set(false);
             // What a death leaves says when the file was written, and so does the last request.
             let newest = dirty.newest(&self.dirty.store);
-            while let Some(page) = dirty.next(newest) {
-                if let Err(error) = self.write_page(node, page).await? {
-                    sys::log!("a page of node {:#x} cannot be written back: {error}", node.number());
+            while let Some(run) = dirty.next(newest) {
+                if let Err((end, error)) = self.write_run(node, run).await? {
+                    sys::log!("pages of node {:#x} cannot be written back: {error}", node.number());
                     dirty.failure.set(Some(error));
                     if node.known_stat().new_size() > 0 {
-                        node.set_size(u64::from(page.number) * PAGE_BYTES + u64::from(page.start));
+                        node.set_size(end);
                     }
                 }
-                dirty.remove(page.number);
-                self.dirty.store.release_dirty(page.place);
+                dirty.remove(run.number);
+                self.dirty.store.release_dirty(run.place, run.pages.into());
             }
             self.is_clean(node);
             Ok(())
         })
     }
 
-    /// Returns what the file system says. Errors: it could not be asked.
-    async fn write_page(&self, node: &NodeRef, page: Page) -> Result<Result<(), Errno>, Errno> {
-        let (start, bytes) = (page.start.into(), usize::from(page.end - page.start));
-        let service = node.service();
-        let grant = self.dirty.store.grant_dirty(page.place, start, bytes, service.endpoint())?;
-        let (position, bytes) = (u64::from(page.number) * PAGE_BYTES + start as u64, bytes as u64);
-        let written_ns = node.known_stat().written_ns();
-        let _change = Change::of_dirty(node);
-        let request = fs::Write { node: node.number(), grant: grant.id(), position, bytes, ids: 0, written_ns };
-        Ok(self.peers.ask(service, request.message()).await.map(drop))
+    /// Returns what the file system says, and up to where in the file it has them. Errors: it could not be asked.
+    async fn write_run(&self, node: &NodeRef, run: Run) -> Result<Result<(), (u64, Errno)>, Errno> {
+        let (service, first) = (node.service(), u64::from(run.number) * PAGE_BYTES);
+        let mut at = run.start;
+        while at < run.end {
+            let (position, bytes) = (first + u64::from(at), u64::from(run.end - at));
+            let grant = self.dirty.store.grant_dirty(run.place, at.into(), bytes as usize, service.endpoint())?;
+            let written_ns = node.known_stat().written_ns();
+            let _change = Change::of_dirty(node);
+            let request = fs::Write { node: node.number(), grant: grant.id(), position, bytes, ids: 0, written_ns };
+            match self.peers.ask(service, request.message()).await.map(|reply| reply.words[0].min(bytes)) {
+                Ok(0) => return Ok(Err((position, Errno::ENOSPC))),
+                // If it is not all, the next request is told why.
+                Ok(written) => at += written as u16,
+                Err(error) => return Ok(Err((position, error))),
+            }
+        }
+        Ok(Ok(()))
     }
 
-    /// Takes a dirty page over from a predecessor. False: its file is not there, or there is no memory; it is lost.
+    /// Takes dirty pages over from a predecessor. False: their file is not there, or there is no memory; they are lost.
     pub fn restore_dirty(&self, node: Option<&NodeRef>, place: u32, record: &DirtyRecord) -> bool {
         self.dirty.store.claim_dirty(place, record);
+        let DirtyRecord { page: number, start, end, .. } = *record;
+        let pages = record.pages() as u16;
         match node {
             Some(node) if node.dirty().has_room(1) && self.dirty.has_room() => {
-                self.add(node, Page { number: record.page, start: record.start, end: record.end, place });
+                self.add(node, Run { number, pages, start, end, place });
                 let known = node.known_stat();
                 known.was_written(self.dirty.store.dirty_time(place).max(known.written_ns()));
                 true
             }
             _ => {
-                self.dirty.store.release_dirty(place);
+                self.dirty.store.release_dirty(place, pages.into());
                 false
             }
         }

@@ -1,10 +1,10 @@
-//! How much room a file system has for certain, so that vfs may keep the last page of a file that grows for a while.
+//! How much room a file system has for certain, so that vfs may keep the last pages of a file that grows for a while.
 //!
 //! vfs is the only client of its file systems. So a file system has free what it has said, less what the requests since then may have taken:
 //! those that were not answered when it was asked, and those made later. Each request that may take room is made within a
 //! [`Change`](super::known::Change), which counts the most that it may take.
 //!
-//! Invariant: while a page is kept, all that is counted leaves room for it. Whoever makes a request that may take what is left has the pages written
+//! Invariant: while pages are kept, all that is counted leaves room for them. Whoever makes a request that may take what is left has the pages written
 //! before ([`Files::settle`](super::Files::settle)).
 
 use abi::layout::PAGE_BYTES;
@@ -31,9 +31,10 @@ pub struct Room {
     was_asked: Cell<bool>,
 }
 
-/// What a page is counted for that a file ends with at `end`. The first page of a file needs no maps.
-pub fn page_bytes(end: u64) -> u64 {
-    if end <= PAGE_BYTES { PAGE_BYTES } else { PAGE_BYTES + REQUEST_BYTES }
+/// What so many pages are counted for, from page number `first` of a file on. The first page of a file needs no maps.
+pub fn pages_bytes(first: u32, pages: u32) -> u64 {
+    let maps = if first == 0 && pages <= 1 { 0 } else { REQUEST_BYTES };
+    u64::from(pages) * PAGE_BYTES + maps
 }
 
 /// The moment in which a file system is asked.
@@ -78,14 +79,14 @@ impl Room {
         self.left.set(0);
     }
 
-    /// Counts a page of so many bytes, which is kept until [`Room::end_page`].
-    pub fn keep_page(&self, bytes: u64) {
+    /// Counts pages of so many bytes, which are kept until [`Room::end_pages`].
+    pub fn keep_pages(&self, bytes: u64) {
         self.kept.set(self.kept.get() + bytes);
         self.count(bytes);
     }
 
-    /// The page is written, or nobody needs it any more.
-    pub fn end_page(&self, bytes: u64) {
+    /// The pages are written, or nobody needs them any more.
+    pub fn end_pages(&self, bytes: u64) {
         self.kept.set(self.kept.get() - bytes);
         self.end(bytes);
     }
@@ -156,9 +157,9 @@ mod tests {
     fn requests_leave_room_for_pages_that_are_kept() {
         let room = known();
         assert!(room.spares_pages(FREE) && Room::default().spares_pages(FREE), "there are none");
-        room.keep_page(4096);
+        room.keep_pages(4096);
         assert!(room.spares_pages(FREE / 2) && !room.spares_pages(FREE - 4096));
-        room.end_page(4096);
+        room.end_pages(4096);
         assert!(room.spares_pages(FREE));
     }
 

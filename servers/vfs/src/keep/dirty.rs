@@ -1,4 +1,4 @@
-//! Pages of files that the file system has not heard of, in preserved memory.
+//! Pages of files that the file system has not heard of, in preserved memory. A record may name several, whose places follow one another.
 
 use super::{FILE_PAGE, Store, records::DirtyRecord};
 use abi::{Endpoint, Errno, layout::PAGE_BYTES};
@@ -24,7 +24,12 @@ impl Store {
         self.dirty.pool.room(self.turn()) >= pages && self.dirty.pool.has_share(user, pages)
     }
 
-    /// A page holds more: up to `end` now.
+    /// Takes the place behind this one for the next page of the same file, at the cost of the same user. False: it is not free.
+    pub fn take_next_dirty(&self, place: u32) -> bool {
+        self.dirty.pool.take_next(place as usize, self.turn())
+    }
+
+    /// Pages hold more: up to `end` now.
     pub fn lengthen_dirty(&self, place: u32, end: u16) {
         if let Some(record) = self.dirty.table.get(&self.recover, place as usize).record() {
             self.dirty.table.set(&self.recover, place as usize, &DirtyRecord { end, ..record });
@@ -43,13 +48,13 @@ impl Store {
         self.dirty.table.set(&self.recover, place as usize, record);
     }
 
-    /// Frees a place: the file system has what is there, or nobody needs it.
-    pub fn release_dirty(&self, place: u32) {
+    /// Frees so many places from this one on: the file system has what is there, or nobody needs it. They are taken again in their order.
+    pub fn release_dirty(&self, place: u32, places: u32) {
         self.dirty.table.clear(&self.recover, place as usize);
-        self.release(&self.dirty, place as usize);
+        (place..place + places).rev().for_each(|place| self.release(&self.dirty, place as usize));
     }
 
-    /// Fills a part of a page from a program's memory, at once: a write that is undone is made again.
+    /// Fills a part of pages from a program's memory, at once: a write that is undone is made again.
     pub fn fetch_dirty(
         &self,
         place: u32,
@@ -91,7 +96,7 @@ impl Store {
         by_pages(address, bytes, copy)
     }
 
-    /// Lets a file system read a part of a page. Errors as of `sys::grant::lend`.
+    /// Lets a file system read a part of pages. Errors as of `sys::grant::lend`.
     pub fn grant_dirty(&self, place: u32, offset: usize, bytes: usize, to: Endpoint) -> Result<RangeGrant, Errno> {
         self.dirty_content.grant(&self.recover, place as usize * FILE_PAGE + offset, bytes, to, Access::Read)
     }
@@ -101,8 +106,9 @@ impl Store {
         self.dirty.table.entries(&self.recover).filter_map(|(place, entry)| Some((place as u32, entry.record()?)))
     }
 
-    /// Takes a page over from a predecessor.
+    /// Takes pages over from a predecessor.
     pub fn claim_dirty(&self, place: u32, record: &DirtyRecord) {
-        self.dirty.pool.claim(place as usize, record.user);
+        let places = place as usize..place as usize + record.pages();
+        places.for_each(|place| self.dirty.pool.claim(place, record.user));
     }
 }

@@ -21,6 +21,9 @@ const NOBODY: u32 = u32::MAX;
 pub(super) const SHARE: usize = 2;
 pub(super) const RESERVE: usize = 16;
 
+/// Places among which one is looked for that lies behind another.
+const NEXT_PLACES: usize = 16;
+
 /// Heap of unused capacity, in places, that [`Pool::compact`] leaves.
 const SPARE_PLACES: usize = 1024;
 
@@ -77,6 +80,24 @@ impl Pool {
             None => state.give(user),
         }
         place
+    }
+
+    /// Takes the place behind one that is taken, for the same user, in this turn. False: it is not free, or not seen at once to be; else as [`Pool::take`].
+    pub fn take_next(&self, place: usize, turn: u64) -> bool {
+        let mut state = self.state.borrow_mut();
+        let (user, next) = (state.owners[place], place + 1);
+        if state.charge(user).is_err() {
+            return false;
+        }
+        let is_taken = match next == state.owners.len() {
+            true => state.take_fresh(self.count).is_some(),
+            false => state.take_free_one(next, turn),
+        };
+        match is_taken {
+            true => state.owners[next] = user,
+            false => state.give(user),
+        }
+        is_taken
     }
 
     /// Frees a place in this turn.
@@ -193,6 +214,17 @@ impl State {
         Some(self.free.swap_remove(index) as usize)
     }
 
+    /// Takes this place, if it is one of the free ones that are taken next.
+    fn take_free_one(&mut self, place: usize, turn: u64) -> bool {
+        let end = self.free.len() - self.recent_in(turn);
+        let found = (0..end).rev().take(NEXT_PLACES).find(|&index| self.free[index] as usize == place);
+        if let Some(index) = found {
+            self.discarded -= usize::from(index < self.discarded);
+            self.free.remove(index);
+        }
+        found.is_some()
+    }
+
     /// Takes a place beyond those that have been used.
     fn take_fresh(&mut self, count: usize) -> Option<usize> {
         let place = self.owners.len();
@@ -255,6 +287,24 @@ mod tests {
         pool.release(0, 2);
         assert_eq!((pool.room(2), pool.take(ROOT, 2), pool.take(ROOT, 2)), (1, Some(1), None));
         assert_eq!((pool.room(3), pool.take(ROOT, 3), pool.take(ROOT, 3)), (1, Some(0), None));
+    }
+
+    #[test]
+    fn the_place_behind_another_is_taken_for_the_same_user_if_it_is_seen_to_be_free() {
+        let pool = Pool::shared(64, 64);
+        assert_eq!([pool.take(USER, 1), pool.take(ROOT, 1)], [Some(0), Some(1)]);
+        assert!(!pool.take_next(0, 1), "it is another's");
+        assert!(pool.take_next(1, 1) && pool.is_taken(2), "it was never used");
+        (3..32).for_each(|place| assert_eq!(pool.take(USER, 1), Some(place)));
+        pool.release(1, 1);
+        assert!(!pool.take_next(0, 1), "it was freed in this turn");
+        assert!(pool.take_next(0, 2), "it is free");
+        pool.release(1, 2);
+        (4..4 + NEXT_PLACES).for_each(|place| pool.release(place, 3));
+        assert!(!pool.take_next(0, 4), "others are taken before it");
+        assert!((3..3 + NEXT_PLACES).all(|place| pool.take_next(place, 4)), "wherever among these it is");
+        assert!(pool.take_next(0, 4) && pool.has_share(USER, 1) && pool.take(USER, 4) == Some(32));
+        assert!(!pool.take_next(32, 4) && pool.is_taken(32) && !pool.is_taken(33), "the user has the share");
     }
 
     #[test]

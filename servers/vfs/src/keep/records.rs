@@ -8,7 +8,7 @@ use super::{
     layout::{ANCILLARIES, PIPE_PAGE},
     text::Text,
 };
-use abi::{CapabilitySet, Endpoint, Parts, Word, limits, vfs::NO_ID_MAP};
+use abi::{CapabilitySet, Endpoint, Parts, Word, layout::PAGE_BYTES, limits, vfs::NO_ID_MAP};
 use recover::records::{Record, VALUE_BITS};
 
 /// "None" in a place of 16 bits.
@@ -510,18 +510,26 @@ impl Record for NextRecord {
     }
 }
 
-/// A page that programs have written to, and of which the file system has not heard; what it holds is in the area of such pages.
+/// Pages that programs have written to, and of which the file system has not heard; what they hold is in the area of such pages, from the place of
+/// the record on. Several only at the end of a file that grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct DirtyRecord {
     pub node: NodeRecord,
-    /// Its number in the file.
+    /// Number of the first one in the file.
     pub page: u32,
-    /// Where in it begins what it holds: the file system has what is before.
+    /// Where in it begins what they hold: the file system has what is before.
     pub start: u16,
-    /// Where in it ends what it holds, and what the file has of it.
+    /// Where, from its beginning on, ends what they hold, and what the file has of them.
     pub end: u16,
     pub user: u32,
+}
+
+impl DirtyRecord {
+    /// How many pages they are.
+    pub fn pages(&self) -> usize {
+        usize::from(self.end).div_ceil(PAGE_BYTES as usize)
+    }
 }
 
 impl Record for DirtyRecord {

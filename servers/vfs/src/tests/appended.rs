@@ -1,4 +1,4 @@
-//! What is appended to a file stays in vfs while it lies in the last page: everybody reads it, it is never lost, and there is room for it.
+//! What is appended to a file stays in vfs while it lies in the last pages: everybody reads it, it is never lost, and there is room for it.
 
 use super::services::PAGE;
 use super::*;
@@ -35,6 +35,17 @@ fn append(world: &World, file: u64, bits: &[u64]) {
         let size = world.fstat(world.root, file).unwrap().size;
         assert_eq!(world.write(world.root, file, &content(size + bit)[size as usize..]), Ok(bit));
     }
+}
+
+/// As [`append`], to a file of so many bytes, asking for nothing else. Returns how many requests its file system gets meanwhile.
+fn append_alone(world: &World, file: u64, mut size: u64, bits: &[u64]) -> u64 {
+    let whole = content(size + bits.iter().sum::<u64>());
+    let before = world.machine.messages(world.ext2());
+    for &bit in bits {
+        assert_eq!(world.write(world.root, file, &whole[size as usize..(size + bit) as usize]), Ok(bit));
+        size += bit;
+    }
+    world.machine.messages(world.ext2()) - before
 }
 
 /// `st_blocks`.
@@ -84,6 +95,101 @@ fn a_page_that_is_filled_bit_by_bit_is_written_back_and_the_next_one_begins() {
     assert_eq!(world.begin_call(world.root, nr::WRITE, &[file, address, BIT]), Some(Ok(BIT)));
     world.restart_ext2();
     is_whole(&world, 9 * BIT);
+}
+
+/// Pages that stay here, and bits that fill them.
+const RUN_PAGES: u64 = 8;
+const RUN_BITS: usize = (RUN_PAGES * PAGE / BIT) as usize;
+
+#[test]
+fn so_many_pages_are_written_back_with_one_request_and_the_next_ones_begin() {
+    let world = world(0);
+    let file = open_at_end(&world, 0);
+    let mut size = 0;
+    let took = [RUN_BITS - 1, 1, RUN_BITS - 1, 1].map(|bits| {
+        let requests = append_alone(&world, file, size, &std::vec![BIT; bits]);
+        size += bits as u64 * BIT;
+        requests
+    });
+    assert_eq!(took, [0, 1, 0, 1]);
+    is_whole(&world, size);
+}
+
+#[test]
+fn what_lies_across_pages_stays_here_while_there_is_a_place_for_it() {
+    const SEVENTH: u64 = 700;
+    let mut world = world(0);
+    let file = open_at_end(&world, 0);
+    let most = RUN_PAGES * PAGE / SEVENTH;
+    assert_eq!(append_alone(&world, file, 0, &std::vec![SEVENTH; most as usize]), 0);
+    assert_eq!(append_alone(&world, file, most * SEVENTH, &[SEVENTH; 3]), 2, "the run, and what had no place in it");
+    world.restart_vfs();
+    is_whole(&world, (most + 3) * SEVENTH);
+}
+
+#[test]
+fn pages_between_those_of_other_files_are_written_back_when_they_are_full() {
+    let mut world = world(0);
+    let path = |number: u64| format!("/{number}");
+    let files: [u64; 3] =
+        std::array::from_fn(|number| world.open(world.root, &path(number as u64), O_CREAT | O_RDWR, 0o644).unwrap());
+    let before = world.machine.messages(world.ext2());
+    for bits in 0..2 * PAGE / BIT {
+        let bit = &content((bits + 1) * BIT)[(bits * BIT) as usize..];
+        files.iter().for_each(|file| assert_eq!(world.write(world.root, *file, bit), Ok(BIT)));
+    }
+    assert!(world.machine.messages(world.ext2()) - before >= 2, "places of others are not taken");
+    world.restart_vfs();
+    (0..3).for_each(|number| assert!(world.content(&path(number)) == content(2 * PAGE), "{number}"));
+}
+
+#[test]
+fn a_successor_has_all_pages_and_their_places() {
+    for bits in [RUN_BITS - 1, RUN_BITS / 2, RUN_BITS / 2 + 1] {
+        let mut world = world(100);
+        let file = open_at_end(&world, 0);
+        append(&world, file, &std::vec![BIT; bits]);
+        let ext2 = world.ext2();
+        world.machine.kill(ext2);
+        world.restart_vfs();
+        world.restart_ext2();
+        // A page of another file, while the pages of the first one may be on their way.
+        world.make("/other", &[7; PAGE as usize], 0o644, (0, 0));
+        is_whole(&world, 100 + bits as u64 * BIT);
+        assert!(world.content("/other") == [7; PAGE as usize]);
+    }
+}
+
+#[test]
+fn they_end_with_their_file_and_their_places_are_free_again() {
+    let world = world(0);
+    for round in 0..20_u8 {
+        let before = world.machine.messages(world.ext2());
+        let file = world.open(world.root, "/new", O_CREAT | O_RDWR, 0o644).unwrap();
+        for _ in 0..RUN_BITS - 1 {
+            assert_eq!(world.write(world.root, file, &[round; BIT as usize]), Ok(BIT));
+        }
+        world.close(world.root, file).unwrap();
+        assert_eq!(world.path_call(world.root, nr::UNLINK, "/new", &[]), Ok(0));
+        assert!(world.machine.messages(world.ext2()) <= before + 3, "nothing is written");
+    }
+}
+
+#[test]
+fn pages_that_the_file_cannot_have_are_told_to_the_next_sync_and_the_others_are_written() {
+    let world = world(0);
+    let file = open_at_end(&world, 0);
+    let may_have = |bytes: &u64| world.call(world.root, nr::FTRUNCATE, &[file, *bytes]) == Ok(0);
+    let largest = (0..50).rev().fold(0, |size, bit| Some(size + (1 << bit)).filter(may_have).unwrap_or(size));
+    assert_eq!((largest % PAGE, world.call(world.root, nr::FTRUNCATE, &[file, largest - PAGE])), (0, Ok(0)));
+    world.seek(world.root, file, 0, SEEK_END).unwrap();
+    for bit in 0..12 {
+        assert_eq!(world.write(world.root, file, &[bit; BIT as usize]), Ok(BIT));
+    }
+    assert_eq!(world.call(world.root, nr::FSYNC, &[file]), Err(Errno::EFBIG));
+    assert_eq!(world.fstat(world.root, file).unwrap().size, largest);
+    let last = world.pread(world.root, file, 10, (largest - 10) as i64).unwrap();
+    assert_eq!((last, world.call(world.root, nr::FSYNC, &[file])), (std::vec![7; 10], Ok(0)));
 }
 
 #[test]
@@ -177,6 +283,79 @@ fn what_was_accepted_on_a_disk_that_gets_full_is_there() {
     }
 }
 
+#[test]
+fn what_one_file_was_given_of_a_disk_that_gets_full_is_there() {
+    for bytes in [BIT, 700] {
+        let mut world = world(0);
+        world.make("/large", &std::vec![0; 2_000_000], 0o644, (0, 0));
+        let file = open_at_end(&world, 0);
+        let (mut size, whole) = (0, content(8_000_000));
+        loop {
+            let written = world.write(world.root, file, &whole[size as usize..(size + bytes) as usize]);
+            size += written.unwrap_or(0);
+            if written != Ok(bytes) {
+                assert!(matches!(written, Ok(_) | Err(Errno::ENOSPC)), "{written:?}");
+                break;
+            }
+        }
+        is_whole(&world, size);
+        world.restart_vfs();
+        is_whole(&world, size);
+    }
+}
+
+/// Blocks, of a page each, that are free for everybody.
+fn free_blocks(world: &World) -> u64 {
+    let address = world.words(world.root, &[0; 15]);
+    assert_eq!(world.path_call(world.root, nr::STATFS, "/", &[address]), Ok(0));
+    let words = world.read_words(world.root, address, 15);
+    assert_eq!(words[1], PAGE);
+    words[4]
+}
+
+/// A system with so many files of a byte that are open at their end, on a disk with so many free blocks. What vfs knows to be free is less by what the request may take in which it asked.
+fn full_world<const N: usize>(blocks: u64) -> (World, [u64; N]) {
+    let world = world(1);
+    let path = |number: usize| format!("/{number}");
+    (0..N).for_each(|number| world.make(&path(number), &content(1), 0o644, (0, 0)));
+    let large = world.open(world.root, "/large", O_CREAT | O_WRONLY, 0o644).unwrap();
+    while free_blocks(&world) > blocks {
+        let bytes = if free_blocks(&world) > 200 { 64 * PAGE } else { PAGE };
+        assert_eq!(world.write(world.root, large, &std::vec![0; bytes as usize]), Ok(bytes));
+    }
+    world.close(world.root, large).unwrap();
+    let mut world = world;
+    world.restart_vfs();
+    let asks = open_at_end(&world, 0);
+    assert_eq!(world.write(world.root, asks, b"?"), Ok(1));
+    assert_eq!(free_blocks(&world), blocks);
+    let files = std::array::from_fn(|number| {
+        let file = world.open(world.root, &path(number), O_RDWR, 0).unwrap();
+        world.seek(world.root, file, 0, SEEK_END).unwrap();
+        file
+    });
+    (world, files)
+}
+
+#[test]
+fn pages_are_kept_only_while_there_is_room_for_them() {
+    let (mut world, [file]) = full_world(21);
+    let bits = std::vec![BIT; RUN_BITS - 1];
+    assert!(append_alone(&world, file, 1, &bits) > 1, "some are written before");
+    world.restart_vfs();
+    assert!(world.content("/0") == content(1 + (RUN_BITS as u64 - 1) * BIT));
+}
+
+#[test]
+fn a_request_that_may_take_their_room_has_them_written_first() {
+    let (world, [first, second]) = full_world(33);
+    assert_eq!(append_alone(&world, first, 1, &std::vec![BIT; RUN_BITS - 1]), 0);
+    let before = world.machine.messages(world.ext2());
+    assert_eq!(world.write(world.root, second, &[7; PAGE as usize]), Ok(PAGE));
+    // Each of them asks for a block of the disk, and is made again when that is there.
+    assert_eq!(world.machine.messages(world.ext2()) - before, 2 * 2);
+}
+
 /// Random operations on a few files that grow, against a model, with deaths of vfs.
 #[test]
 fn it_is_what_a_model_says() {
@@ -190,7 +369,11 @@ fn it_is_what_a_model_says() {
         let of = below(3) as usize;
         let (file, content) = (files[of], &mut model[of]);
         let size = content.len() as u64;
-        let bytes = 1 + if below(8) == 0 { below(6000) } else { below(600) };
+        let bytes = 1 + match below(8) {
+            0 => below(6000),
+            1..4 => below(PAGE),
+            _ => below(600),
+        };
         let more = std::vec![step as u8; bytes as usize];
         match below(24) {
             0..14 => {

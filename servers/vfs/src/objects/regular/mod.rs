@@ -175,7 +175,7 @@ fn read_newer(on: &Operation, node: &NodeRef, start: u64, owner: Endpoint, piece
     dirty.unwrap_or_else(|| on.base.cache().read(node, start, owner, piece))
 }
 
-/// Writes over what a file has, or appends to its last page, if the file system need not hear of it now. Returns how many bytes.
+/// Writes over what a file has, or appends to its last pages, if the file system need not hear of it now. Returns how many bytes.
 fn write_over(on: &Operation, node: &NodeRef, buffer: &UserBuffer, at: Option<u64>, flags: u32) -> Option<u64> {
     let piece = buffer.piece();
     let start = at.unwrap_or_else(|| on.file.position());
@@ -189,7 +189,7 @@ fn write_over(on: &Operation, node: &NodeRef, buffer: &UserBuffer, at: Option<u6
     if !is_kept {
         return None;
     }
-    if piece.bytes < PAGE_BYTES && files.is_last_page_full(node) {
+    if piece.bytes < PAGE_BYTES && files.is_run_full(node) {
         write_back(on.base, node);
     }
     on.base.cache().changed(node, start, piece.bytes);
@@ -202,7 +202,7 @@ fn write_over(on: &Operation, node: &NodeRef, buffer: &UserBuffer, at: Option<u6
     Some(piece.bytes)
 }
 
-/// Has a page written back that was filled bit by bit, while the program goes on with the next one.
+/// Has pages written back that were filled bit by bit, while the program goes on with the next one.
 fn write_back(base: &'static Base, node: &NodeRef) {
     let node = node.clone();
     base.peers().run(async move {
