@@ -1157,6 +1157,9 @@ struct skink_ds_expect_reply {
 /* ReadLink: the link stands for the file that the process executes. */
 #define SKINK_FS_LINK_PROGRAM 0xfffffffffffffffeull
 
+/* A node is the number of a volume of its file system above these bits, and in them what st_ino says of the file. */
+#define SKINK_FS_INODE_BITS 56u
+
 /* Mount: names appear and vanish without a request, so vfs must not cache them (procfs, devpts), unless it is MOUNTED_FIXED (devfs). */
 #define SKINK_FS_MOUNTED_VOLATILE 1ull
 
