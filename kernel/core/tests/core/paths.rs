@@ -1,7 +1,6 @@
 //! The fast path and the ordinary path do the same: two nodes get the same calls, one by the fast path wherever that can be taken, the other
 //! never. After every call all threads that exist and the scheduler are compared, at the end of a run the nodes as a whole.
-//!
-//! This file is long because each condition of a fast path has a case of its own.
+//! The file is long because each condition of a fast path has a case of its own.
 
 use std::{
     collections::BTreeMap,
