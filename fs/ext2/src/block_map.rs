@@ -213,7 +213,10 @@ impl<D: BlockDevice> Ext2<D> {
 /// Errors as [`Groups::locate`], of the first.
 fn run_of(groups: &Groups, mut pointers: impl Iterator<Item = u32>, most: usize) -> Result<Option<Range<u32>>, Errno> {
     let Some(first) = pointers.next().filter(|&first| first != 0) else { return Ok(None) };
-    let most = most.clamp(1, (groups.data_end(first)? - first) as usize);
+    if most <= 1 {
+        return groups.locate(first).map(|_| Some(first..first + 1));
+    }
+    let most = most.min((groups.data_end(first)? - first) as usize);
     let neighbours = pointers.zip(first + 1..).take(most - 1).take_while(|(pointer, next)| pointer == next).count();
     Ok(Some(first..first + 1 + neighbours as u32))
 }
