@@ -49,7 +49,10 @@ fn read_tag(info: &mut BootInfo, kind: u64, body: &[u8], address: u64) -> Option
             let (start, end) = (number(body, 0, 4)?, number(body, 4, 4)?);
             info.archive = MemoryRange { start, bytes: end.saturating_sub(start) };
         }
-        tag::MEMORY => read_memory(info, body)?,
+        tag::MEMORY => {
+            let entry_bytes = number(body, 0, 4)? as usize;
+            info.add_memory(body.get(8..)?.chunks_exact(entry_bytes.max(24)))?;
+        }
         tag::FRAMEBUFFER if number(body, 21, 1)? == DIRECT_COLOUR => {
             info.framebuffer = Some(Framebuffer {
                 address: number(body, 0, 8)?,
@@ -65,11 +68,6 @@ fn read_tag(info: &mut BootInfo, kind: u64, body: &[u8], address: u64) -> Option
         _ => {}
     }
     Some(())
-}
-
-fn read_memory(info: &mut BootInfo, body: &[u8]) -> Option<()> {
-    let entry_bytes = number(body, 0, 4)? as usize;
-    info.add_memory(body.get(8..)?.chunks_exact(entry_bytes.max(24)))
 }
 
 #[cfg(test)]

@@ -167,8 +167,7 @@ impl Context {
     }
 
     fn save_owner(&mut self) {
-        let Some(area) = self.areas.get_mut(self.fpu_owner) else { return };
-        let area = &raw mut *area;
+        let Some(area) = self.areas.get_mut(self.fpu_owner).map(|area| &raw mut *area) else { return };
         // SAFETY: the area is 64-byte aligned and long enough for the components that `start` enabled.
         unsafe {
             if self.has_xsave {

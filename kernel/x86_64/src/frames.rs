@@ -59,7 +59,8 @@ impl Frames {
 
     /// May a process have this frame: RAM outside the kernel, or no RAM at all (device registers, firmware tables)?
     pub fn may_map(&self, frame: u64) -> bool {
-        self.is_user_ram(frame) || !self.is_usable(frame)
+        let has_it = |range: &MemoryRange| range.start <= frame && frame - range.start < range.bytes;
+        self.is_user_ram(frame) || !self.usable.ranges().iter().any(has_it)
     }
 
     /// A frame for a page table, filled with zeros.
@@ -133,10 +134,6 @@ impl Frames {
     fn push(&mut self, frame: u64) {
         self.give_back(frame);
         self.total += 1;
-    }
-
-    fn is_usable(&self, frame: u64) -> bool {
-        self.usable.ranges().iter().any(|range| range.start <= frame && frame - range.start < range.bytes)
     }
 
     fn set_user(&mut self, number: u64, user: bool) {
