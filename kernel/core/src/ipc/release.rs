@@ -27,6 +27,7 @@ pub fn begin<M: Machine>(node: &mut Node, m: &mut M, slot: usize, fate: Fate) {
     for waiter in FIRST_SERVICE..SERVICE_SLOTS {
         // Nearly none does, and all are asked at each end of a program.
         if node.threads[waiter].state.peer_in(slot).is_some() {
+            core::hint::cold_path();
             release_peer(node, m, waiter, slot, fate);
         }
     }
@@ -57,7 +58,6 @@ pub fn release_some<M: Machine>(node: &mut Node, m: &mut M) -> bool {
 
 /// Cancels the notification and the request of the thread that died in `slot`, and fails the call of `waiter` that waits for it, unless that
 /// may wait for a successor: reports and Linux calls that it held are repeated. Returns true when `waiter` waited for it.
-#[cold] // Most threads wait for somebody else.
 fn release_peer<M: Machine>(node: &mut Node, m: &mut M, waiter: usize, slot: usize, fate: Fate) -> bool {
     let thread = &mut node.threads[waiter];
     if slot < SERVICE_SLOTS && fate != Fate::Restarts {
