@@ -132,8 +132,8 @@ impl Kind {
     }
 }
 
-/// A range of a function that decoded before. One that did not may be what a predecessor left that died here: with all ones in its
-/// register, it has no place.
+/// Measures one range. `decoded`: the function answered before. If it did not, a predecessor may have died here: a range with all ones in
+/// its register has no place.
 fn measure_one(config: &mut impl ConfigSpace, address: Address, bar: usize, decoded: bool) -> Range {
     let (low, low_mask) = exchange(config, address, register_of(bar));
     let kind = Kind::of(low, bar);

@@ -11,7 +11,7 @@ struct Simulated {
 }
 
 /// A machine with the functions that were added.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Machine {
     functions: BTreeMap<Address, Simulated>,
     /// A BAR was written while its function decoded.

@@ -178,6 +178,22 @@ fn a_successor_of_pci_is_told_again_whose_device_is_whose() {
 }
 
 #[test]
+fn a_successor_of_pci_is_told_of_devices_in_use_before_others() {
+    let net = Service { pci: vec![(0x8086, 0x100e)], ..service("net", 22) };
+    let mut supervisor = system(vec![pci(), disk(), net]);
+    supervisor.ready(endpoint_of(&supervisor, "pci"), 0).expect("is starting");
+    for (at, slot) in [(3, 20), (4, 22)] {
+        supervisor.device_found(at, Ok(Device::default()));
+        supervisor.ready(Endpoint::new(slot, 1), 0).expect("is starting");
+    }
+    supervisor.kill(name("pci")).expect("runs");
+    supervisor.kill(name("disk")).expect("runs");
+    events(&mut supervisor);
+    supervisor.ready(endpoint_of(&supervisor, "pci"), 0).expect("is restarting");
+    assert_eq!(events(&mut supervisor), [Event::Up(2), Event::FindDevice(4), Event::FindDevice(3)]);
+}
+
+#[test]
 fn without_pci_there_are_no_devices() {
     let supervisor = system(vec![disk(), service("rtc", 21)]);
     assert_eq!((state_of(&supervisor, "disk"), state_of(&supervisor, "rtc")), (State::GivenUp, State::Starting));

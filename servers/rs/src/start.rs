@@ -1,7 +1,7 @@
 //! The start of an incarnation: first its device is found, then it is launched, and then it says whether it could initialise itself.
 
 use crate::device::Knowledge;
-use crate::record::{Cause, End, State};
+use crate::record::{Cause, End, Record, State};
 use crate::supervisor::{Event, Launch, Supervisor};
 use crate::world::{Plan, World};
 use abi::endpoint::slot;
@@ -72,12 +72,11 @@ impl<W: World> Supervisor<W> {
     /// A new pci does not know which device belongs to whom; services that needed it have waited. It hears first of the drivers that run,
     /// and knows their devices when it looks for room for the ranges of another.
     fn give_devices_back(&mut self) {
-        for runs in [true, false] {
+        let turns: [fn(&Record) -> bool; 2] =
+            [|record| record.endpoint != Endpoint::NONE, |record| record.start_pending.is_some()];
+        for is_in_turn in turns {
             for at in 0..self.records.len() {
-                let record = &self.records[at];
-                let is_concerned = record.endpoint != Endpoint::NONE || record.start_pending.is_some();
-                let is_in_turn = runs == (record.endpoint != Endpoint::NONE);
-                if is_concerned && is_in_turn && record.device == Knowledge::None {
+                if self.records[at].device == Knowledge::None && is_in_turn(&self.records[at]) {
                     self.find_device(at);
                 }
             }
