@@ -117,6 +117,7 @@ impl<D: BlockDevice> Ext2<D> {
         let blocks = (MAX_DATA / self.block_size()) as u32 + MARGIN;
         let freed = self.window.freed(|_| true);
         let has = |free: u32, margin: u32| free >= freed.saturating_add(margin);
+        // What is freed is told apart only where that decides: each write asks.
         if freed == 0 || has(self.superblock.free_inodes, MARGIN) && has(self.superblock.free_blocks, blocks) {
             return false;
         }

@@ -157,13 +157,14 @@ impl Inode {
         self.has_no_capabilities.set(has_none);
     }
 
-    /// What its `struct stat` says whatever its attributes are, if it is a regular file and its file system has told as much.
-    pub(super) fn basis(&self) -> Option<Basis> {
+    /// Its `struct stat` before what a change of attributes tells is set, if it is a regular file and its file system has told the size of its blocks.
+    pub(super) fn stat_of_content(&self) -> Option<Stat> {
         if !self.is_regular() || self.file_system.changes_by_itself() {
             return None;
         }
         let (device, inode) = (self.file_system.device(), fs::inode_of(self.number));
-        Some(Basis { device, inode, size: self.size(), block_bytes: self.file_system.block_bytes()? })
+        let block_bytes = self.file_system.block_bytes()?;
+        Some(Stat::of_file(&Basis { device, inode, size: self.size(), block_bytes }))
     }
 
     /// Sets what the file system has replied to `Stat`, after a restart.

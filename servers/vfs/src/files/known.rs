@@ -291,9 +291,9 @@ impl AttributeChange {
         AttributeChange { change, version: node.known_stat().version() }
     }
 
-    /// Ends the change. What was known before it stays known, but for what `update` sets as `source` has replied: links, mode, owner, space and times; of a regular
-    /// file all is known then. Unless the file has changed otherwise meanwhile, or another incarnation has told what was known. Without this, nothing is known
-    /// afterwards.
+    /// Ends the change: `update` sets what `source` has replied, which is links, mode, owner, space and times. All else stays as it was known before; of a regular file of
+    /// which nothing was known, all is known then. Nothing is known afterwards if the file has changed otherwise meanwhile, if another incarnation has told what was
+    /// known before, or without this.
     pub fn told(mut self, source: Endpoint, update: impl FnOnce(&mut Stat)) {
         let [Some(inode)] = &self.change.inodes else { return };
         let known = inode.known_stat();
@@ -303,7 +303,7 @@ impl AttributeChange {
             return;
         }
         if kept.is_none() {
-            *kept = inode.basis().map(|basis| Stat::of_file(&basis));
+            *kept = inode.stat_of_content();
             known.source.set(source);
         }
         if let Some(stat) = kept.as_mut() {

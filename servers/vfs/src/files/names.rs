@@ -238,12 +238,12 @@ impl<T: Clone> Names<T> {
     #[must_use = "as for set"]
     #[expect(clippy::disallowed_methods, reason = "at most as many as the cache has, all of which it held")]
     pub fn forget_where(&mut self, condition: impl Fn(u64, Option<&T>) -> bool) -> Vec<T> {
-        let Names { sets, whole, .. } = self;
-        let slots = sets.iter_mut().flatten();
-        let forgotten =
-            slots.filter_map(|slot| slot.take_if(|entry| condition(entry.directory, entry.target.as_ref())));
-        whole.fill(NO_DIRECTORY);
-        forgotten.filter_map(|entry| entry.target).collect()
+        self.whole.fill(NO_DIRECTORY);
+        let slots = self.sets.iter_mut().flatten();
+        slots
+            .filter_map(|slot| slot.take_if(|entry| condition(entry.directory, entry.target.as_ref())))
+            .filter_map(|entry| entry.target)
+            .collect()
     }
 }
 

@@ -197,6 +197,33 @@ fn a_directory_that_may_have_been_used_before_its_maker_heard_of_it_is_asked_for
     assert!(world.path_call(other, nr::LSTAT, "/new/link", &[DATA]).is_ok());
 }
 
+/// Whether it is known of a new directory what it does not have, when `meanwhile` happens while its file system waits for the disk to make it.
+fn is_known_as_a_whole(meanwhile: impl FnOnce(&World) -> Result<u64>) -> bool {
+    let mut world = World::new();
+    world.mount_tmpfs("/tmp");
+    world.make("/tmp/file", b"", 0o644, (0, 0));
+    world.make("/large", &std::vec![0; 1_500_000], 0o644, (0, 0));
+    world.call(world.root, nr::SYNC, &[]).expect("everything is written");
+    world.restart_vfs();
+    assert!(world.stat(world.root, "/new").is_err(), "this is known, and not asked again");
+    world.stat(world.root, "/tmp/file").expect("it exists");
+    world.content("/large");
+    let maker = world.fork(world.root, 0);
+    let call = [world.path(maker, 0, "/new"), 0o755];
+    world.hold_disk();
+    assert_eq!(world.begin_call(maker, nr::MKDIR, &call), None, "it waits for the disk");
+    meanwhile(&world).expect("it does not wait");
+    world.release_disk();
+    assert_eq!(world.result(maker), Some(Ok(0)));
+    !is_asked_for(&world, "/new/none")
+}
+
+#[test]
+fn a_directory_is_not_taken_for_empty_if_anything_has_changed_while_it_was_made() {
+    assert!(is_known_as_a_whole(|world| world.path_call(world.root, nr::ACCESS, "/tmp/file", &[0])));
+    assert!(!is_known_as_a_whole(|world| world.path_call(world.root, nr::CHMOD, "/tmp/file", &[0o600])));
+}
+
 #[test]
 fn what_another_mount_shows_of_a_directory_is_not_missed() {
     const MS_BIND: u64 = 0x1000;

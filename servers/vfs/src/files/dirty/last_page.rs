@@ -115,12 +115,12 @@ impl Files {
         true
     }
 
-    /// Whether the last pages of a file, of which its file system has not heard, are full, and nothing can be appended to them.
-    pub fn is_run_full(&self, node: &NodeRef) -> bool {
+    /// Makes room behind the last pages of a file, of which its file system has not heard, if they are full. False: there is none, nothing can be appended to them.
+    pub fn make_room_behind_run(&self, node: &NodeRef) -> bool {
         let size = node.known_stat().new_size();
         let is_full = |run: &Run| run.file_end() == size && u64::from(run.end) == u64::from(run.pages) * PAGE_BYTES;
         let full = node.dirty().last().filter(|run| size > 0 && is_full(run));
-        full.is_some_and(|mut run| !self.add_page(node, &mut run))
+        full.is_none_or(|mut run| self.add_page(node, &mut run))
     }
 
     /// Has the file system of a node tell how much room it has.

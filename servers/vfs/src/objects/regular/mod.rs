@@ -189,7 +189,7 @@ fn write_over(on: &Operation, node: &NodeRef, buffer: &UserBuffer, at: Option<u6
     if !is_kept {
         return None;
     }
-    if piece.bytes < PAGE_BYTES && files.is_run_full(node) {
+    if piece.bytes < PAGE_BYTES && !files.make_room_behind_run(node) {
         write_back(on.base, node);
     }
     on.base.cache().changed(node, start, piece.bytes);
