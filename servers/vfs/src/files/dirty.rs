@@ -12,6 +12,8 @@
 //! Neighbours: `keep::dirty` (the memory), `objects::regular` (reads and writes), `mappings` (syncs, and settles for those who read).
 
 mod last_page;
+#[cfg(test)]
+mod tests;
 
 pub(super) use last_page::Leaving;
 
@@ -36,8 +38,10 @@ const FILE_PAGES: usize = 1024;
 const LAST_PAGE: u64 = u32::MAX as u64 * PAGE_BYTES;
 /// Pages that one write may make dirty.
 const WRITE_PAGES: u64 = 16;
+/// Pages that are written back by one request: what a [`Run`] can count in bytes.
+const REQUEST_PAGES: u16 = 15;
 
-/// A dirty page, or several that follow one another in the file and in preserved memory: those only at the end of a file that grows.
+/// A dirty page, or several that follow one another in the file and in preserved memory: those are kept as one only at the end of a file that grows.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     /// Number of the first one in the file.
@@ -53,9 +57,24 @@ struct Run {
 }
 
 impl Run {
+    /// Where in the file the first one begins.
+    fn file_start(&self) -> u64 {
+        u64::from(self.number) * PAGE_BYTES
+    }
+
     /// Where in the file ends what they hold.
     fn file_end(&self) -> u64 {
-        u64::from(self.number) * PAGE_BYTES + u64::from(self.end)
+        self.file_start() + u64::from(self.end)
+    }
+
+    /// With the pages of another run, if they follow these without a gap, and one request may write them all.
+    fn followed_by(self, next: &Run) -> Option<Run> {
+        let is_whole = u64::from(self.end) == u64::from(self.pages) * PAGE_BYTES;
+        let pages = self.pages + next.pages;
+        let follows = next.start == 0
+            && next.number == self.number + u32::from(self.pages)
+            && next.place == self.place + u32::from(self.pages);
+        (is_whole && follows && pages <= REQUEST_PAGES).then(|| Run { pages, end: self.end + next.end, ..self })
     }
 
     /// The place of a page behind the first one, of which this part is dirty.
@@ -130,10 +149,22 @@ impl Dirty {
         }
     }
 
-    /// The next pages to be written back: those in the place `last` are the last.
+    /// The next pages to be written back, by one request: those in the place `last` are the last.
     fn next(&self, last: Option<u32>) -> Option<Run> {
         let runs = self.runs.borrow();
-        runs.iter().find(|run| Some(run.place) != last).or(runs.first()).copied()
+        let is_early = |run: &Run| Some(run.place) != last;
+        let index = runs.iter().position(is_early).unwrap_or(0);
+        let (first, others) = runs.get(index..)?.split_first()?;
+        let mut others = others.iter().take_while(|run| is_early(run));
+        let (Ok(all) | Err(all)) = others.try_fold(*first, |all, run| all.followed_by(run).ok_or(all));
+        Some(all)
+    }
+
+    /// Takes the last run out that begins in these pages, and not behind this byte of the file.
+    fn take_last_of(&self, pages: &Run, last_byte: u64) -> Option<Run> {
+        let mut runs = self.runs.borrow_mut();
+        let index = runs.partition_point(|run| run.file_start() <= last_byte).checked_sub(1)?;
+        (runs[index].number >= pages.number).then(|| runs.remove(index))
     }
 
     /// The place of the page that was written last.
@@ -412,16 +443,21 @@ impl Files {
             dirty.is_admitted.set(false);
             // What a death leaves says when the file was written, and so does the last request.
             let newest = dirty.newest(&self.dirty.store);
-            while let Some(run) = dirty.next(newest) {
-                if let Err((end, error)) = self.write_run(node, run).await? {
+            while let Some(pages) = dirty.next(newest) {
+                let mut last_byte = pages.file_end() - 1;
+                if let Err((end, error)) = self.write_run(node, pages).await? {
                     sys::log!("pages of node {:#x} cannot be written back: {error}", node.number());
                     dirty.failure.set(Some(error));
                     if node.known_stat().new_size() > 0 {
                         node.set_size(end);
                     }
+                    // What lies behind is tried for itself.
+                    last_byte = end;
                 }
-                dirty.remove(run.number);
-                self.dirty.store.release_dirty(run.place, run.pages.into());
+                // From behind, so that the places are taken again in their order.
+                while let Some(done) = dirty.take_last_of(&pages, last_byte) {
+                    self.dirty.store.release_dirty(done.place, done.pages.into());
+                }
             }
             self.is_clean(node);
             Ok(())
@@ -430,7 +466,7 @@ impl Files {
 
     /// Returns what the file system says, and up to where in the file it has them. Errors: it could not be asked.
     async fn write_run(&self, node: &NodeRef, run: Run) -> Result<Result<(), (u64, Errno)>, Errno> {
-        let (service, first) = (node.service(), u64::from(run.number) * PAGE_BYTES);
+        let (service, first) = (node.service(), run.file_start());
         let mut at = run.start;
         while at < run.end {
             let (position, bytes) = (first + u64::from(at), u64::from(run.end - at));

@@ -102,7 +102,7 @@ fn a_name_that_was_looked_up_needs_no_further_question() {
 }
 
 /// How many messages ext2 receives while something is done, that is requests of vfs: nothing here waits for the disk.
-fn requests(world: &World, act: impl FnOnce(&World) -> Result<u64>) -> u64 {
+pub fn requests(world: &World, act: impl FnOnce(&World) -> Result<u64>) -> u64 {
     let before = world.machine.messages(world.ext2());
     assert_eq!(act(world), Ok(0));
     world.machine.messages(world.ext2()) - before

@@ -68,6 +68,7 @@ mod times;
 mod waits;
 mod whiteouts;
 mod world;
+mod written_back;
 mod xattrs;
 
 pub use numbers::*;
