@@ -121,7 +121,8 @@ impl Source for Live {
     fn process_text(&mut self, pid: u32, which: ProcessText) -> Result<Vec<u8>, Errno> {
         let (pid, what) = (self.meant(pid)?, text_number(which));
         let request = |grant, bytes| pm::ProcessText { pid, what, grant, bytes }.message();
-        fetch_text(Endpoint::PM, TEXT_BYTES, request)
+        let limit = if which == ProcessText::Executable { PATH_BYTES } else { TEXT_BYTES };
+        fetch_text(Endpoint::PM, limit, request)
     }
 
     fn process_memory(&mut self, process: Endpoint) -> ProcessMemory {

@@ -327,7 +327,10 @@ impl<S: Source> Tree<S> {
             Place::File(whose, index) => match ENTRIES[index].2 {
                 Kind::Link(which) => (whose, which),
                 Kind::Executable => {
-                    self.record(whose)?;
+                    // Of a process that has ended there is no text.
+                    if whose.tid != 0 {
+                        self.record(whose)?;
+                    }
                     return self.source.process_text(whose.pid, ProcessText::Executable).map_err(not_found);
                 }
                 _ => return Err(Errno::EINVAL),

@@ -8,7 +8,7 @@ use crate::state::limits;
 use crate::state::pid::Holder;
 use crate::state::process::{Life, Process};
 use crate::state::services::Service;
-use crate::state::signal::{Action, action};
+use crate::state::signal::action;
 use crate::system::System;
 use abi::info::state;
 use abi::pm::{self, ProcessRecord, Threads};
@@ -30,6 +30,7 @@ impl<S: System> Programs<S> {
         let (user, group) = (process.credentials.user, process.credentials.group);
         let capabilities = &process.credentials.capabilities;
         let queued = self.table.queued_by(process.credentials.account());
+        let (ignored, caught) = action::ignored_and_handled(&process.actions);
         let record = ProcessRecord {
             endpoint: Endpoint::NONE,
             pid: process.pid(),
@@ -61,8 +62,8 @@ impl<S: System> Programs<S> {
             started_ns: process.started_ns(),
             children_ns: process.of_children.run_ns,
             signals_shared: process.pending.set().0,
-            signals_ignored: action::signals_where(&process.actions, Action::is_ignored).0,
-            signals_caught: action::signals_where(&process.actions, Action::is_handled).0,
+            signals_ignored: ignored.0,
+            signals_caught: caught.0,
             parts: process.credentials.parts.to_word(),
             name: process.name.bytes(),
             ..ProcessRecord::default()

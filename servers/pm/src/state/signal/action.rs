@@ -115,10 +115,13 @@ pub fn reset_for_exec(actions: &mut Actions) {
     }
 }
 
-/// The set of signals whose action satisfies `test`.
-pub fn signals_where(actions: &Actions, test: impl Fn(&Action) -> bool) -> Set {
-    let bits = actions.iter().enumerate().filter(|(_, action)| test(action)).fold(0, |bits, (n, _)| bits | 1 << n);
-    Set(bits)
+/// Returns the signals that are ignored by SIG_IGN, and those that have handlers.
+pub fn ignored_and_handled(actions: &Actions) -> (Set, Set) {
+    let (mut ignored, mut handled) = (0, 0);
+    for (n, action) in actions.iter().enumerate().filter(|(_, action)| action.handler != HANDLER_DEFAULT) {
+        *if action.is_ignored() { &mut ignored } else { &mut handled } |= 1 << n;
+    }
+    (Set(ignored), Set(handled))
 }
 
 #[cfg(test)]
@@ -150,7 +153,7 @@ mod tests {
         let mut actions = [Action { handler: 77, flags: RESTART, restorer: 5, mask: Set(3) }; 64];
         actions[1].handler = 1;
         reset_for_exec(&mut actions);
-        assert_eq!(signals_where(&actions, Action::is_ignored), Signal::INT.set());
+        assert_eq!(ignored_and_handled(&actions), (Signal::INT.set(), Set::EMPTY));
         assert_eq!(actions[0], Action::default());
         assert_eq!(actions[1].flags, 0);
     }
