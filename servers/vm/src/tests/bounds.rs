@@ -699,3 +699,55 @@ fn no_mapping_is_locked_or_advised_beyond_what_is_mapped() {
     );
     invariants::check(&vm);
 }
+
+#[test]
+fn frames_are_mapped_one_behind_the_other_whatever_page_tables_the_kernel_has_left() {
+    const PAGES: u64 = 2000;
+    for spaces in 0..20 {
+        let mut vm = Simulation::start(4000);
+        let memory = &mut vm.memory;
+        (0..spaces).for_each(|_| drop(memory.create_space().expect("a space")));
+        let space = memory.create_space().expect("a space");
+        let run = memory.take_run(PAGES, Floor::SERVICE).expect("enough memory");
+        let before = memory.kernel.donated.len() as u64;
+        let donated = memory.map(space, ARENA, run, 0, |_| Floor::OWN).expect("enough memory");
+        assert_eq!(donated, memory.kernel.donated.len() as u64 - before);
+        let mapped = memory.kernel.tables[&space.0].iter().map(|(page, (frame, _))| (*page, *frame));
+        let expected = (0..PAGES).map(|page| (ARENA / P + page, run.first.plus(page)));
+        assert!(mapped.eq(expected), "after {spaces} spaces");
+    }
+}
+
+#[test]
+fn what_filling_in_advance_takes_of_the_heap_is_asked_for_before() {
+    const PAGES: u64 = 30_000;
+    let (mut vm, p) = with_program(40_000);
+    let at = map_at(&mut vm, p, 0, PAGES);
+    empty_heap(&mut vm);
+    assert_eq!(vm.call(p, nr::MADVISE, [at, PAGES * P, 23, 0, 0, 0]), Ok(0));
+    assert_eq!(pages(&mut vm, p), PAGES);
+    let leaves = (PAGES / LEAF_PAGES) as usize;
+    assert!(heap(&vm) >= (leaves * LEAF_HEAP_BYTES) as u64, "{} bytes of heap", heap(&vm));
+}
+
+/// Pages that a program writes to soon after a fork are copied by its next fork, and need no fault then.
+#[test]
+fn pages_that_parent_or_child_wrote_to_after_a_fork_are_the_next_child_s_own() {
+    for by_parent in [true, false] {
+        let (mut vm, p) = with_program(1024);
+        let at = map_at(&mut vm, p, 0, 8);
+        (0..8).for_each(|page| vm.store(p, at + page * P, page as u8).expect("writable"));
+        let (first, second) = (program(1), program(2));
+        fork(&mut vm, p, first).expect("memory");
+        vm.store(if by_parent { p } else { first }, at + 3 * P, 99).expect("writable");
+        exit(&mut vm, first).expect("known");
+        fork(&mut vm, p, second).expect("memory");
+        let writable = |page| page == 3;
+        let expected: Vec<_> = (0..8).map(|page| Some(writable(page))).collect();
+        assert_eq!(mapped(&vm, second, at, 8), expected, "{by_parent}");
+        let of_parent: Vec<_> = (0..8).map(|page| Some(writable(page) && by_parent)).collect();
+        assert_eq!(mapped(&vm, p, at, 8), of_parent, "{by_parent}");
+        assert_eq!(vm.load(second, at + 3 * P), Ok(if by_parent { 99 } else { 3 }));
+        invariants::check(&vm);
+    }
+}
