@@ -96,7 +96,9 @@ fn a_mapped_file_keeps_the_path_that_it_was_opened_by_first() {
     assert_eq!(vm::ImageOpen::results(&server.ask(slot::VFS, open)), Ok((image, true)));
     assert_eq!(server.ask(slot::PM, ask(at + 9)).result(), Ok(8), "as much as there is room for");
     assert_eq!(server.memory.kernel.grants[&room.0], b"/lib/lib");
-    assert_eq!(server.ask(slot::PM, ask(at - 1)).result(), Err(Errno::ENOENT));
+    let whole = [at, at + P - 1].map(|address| server.ask(slot::PM, ask(address)).result());
+    assert_eq!(whole, [Ok(8); 2], "at its first byte and at its last");
+    assert_eq!([at - 1, at + P].map(|address| server.ask(slot::PM, ask(address)).result()), [Err(Errno::ENOENT); 2]);
     assert_eq!(server.ask(slot::VFS, ask(at)).result(), Err(Errno::EPERM));
     invariants::check(&server);
 }
