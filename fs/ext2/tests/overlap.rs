@@ -498,3 +498,23 @@ fn free_blocks_are_told_when_all_are_freed() {
     assert_eq!(world.free_blocks(), before);
     world.finish();
 }
+
+#[test]
+fn free_blocks_are_the_same_after_a_request_that_was_undone() {
+    let mut world = World::new(&["-b", "1024"]);
+    world.create(b"old", &content(1, 100_000));
+    let [old] = world.remount(&[b"old"])[..] else { panic!() };
+    world.do_it(&[0; 10], |grant| Read { node: old, grant, position: 50 * 1024, bytes: 10 }.message());
+    // The superblock on the disk does not know of this.
+    world.create(b"new", &content(2, 50_000));
+    let before = world.free_blocks();
+    let (position, bytes) = (51 * 1024 - 4, 8);
+    let across = |grant| Write { node: old, grant, position, bytes, ids: 0, written_ns: 0 }.message();
+    let (tag, answer) = world.ask(b"01234567", across);
+    assert!(answer.is_none(), "its second block is not there");
+    assert_eq!(world.free_blocks(), before);
+    world.serve_disk();
+    assert_eq!(world.take_sent(tag).expect("is answered").result(), Ok(bytes));
+    assert_eq!(world.free_blocks(), before);
+    world.finish();
+}

@@ -55,6 +55,8 @@ pub struct Simulation {
     pub now_s: u64,
     /// vm dies at this many calls from now.
     pub dies_in: Option<u64>,
+    /// The kernel refuses this call from now on, of those that may be refused.
+    pub refuses_in: Option<u64>,
     /// What is left of vm's heap; `None`: it does not end.
     pub heap_bytes: Option<u64>,
     /// Pages for which `protect` was called.
@@ -79,6 +81,18 @@ impl Simulation {
                 std::panic::resume_unwind(Box::new("vm dies"));
             }
         }
+    }
+
+    /// The same for a call that may be refused. `ENOMEM`: it is.
+    fn enter_refusable(&mut self) -> Result<(), Errno> {
+        self.enter();
+        let Some(left) = &mut self.refuses_in else { return Ok(()) };
+        *left -= 1;
+        if *left > 0 {
+            return Ok(());
+        }
+        self.refuses_in = None;
+        Err(Errno::ENOMEM)
     }
 
     fn page(&mut self, frame: Frame) -> &mut PageBytes {
@@ -179,7 +193,7 @@ impl Server<Simulation> {
 
 impl Kernel for Simulation {
     fn create(&mut self) -> Result<Space, Errno> {
-        self.enter();
+        self.enter_refusable()?;
         self.table_frames = self.table_frames.checked_sub(1).ok_or(Errno::ENOMEM)?;
         self.last_space += 1;
         self.tables.insert(self.last_space, BTreeMap::new());
@@ -196,7 +210,7 @@ impl Kernel for Simulation {
     }
 
     fn set(&mut self, thread: Endpoint, space: Space) -> Result<(), Errno> {
-        self.enter();
+        self.enter_refusable()?;
         if space == Space::NONE {
             self.threads.remove(&thread);
         } else {
@@ -207,7 +221,7 @@ impl Kernel for Simulation {
     }
 
     fn map(&mut self, space: Space, address: u64, run: Run, flags: u64) -> Result<u64, Errno> {
-        self.enter();
+        self.enter_refusable()?;
         assert!(flags & (map::WRITE | map::EXECUTE) != map::WRITE | map::EXECUTE, "writable and executable");
         for (frame, page) in run.iter().zip(Simulation::pages(address, run.frames)) {
             if !self.take_table(space, page)? {
@@ -241,7 +255,7 @@ impl Kernel for Simulation {
     }
 
     fn copy(&mut self, from: Space, to: Space, address: u64, pages: u64) -> Result<u64, Errno> {
-        self.enter();
+        self.enter_refusable()?;
         let range = Simulation::pages(address, pages);
         for page in range.clone() {
             let Some(mapping) = self.table(from)?.get_mut(&page) else { continue };
@@ -256,7 +270,7 @@ impl Kernel for Simulation {
     }
 
     fn donate(&mut self, run: Run) -> Result<(), Errno> {
-        self.enter();
+        self.enter_refusable()?;
         run.iter().for_each(|frame| assert!(self.donated.insert(frame)));
         self.table_frames += run.frames;
         Ok(())
@@ -269,14 +283,14 @@ impl Kernel for Simulation {
     }
 
     fn copy_frame(&mut self, to: Frame, from: Frame) -> Result<(), Errno> {
-        self.enter();
+        self.enter_refusable()?;
         let content = *self.page(from);
         *self.page(to) = content;
         Ok(())
     }
 
     fn fill(&mut self, frame: Frame, offset: u64, source: Source, bytes: u64) -> Result<(), Errno> {
-        self.enter();
+        self.enter_refusable()?;
         let mut content = vec![0; bytes as usize];
         self.read_grant(source, &mut content)?;
         for (at, byte) in (offset as usize..).zip(content) {
@@ -291,7 +305,7 @@ impl Kernel for Simulation {
     }
 
     fn write_frame(&mut self, frame: Frame, from: &PageBytes) -> Result<(), Errno> {
-        self.enter();
+        self.enter_refusable()?;
         *self.page(frame) = *from;
         Ok(())
     }

@@ -220,7 +220,6 @@ impl PageCache {
                 return Err(error);
             }
         };
-        drop(grant);
         let is_known = self.was_read(node, version, reply.source, fs::Read::results(&reply)?);
         if is_known {
             let slots = filling.into_slots();

@@ -259,9 +259,7 @@ impl Change<1> {
 
 impl<const N: usize> Drop for Change<N> {
     fn drop(&mut self) {
-        if self.bytes > 0
-            && let Some(inode) = self.inodes.iter().flatten().next()
-        {
+        if let Some(inode) = self.inodes.iter().flatten().next() {
             inode.file_system().room().end(self.bytes);
         }
         for inode in self.inodes.iter().flatten() {

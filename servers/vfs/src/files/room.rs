@@ -164,6 +164,13 @@ mod tests {
     }
 
     #[test]
+    fn pages_take_maps_besides_unless_there_is_only_the_first_of_a_file() {
+        let counted = [(0, 1), (0, 2), (1, 1), (7, 8)].map(|(first, pages)| pages_bytes(first, pages));
+        let maps = REQUEST_BYTES;
+        assert_eq!(counted, [PAGE_BYTES, 2 * PAGE_BYTES + maps, PAGE_BYTES + maps, 8 * PAGE_BYTES + maps]);
+    }
+
+    #[test]
     fn a_file_system_is_asked_again_when_little_is_left_but_not_each_time() {
         let count = |room: &Room, bytes: u64| (0..bytes / REQUEST_BYTES).for_each(|_| room.end(room.begin(0)));
         let room = known();

@@ -1,5 +1,6 @@
 //! What is appended to a file stays in vfs while it lies in the last pages: everybody reads it, it is never lost, and there is room for it.
 
+use super::mappings::{MAP_PRIVATE, PROT_READ, map};
 use super::services::PAGE;
 use super::*;
 use abi::{Errno, linux::nr};
@@ -116,6 +117,38 @@ fn so_many_pages_are_written_back_with_one_request_and_the_next_ones_begin() {
 }
 
 #[test]
+fn a_whole_page_is_written_at_once_with_what_lies_before_it() {
+    for bytes in [PAGE - 1, PAGE, 2 * PAGE] {
+        let world = world(0);
+        let file = open_at_end(&world, 0);
+        assert_eq!(append_alone(&world, file, 0, &[10]), 0);
+        let requests = if bytes < PAGE { 0 } else { 2 };
+        assert_eq!(append_alone(&world, file, 10, &[bytes]), requests, "{bytes} bytes");
+        is_whole(&world, 10 + bytes);
+    }
+}
+
+#[test]
+fn what_is_appended_stays_here_up_to_the_last_page_that_has_a_number() {
+    const END: u64 = u32::MAX as u64 * PAGE;
+    for (size, requests) in [(END - 5, [0, 2]), (END - 4, [0, 2]), (END, [1, 1])] {
+        let mut world = World::new();
+        world.mount_tmpfs("/tmp");
+        world.make("/tmp/first", b"asks", 0o644, (0, 0));
+        let file = world.open(world.root, "/tmp/log", O_CREAT | O_RDWR, 0o644).unwrap();
+        assert_eq!(world.call(world.root, nr::FTRUNCATE, &[file, size]), Ok(0));
+        world.seek(world.root, file, 0, SEEK_END).unwrap();
+        let took = [b"last", b"more"].map(|bit| {
+            let before = world.machine.messages(world.tmpfs());
+            assert_eq!(world.write(world.root, file, bit), Ok(4));
+            world.machine.messages(world.tmpfs()) - before
+        });
+        assert_eq!(took, requests, "from {size}");
+        assert_eq!(world.pread(world.root, file, 10, size as i64).unwrap(), b"lastmore");
+    }
+}
+
+#[test]
 fn what_lies_across_pages_stays_here_while_there_is_a_place_for_it() {
     const SEVENTH: u64 = 700;
     let mut world = world(0);
@@ -173,6 +206,17 @@ fn they_end_with_their_file_and_their_places_are_free_again() {
         assert_eq!(world.path_call(world.root, nr::UNLINK, "/new", &[]), Ok(0));
         assert!(world.machine.messages(world.ext2()) <= before + 3, "nothing is written");
     }
+}
+
+#[test]
+fn vm_hears_of_the_end_of_a_file_of_which_it_has_pages_too() {
+    let world = world(100);
+    let file = open_at_end(&world, 0);
+    assert_eq!(map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ).1, 0);
+    assert_eq!(append_alone(&world, file, 100, &[10]), 0);
+    world.close(world.root, file).unwrap();
+    assert_eq!(world.path_call(world.root, nr::UNLINK, "/log", &[]), Ok(0));
+    assert!(world.vm().gone);
 }
 
 #[test]
@@ -304,31 +348,17 @@ fn what_one_file_was_given_of_a_disk_that_gets_full_is_there() {
     }
 }
 
-/// Blocks, of a page each, that are free for everybody.
-fn free_blocks(world: &World) -> u64 {
-    let address = world.words(world.root, &[0; 15]);
-    assert_eq!(world.path_call(world.root, nr::STATFS, "/", &[address]), Ok(0));
-    let words = world.read_words(world.root, address, 15);
-    assert_eq!(words[1], PAGE);
-    words[4]
-}
-
 /// A system with so many files of a byte that are open at their end, on a disk with so many free blocks. What vfs knows to be free is less by what the request may take in which it asked.
 fn full_world<const N: usize>(blocks: u64) -> (World, [u64; N]) {
     let world = world(1);
     let path = |number: usize| format!("/{number}");
     (0..N).for_each(|number| world.make(&path(number), &content(1), 0o644, (0, 0)));
-    let large = world.open(world.root, "/large", O_CREAT | O_WRONLY, 0o644).unwrap();
-    while free_blocks(&world) > blocks {
-        let bytes = if free_blocks(&world) > 200 { 64 * PAGE } else { PAGE };
-        assert_eq!(world.write(world.root, large, &std::vec![0; bytes as usize]), Ok(bytes));
-    }
-    world.close(world.root, large).unwrap();
     let mut world = world;
+    world.fill_disk(blocks);
     world.restart_vfs();
     let asks = open_at_end(&world, 0);
     assert_eq!(world.write(world.root, asks, b"?"), Ok(1));
-    assert_eq!(free_blocks(&world), blocks);
+    assert_eq!(world.free_blocks(), blocks);
     let files = std::array::from_fn(|number| {
         let file = world.open(world.root, &path(number), O_RDWR, 0).unwrap();
         world.seek(world.root, file, 0, SEEK_END).unwrap();

@@ -197,9 +197,14 @@ fn what_a_program_does_with_its_memory_while_it_writes_does_not_matter_afterward
 }
 
 #[test]
-fn a_copy_of_what_is_known_is_known() {
-    for (from, bytes) in [(0, BYTES), (512, BYTES - 512), (512, PAGE), (PAGE, 3 * PAGE + 5)] {
+fn a_copy_of_what_is_known_or_was_just_written_is_known() {
+    let parts = [(0, BYTES), (512, BYTES - 512), (512, PAGE), (PAGE, 3 * PAGE + 5)];
+    for ((from, bytes), was_written) in parts.into_iter().flat_map(|part| [(part, false), (part, true)]) {
         let mut world = world();
+        if was_written {
+            // The file system has not heard of a read since.
+            assert_eq!(write_at(&world, 0, &expected(0..BYTES)), Ok(BYTES));
+        }
         let copy = world.open(world.root, "/copy", O_RDWR | O_CREAT, 0o644).unwrap();
         world.seek(world.root, FILE, from as i64, SEEK_SET).unwrap();
         let sent = world.call(world.root, nr::SENDFILE, &[copy, FILE, 0, bytes]);
@@ -246,6 +251,18 @@ fn mappings_show_pages_of_the_cache() {
     assert_eq!(write_at(&world, 0, &written(1)), Ok(BYTES));
     assert!(mapped(&world) == written(1), "what was written is shown, too");
     assert_eq!(world.vm().shown_pages, 2 * BYTES.div_ceil(PAGE));
+}
+
+#[test]
+fn a_mapping_of_a_file_of_any_size_shows_pages_of_the_cache() {
+    for bytes in [1, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE] {
+        let world = World::new();
+        world.make("/file", &expected(0..bytes), 0o666, (0, 0));
+        assert_eq!(world.open(world.root, "/file", O_RDWR, 0), Ok(FILE));
+        (0..3).for_each(|_| assert!(whole(&world) == expected(0..bytes)));
+        assert!(mapped(&world) == expected(0..bytes));
+        assert_eq!(world.vm().shown_pages, bytes.div_ceil(PAGE), "{bytes} bytes");
+    }
 }
 
 #[test]

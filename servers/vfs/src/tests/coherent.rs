@@ -1,10 +1,11 @@
-//! A file that is mapped shared, read and written by calls, and changed in every other way: all see one content.
+//! A file that is mapped shared, read and written by calls, and changed in every other way: all see one content. The file is long because it has a
+//! model for calls one by one, for calls at once and for a full disk, and what each of these has shown once.
 
 use super::mappings::{MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE, map, store};
 use super::meanwhile::expected;
 use super::services::PAGE;
 use super::*;
-use abi::linux::nr;
+use abi::{Errno, linux::nr};
 
 const FILE: u64 = 0;
 const OTHER: u64 = 1;
@@ -20,6 +21,8 @@ struct Mapped {
     content: Vec<u8>,
     /// vm's object while the file is mapped.
     object: Option<u64>,
+    /// Calls may find no space, or too little; nobody stores, which would need some.
+    is_full: bool,
 }
 
 impl Mapped {
@@ -30,7 +33,19 @@ impl Mapped {
         world.make("/file", &content, 0o666, (0, 0));
         world.make("/other", &expected(0..END), 0o644, (0, 0));
         assert_eq!(world.open(world.root, "/file", O_RDWR, 0), Ok(FILE));
-        Mapped { world, below: Box::new(random(seed)), content, object: None }
+        Mapped { world, below: Box::new(random(seed)), content, object: None, is_full: false }
+    }
+
+    /// How many bytes a call has moved of so many.
+    fn moved(&self, result: Result<u64>, bytes: u64) -> u64 {
+        match result {
+            Ok(moved) if self.is_full && moved < bytes => moved,
+            Err(Errno::ENOSPC) if self.is_full => 0,
+            other => {
+                assert_eq!(other, Ok(bytes));
+                bytes
+            }
+        }
     }
 
     fn size(&self) -> u64 {
@@ -46,6 +61,9 @@ impl Mapped {
     }
 
     fn put(&mut self, start: u64, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
         let end = start as usize + bytes.len();
         self.content.resize(self.content.len().max(end), 0);
         self.content[start as usize..end].copy_from_slice(bytes);
@@ -61,8 +79,8 @@ impl Mapped {
     fn write(&mut self) {
         let (start, bytes) = self.part();
         let data = vec![(self.below)(256) as u8; bytes as usize];
-        assert_eq!(self.world.pwrite(self.world.root, FILE, &data, start as i64), Ok(bytes));
-        self.put(start, &data);
+        let written = self.moved(self.world.pwrite(self.world.root, FILE, &data, start as i64), bytes);
+        self.put(start, &data[..written as usize]);
     }
 
     /// The offset of a page that vm has of the file, or can make.
@@ -79,7 +97,7 @@ impl Mapped {
 
     /// A program stores a byte, behind the end of the file too, where it is lost.
     fn store(&mut self) {
-        let Some((object, page)) = self.object.zip(self.page()) else { return };
+        let Some((object, page)) = self.object.zip(self.page()).filter(|_| !self.is_full) else { return };
         let (at, byte) = (page + (self.below)(PAGE), (self.below)(256) as u8);
         store(&self.world, object, at, byte);
         if at < self.size() {
@@ -89,8 +107,11 @@ impl Mapped {
 
     fn map(&mut self) {
         let (start, bytes) = self.part();
-        let flags = MAP_SHARED | PROT_READ | PROT_WRITE;
+        let flags = MAP_SHARED | PROT_READ | if self.is_full { 0 } else { PROT_WRITE };
         let (object, error, _) = map(&self.world, FILE, start / PAGE * PAGE, bytes, flags);
+        if self.is_full && Errno(error) == Errno::ENOSPC {
+            return;
+        }
         assert_eq!(error, 0);
         assert!(self.object.is_none_or(|known| known == object));
         self.object = Some(object);
@@ -142,9 +163,9 @@ impl Mapped {
         let other = world.open(world.root, "/other", O_RDONLY, 0).expect("is there");
         world.seek(world.root, FILE, start as i64, SEEK_SET).expect("is open");
         world.seek(world.root, other, start as i64, SEEK_SET).expect("is open");
-        assert_eq!(world.call(world.root, nr::COPY_FILE_RANGE, &[other, 0, FILE, 0, bytes, 0]), Ok(bytes));
+        let copied = world.call(world.root, nr::COPY_FILE_RANGE, &[other, 0, FILE, 0, bytes, 0]);
         world.close(world.root, other).expect("is open");
-        self.put(start, &expected(start..start + bytes));
+        self.put(start, &expected(start..start + self.moved(copied, bytes)));
     }
 
     fn sync(&mut self) {
@@ -174,7 +195,9 @@ impl Mapped {
     fn check(&mut self) {
         let Some(object) = self.object else { return };
         let vm = self.world.vm();
-        for (&at, page) in &vm.shared[(object as usize - 1) / 2].filled {
+        let file = &vm.shared[(object as usize - 1) / 2];
+        assert_eq!(file.size, self.size(), "the size that vm knows");
+        for (&at, page) in &file.filled {
             let end = self.content.len().min((at + PAGE) as usize);
             let content = &self.content[at as usize..end];
             let seen = page.iter().copied().chain(core::iter::repeat(0)).take(content.len());
@@ -183,8 +206,7 @@ impl Mapped {
     }
 }
 
-fn coherent(seed: u64, is_short: bool) {
-    let mut mapped = Mapped::new(seed, is_short);
+fn coherent(mut mapped: Mapped) {
     (0..600).for_each(|_| mapped.act());
     mapped.unmap();
     mapped.world.restart_vfs();
@@ -436,12 +458,34 @@ fn what_is_in_progress_at_once_comes_to_one_content() {
 
 #[test]
 fn calls_and_mappings_see_one_content() {
-    (1..6).for_each(|seed| coherent(seed, false));
+    (1..6).for_each(|seed| coherent(Mapped::new(seed, false)));
+}
+
+#[test]
+fn on_a_disk_that_is_full_they_see_what_had_space() {
+    for seed in 1..6 {
+        let mut mapped = Mapped::new(seed, false);
+        mapped.world.fill_disk(seed);
+        mapped.is_full = true;
+        coherent(mapped);
+    }
 }
 
 #[test]
 fn without_memory_for_the_cache_too() {
-    coherent(7, true);
+    coherent(Mapped::new(7, true));
+}
+
+#[test]
+fn pages_of_a_mapped_file_that_are_not_mapped_are_known_when_they_were_read() {
+    let mut mapped = Mapped::new(1, false);
+    mapped.object = Some(map(&mapped.world, FILE, 0, PAGE, MAP_SHARED | PROT_READ | PROT_WRITE).0);
+    (0..3).for_each(|_| assert!(mapped.whole() == mapped.content));
+    let ext2 = mapped.world.ext2();
+    mapped.world.machine.kill(ext2);
+    let world = &mapped.world;
+    assert_eq!(world.begin_call(world.root, nr::PREAD64, &[FILE, DATA, 2 * PAGE, PAGE]), Some(Ok(2 * PAGE)));
+    assert!(world.machine.read(world.root, DATA, 2 * PAGE as usize) == expected(PAGE..3 * PAGE));
 }
 
 #[test]

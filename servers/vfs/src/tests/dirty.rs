@@ -1,4 +1,5 @@
-//! Dirty pages: what programs write over in a file is what everybody reads from then on, whoever is asked, and whoever dies.
+//! Dirty pages: what programs write over in a file is what everybody reads from then on, whoever is asked, and whoever dies. The file is long
+//! because so much ends them.
 
 use super::mappings::{MAP_SHARED, PROT_READ, PROT_WRITE, map, store};
 use super::meanwhile::expected;
@@ -455,15 +456,22 @@ fn a_file_is_written_over_without_the_file_system_up_to_the_limit_of_file_sizes(
     }
 }
 
-/// Its dirty pages are what the other name shows.
+/// Its dirty pages are what the other name shows, of which vfs does not know that it is one of this file.
 #[test]
 fn a_name_of_two_is_removed_and_the_dirty_pages_stay() {
     for grows in [false, true] {
-        let mut world = world();
+        let mut world = World::new();
+        world.make("/file", &expected(0..BYTES), 0o666, (0, 0));
         assert_eq!(world.paths_call(world.root, nr::LINK, "/file", "/other"), Ok(0));
+        world.restart_vfs();
+        // The first write to a new file asks how much room there is.
+        world.make("/first", b"asks", 0o644, (0, 0));
+        assert_eq!(world.open(world.root, "/file", O_RDWR, 0), Ok(FILE));
         admit(&world);
         let (position, new) = if grows { (BYTES, vec![b'a'; 50]) } else { (PAGE, new_page(b'd')) };
+        let asked = world.machine.messages(world.ext2());
         assert_eq!(write_at(&world, position, &new), Ok(new.len() as u64));
+        assert_eq!(world.machine.messages(world.ext2()), asked, "{grows}: it is dirty");
         world.close(world.root, FILE).unwrap();
         assert_eq!(world.path_call(world.root, nr::UNLINK, "/file", &[]), Ok(0));
         let mut wanted = expected(0..BYTES);
@@ -475,24 +483,46 @@ fn a_name_of_two_is_removed_and_the_dirty_pages_stay() {
     }
 }
 
+/// Maps the file and has vm sync it.
+fn msync(world: &World) -> Result<u64> {
+    let (object, error, _) = map(world, FILE, 0, PAGE, MAP_SHARED | PROT_READ);
+    assert_eq!(error, 0);
+    world.vm().syncs.push((world.root, object));
+    world.notify_from_vm();
+    match world.vm().synced.pop().expect("vfs has synced it") {
+        0 => Ok(0),
+        error => Err(Errno(error)),
+    }
+}
+
 #[test]
 fn a_lost_last_page_is_told_to_the_next_sync_and_the_file_is_as_long_as_the_disk_has_it() {
-    for by_msync in [false, true] {
-        let world = World::new();
-        world.make("/log", &expected(0..100), 0o666, (0, 0));
-        world.make("/large", &std::vec![0; 1_500_000], 0o644, (0, 0));
-        assert_eq!(world.open(world.root, "/log", O_RDWR, 0), Ok(FILE));
-        world.call(world.root, nr::SYNC, &[]).unwrap();
-        // Its file system has forgotten what is on the disk.
-        world.content("/large");
-        assert_eq!(write_at(&world, 100, b"appended"), Ok(8));
-        assert_eq!(world.fstat(world.root, FILE).unwrap().size, 108);
-        world.disk.lock().unwrap().broken_from = Some(0);
-        let lost = world.call(world.root, nr::FSYNC, &[FILE]);
-        assert_eq!(lost, Err(Errno::EIO));
-        world.disk.lock().unwrap().broken_from = None;
-        assert_eq!(world.fstat(world.root, FILE).unwrap().size, 100, "{by_msync}");
-        assert!(world.content("/log") == expected(0..100));
-        assert_eq!(world.call(world.root, nr::FSYNC, &[FILE]), Ok(0), "it is told once");
+    const SEEK_HOLE: u64 = 4;
+    let fsync = |world: &World| world.call(world.root, nr::FSYNC, &[FILE]);
+    let syncs: [(&str, fn(&World) -> Result<u64>); 2] = [("fsync", fsync), ("msync", msync)];
+    for (by, sync) in syncs {
+        for is_lost_before in [true, false] {
+            let world = World::new();
+            world.make("/log", &expected(0..100), 0o666, (0, 0));
+            world.make("/large", &std::vec![0; 1_500_000], 0o644, (0, 0));
+            assert_eq!(world.open(world.root, "/log", O_RDWR, 0), Ok(FILE));
+            world.call(world.root, nr::SYNC, &[]).unwrap();
+            // Its file system has forgotten what is on the disk.
+            world.content("/large");
+            assert_eq!(write_at(&world, 100, b"appended"), Ok(8));
+            assert_eq!(world.fstat(world.root, FILE).unwrap().size, 108);
+            world.disk.lock().unwrap().broken_from = Some(0);
+            if is_lost_before {
+                // Its result does not matter: the page is written first.
+                let _ = world.seek(world.root, FILE, 0, SEEK_HOLE);
+            } else {
+                assert_eq!(fsync(&world), Err(Errno::EIO));
+            }
+            world.disk.lock().unwrap().broken_from = None;
+            assert_eq!(world.fstat(world.root, FILE).unwrap().size, 100, "{by}");
+            assert!(world.content("/log") == expected(0..100));
+            let told = if is_lost_before { Err(Errno::EIO) } else { Ok(0) };
+            assert_eq!([sync(&world), sync(&world)], [told, Ok(0)], "{by}: it is told once");
+        }
     }
 }

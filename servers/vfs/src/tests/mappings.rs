@@ -3,6 +3,7 @@
 use super::services::PAGE;
 use super::*;
 use abi::{Errno, linux::nr};
+use std::format;
 
 pub const PROT_READ: u64 = 1 << 32;
 pub const PROT_WRITE: u64 = 2 << 32;
@@ -108,6 +109,34 @@ fn msync_brings_the_pages_to_the_disk() {
     world.notify_from_vm();
     assert_eq!(world.vm().synced, [0]);
     assert!(world.is_on_disk(b"stored by a program"));
+}
+
+#[test]
+fn syncs_bring_the_pages_of_files_on_a_disk_there() {
+    let stored = |mark: &str| format!("{mark:-<60}").into_bytes();
+    let syncs: [(&str, fn(&World, u64) -> Result<u64>); 3] = [
+        ("fsync", |world, file| world.call(world.root, nr::FSYNC, &[file])),
+        ("sync", |world, _| world.call(world.root, nr::SYNC, &[])),
+        ("syncfs", |world, file| world.call(world.root, nr::SYNCFS, &[file])),
+    ];
+    for (what, sync) in syncs {
+        let mut world = World::new();
+        world.mount_tmpfs("/tmp");
+        let flags = MAP_SHARED | PROT_READ | PROT_WRITE;
+        let [file, _] = ["/file", "/tmp/file"].map(|path| {
+            world.make(path, &[1; PAGE as usize], 0o644, (0, 0));
+            let file = world.open(world.root, path, O_RDWR, 0).unwrap();
+            let (object, error, _) = map(&world, file, 0, PAGE, flags);
+            assert_eq!(error, 0);
+            stored(what).iter().zip(0..).for_each(|(byte, at)| store(&world, object, at, *byte));
+            file
+        });
+        assert_eq!(sync(&world, file), Ok(0));
+        assert!(world.is_on_disk(&stored(what)), "{what}");
+        let vm = world.vm();
+        let left = [0, 1].map(|number: usize| vm.shared[number].changed.is_empty());
+        assert_eq!(left, [true, false], "{what}: what is in memory stays there");
+    }
 }
 
 /// Errors of mmap are told as numbers.
@@ -419,4 +448,42 @@ fn what_could_not_be_written_back_is_not_read() {
     world.restart_vfs();
     assert_eq!(read(&world), seen, "a successor reads the same");
     assert_eq!(seen, [1; 10]);
+}
+
+#[test]
+fn a_long_part_of_a_mapped_file_becomes_zeros_where_vm_has_pages() {
+    const ZERO: u64 = 0x10;
+    let world = World::new();
+    let file = file_of_pages(&world, 60, O_RDWR);
+    let flags = MAP_SHARED | PROT_READ | PROT_WRITE;
+    let (object, ..) = map(&world, file, 0, 30 * PAGE, flags);
+    assert_eq!(map(&world, file, 40 * PAGE, 20 * PAGE, flags), (object, 0, true));
+    let (start, bytes) = (2 * PAGE + 100, 50 * PAGE);
+    assert_eq!(world.call(world.root, nr::FALLOCATE, &[file, ZERO, start, bytes]), Ok(0));
+    let expected = |at: u64| if (start..start + bytes).contains(&at) { 0 } else { (at / PAGE) as u8 + 1 };
+    {
+        let vm = world.vm();
+        let pages = &vm.shared[0].filled;
+        assert!(pages.keys().copied().eq((0..30).chain(40..60).map(|page| page * PAGE)), "the others are not made");
+        assert!(pages.iter().all(|(at, page)| page.iter().zip(*at..).all(|(byte, at)| *byte == expected(at))));
+    }
+    let content = world.content("/file");
+    assert_eq!(content.len() as u64, 60 * PAGE);
+    assert!(content.iter().zip(0..).all(|(byte, at)| *byte == expected(at)));
+}
+
+#[test]
+fn a_long_mapping_is_filled_without_memory_for_the_cache() {
+    for kind in [MAP_PRIVATE, MAP_SHARED] {
+        let world = World::new();
+        world.vm().is_short = true;
+        let file = file_of_pages(&world, 60, O_RDWR);
+        let (object, error, _) = map(&world, file, PAGE, 50 * PAGE, kind | PROT_READ);
+        assert_eq!(error, 0);
+        let vm = world.vm();
+        let list = if kind == MAP_PRIVATE { &vm.images } else { &vm.shared };
+        let pages = &list[(object as usize - 1) / 2].filled;
+        assert!(pages.keys().copied().eq((1..51).map(|page| page * PAGE)));
+        assert!(pages.iter().all(|(at, page)| **page == [(at / PAGE) as u8 + 1; PAGE as usize]));
+    }
 }

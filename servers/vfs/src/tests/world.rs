@@ -2,7 +2,7 @@
 //! The file is long because it has a method for everything that a test does.
 
 use super::format::Plan;
-use super::services::{Disk, Line, Medium, Memory, Names, Proc, Terminal, Vm, take_reports};
+use super::services::{Disk, Line, Medium, Memory, Names, PAGE, Proc, Terminal, Vm, take_reports};
 use super::{AT_FDCWD, numbers::*};
 use abi::endpoint::slot;
 use abi::linux::nr;
@@ -593,6 +593,25 @@ impl World {
         assert_eq!(self.call(program, nr::PIPE2, &[STRUCTURE, flags]), Ok(0));
         let both = self.read_words(program, STRUCTURE, 1)[0];
         (both & 0xffff_ffff, both >> 32)
+    }
+
+    /// Blocks, of a page each, that are free for everybody on the file system of the root.
+    pub fn free_blocks(&self) -> u64 {
+        let address = self.words(self.root, &[0; 15]);
+        assert_eq!(self.path_call(self.root, nr::STATFS, "/", &[address]), Ok(0));
+        let words = self.read_words(self.root, address, 15);
+        assert_eq!(words[1], PAGE);
+        words[4]
+    }
+
+    /// Leaves at most so many of them, by a file `/large`.
+    pub fn fill_disk(&self, blocks: u64) {
+        let large = self.open(self.root, "/large", O_CREAT | O_WRONLY, 0o644).expect("it can be made");
+        while self.free_blocks() > blocks {
+            let bytes = if self.free_blocks() > 200 { 64 * PAGE } else { PAGE };
+            assert_eq!(self.write(self.root, large, &std::vec![0; bytes as usize]), Ok(bytes));
+        }
+        self.close(self.root, large).expect("is open");
     }
 
     /// Whether these bytes are on the disk, not only in ext2's cache.

@@ -149,6 +149,12 @@ impl Pages {
         self.leaves.swap(0, 1);
     }
 
+    /// The same for the number of pages.
+    #[cfg(test)]
+    pub fn break_count(&mut self) {
+        self.present += 1;
+    }
+
     /// Number of present pages.
     pub fn count(&self) -> u64 {
         self.present

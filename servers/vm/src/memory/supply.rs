@@ -458,3 +458,28 @@ impl<K: Kernel> Memory<K> {
 fn permit() -> Result<(), Errno> {
     if cfg!(test) { sys::fallible::permit() } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::Simulation;
+
+    /// Has pages done as a script says: how many each step does. Returns the result, and the frames that were donated.
+    fn do_pages(pages: u64, script: &[u64]) -> (Result<u64, Errno>, u64) {
+        let mut memory = Simulation::start(2000).memory;
+        let before = memory.kernel.donated.len();
+        let mut steps = script.iter();
+        let result = memory.with_tables(pages, |_| Floor::OWN, |_, _| Ok(*steps.next().expect("it gives up before")));
+        (result, (memory.kernel.donated.len() - before) as u64)
+    }
+
+    #[test]
+    fn a_page_gets_so_many_donations_as_it_may_need_and_the_next_one_again() {
+        assert_eq!(do_pages(3, &[3]), (Ok(0), 0));
+        assert_eq!(do_pages(3, &[0, 1, 2]), (Ok(2 * DONATION), 2 * DONATION));
+        let each = [0, 0, 0, 0, 1];
+        let all = 5 * 2 * DONATION - DONATION;
+        assert_eq!(do_pages(2, &each.repeat(2)), (Ok(all), all), "the last step needs none");
+        assert_eq!(do_pages(2, &[1, 0, 0, 0, 0, 0, 1]), (Err(Errno::ENOMEM), 5 * DONATION));
+    }
+}

@@ -151,7 +151,6 @@ impl Processes {
         self.leave(memory, old)
     }
 
-    /// One user less.
     /// Adds an entry, with a place in `vacant` for when it is free: giving it back allocates nothing. Returns its index.
     fn grow(&mut self) -> Result<u32, Errno> {
         self.vacant.try_make_room(self.spaces.len() + 1)?;
@@ -159,6 +158,7 @@ impl Processes {
         Ok(self.spaces.len() as u32 - 1)
     }
 
+    /// One user less.
     fn leave<K: Kernel>(&mut self, memory: &mut Memory<K>, index: Option<SpaceIndex>) -> Result<(), Errno> {
         let Some(SpaceIndex(index)) = index else { return Ok(()) };
         let entry = &mut self.spaces[index as usize];
@@ -210,6 +210,15 @@ impl Processes {
             let _ = memory.kernel.set(process.endpoint, id);
         }
         Ok(())
+    }
+
+    /// Whether the places without a space are those that are known to be free.
+    #[cfg(test)]
+    pub fn knows_free_places(&self) -> bool {
+        let mut known = self.vacant.clone();
+        known.sort_unstable();
+        let free = (0..self.spaces.len()).filter(|index| self.spaces[*index].is_none());
+        free.eq(known.into_iter().map(|index| index as usize))
     }
 
     /// All spaces, to be changed.

@@ -83,3 +83,24 @@ fn free_ranges_are_found_from_both_sides() {
     assert_eq!(regions.free_above(12 * P, 100 * P, 11 * P), Some(50 * P));
     assert_eq!(regions.free_above(12 * P, 60 * P, 11 * P), None);
 }
+
+#[test]
+fn lists_that_a_death_has_broken_are_noticed() {
+    let list = || {
+        let mut list = regions(&[(10, 20), (30, 40)]);
+        list.insert(Region::anonymous(20 * P, 30 * P, Rights::READ));
+        list
+    };
+    assert!(Regions::default().is_whole() && list().is_whole());
+    for (what, start, region) in [
+        ("not where it begins", 50, anonymous(51, 60)),
+        ("over the next one", 20, anonymous(20, 31)),
+        ("within the one before", 39, anonymous(39, 60)),
+        ("empty", 50, anonymous(50, 50)),
+        ("of less than nothing", 50, anonymous(50, 45)),
+    ] {
+        let mut list = list();
+        list.break_entry(start * P, region);
+        assert!(!list.is_whole(), "{what}");
+    }
+}

@@ -637,6 +637,30 @@ fn what_vm_tells_about_the_machine_adds_up() {
 }
 
 #[test]
+fn a_new_stack_begins_with_pages_of_zeros_that_are_mapped() {
+    let (mut vm, p) = with_program(512);
+    let end = 0x5000_0000;
+    vm.processes.space(p).expect("known").add_stack(&mut vm.memory, end, 1 << 20, Rights::READ_WRITE).expect("memory");
+    assert_eq!(mapped(&vm, p, end - 3 * P, 3), [None, Some(true), Some(true)]);
+    assert_eq!([end - 2 * P, end - 1].map(|at| vm.load(p, at)), [Ok(0); 2]);
+    invariants::check(&vm);
+}
+
+#[test]
+fn a_tracer_writes_within_one_page() {
+    let (mut vm, p) = with_program(512);
+    let at = map_at(&mut vm, p, 0, 2);
+    let source = grant(&mut vm, vec![7; 2 * P as usize]);
+    let mut poke = |offset: u64, bytes: u64| {
+        vm.ask(slot::PM, vm::Poke { process: p, address: at + offset, grant: source, bytes }.message()).result()
+    };
+    assert_eq!([poke(0, P + 1), poke(1, P), poke(P - 1, 2)], [Err(Errno::EINVAL); 3]);
+    assert_eq!([poke(0, P), poke(P + 1, P - 1), poke(2 * P - 1, 1)], [Ok(0); 3]);
+    assert_eq!([0, P - 1, P, P + 1, 2 * P - 1].map(|offset| vm.load(p, at + offset)), [7, 7, 0, 7, 7].map(Ok));
+    invariants::check(&vm);
+}
+
+#[test]
 fn a_stack_grows_as_far_as_its_gap_and_the_limit_allow() {
     let (mut vm, p) = with_program(512);
     let flags = PRIVATE | ANONYMOUS | FIXED | 0x100;
@@ -698,4 +722,73 @@ fn no_mapping_is_locked_or_advised_beyond_what_is_mapped() {
         [Err(Errno::EINVAL), Ok(0), Ok(0)]
     );
     invariants::check(&vm);
+}
+
+#[test]
+fn frames_are_mapped_one_behind_the_other_whatever_page_tables_the_kernel_has_left() {
+    const PAGES: u64 = 2000;
+    for spaces in 0..20 {
+        let mut vm = Simulation::start(4000);
+        let memory = &mut vm.memory;
+        (0..spaces).for_each(|_| drop(memory.create_space().expect("a space")));
+        let space = memory.create_space().expect("a space");
+        let run = memory.take_run(PAGES, Floor::SERVICE).expect("enough memory");
+        let before = memory.kernel.donated.len() as u64;
+        let donated = memory.map(space, ARENA, run, 0, |_| Floor::OWN).expect("enough memory");
+        assert_eq!(donated, memory.kernel.donated.len() as u64 - before);
+        let mapped = memory.kernel.tables[&space.0].iter().map(|(page, (frame, _))| (*page, *frame));
+        let expected = (0..PAGES).map(|page| (ARENA / P + page, run.first.plus(page)));
+        assert!(mapped.eq(expected), "after {spaces} spaces");
+    }
+}
+
+#[test]
+fn what_filling_in_advance_takes_of_the_heap_is_asked_for_before() {
+    const PAGES: u64 = 60_000;
+    let (mut vm, p) = with_program(80_000);
+    let at = map_at(&mut vm, p, 0, PAGES);
+    empty_heap(&mut vm);
+    assert_eq!(vm.call(p, nr::MADVISE, [at, PAGES * P, 23, 0, 0, 0]), Ok(0));
+    assert_eq!(pages(&mut vm, p), PAGES);
+    let leaves = (PAGES / LEAF_PAGES) as usize;
+    let needed = leaves * LEAF_HEAP_BYTES;
+    let reserve = 2 * 128 * KIB + 2 * P as usize;
+    assert!((needed..=needed + reserve).contains(&(heap(&vm) as usize)), "{} of {needed} bytes of heap", heap(&vm));
+}
+
+#[test]
+fn a_copy_that_cannot_be_mapped_is_refused_and_made_the_next_time() {
+    let (mut vm, p) = with_program(512);
+    let at = map_at(&mut vm, p, 0, 1);
+    vm.store(p, at, 5).expect("writable");
+    fork(&mut vm, p, program(1)).expect("memory");
+    let free = vm.memory.frames.free();
+    // The first call copies the frame, the second one maps it.
+    vm.memory.kernel.refuses_in = Some(2);
+    assert_eq!(vm.store(p, at, 6), Err(Errno::ENOMEM));
+    assert_eq!((vm.memory.frames.free(), vm.memory.kernel.refuses_in), (free, None));
+    assert_eq!((vm.store(p, at, 6), vm.load(program(1), at)), (Ok(()), Ok(5)));
+    invariants::check(&vm);
+}
+
+/// Pages that a program writes to soon after a fork are copied by its next fork, and need no fault then.
+#[test]
+fn pages_that_parent_or_child_wrote_to_after_a_fork_are_the_next_child_s_own() {
+    for by_parent in [true, false] {
+        let (mut vm, p) = with_program(1024);
+        let at = map_at(&mut vm, p, 0, 8);
+        (0..8).for_each(|page| vm.store(p, at + page * P, page as u8).expect("writable"));
+        let (first, second) = (program(1), program(2));
+        fork(&mut vm, p, first).expect("memory");
+        vm.store(if by_parent { p } else { first }, at + 3 * P, 99).expect("writable");
+        exit(&mut vm, first).expect("known");
+        fork(&mut vm, p, second).expect("memory");
+        let writable = |page| page == 3;
+        let expected: Vec<_> = (0..8).map(|page| Some(writable(page))).collect();
+        assert_eq!(mapped(&vm, second, at, 8), expected, "{by_parent}");
+        let of_parent: Vec<_> = (0..8).map(|page| Some(writable(page) && by_parent)).collect();
+        assert_eq!(mapped(&vm, p, at, 8), of_parent, "{by_parent}");
+        assert_eq!(vm.load(second, at + 3 * P), Ok(if by_parent { 99 } else { 3 }));
+        invariants::check(&vm);
+    }
 }

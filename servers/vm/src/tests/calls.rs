@@ -282,6 +282,31 @@ fn addresses_are_limited_whatever_they_are_for() {
 }
 
 #[test]
+fn memory_that_moves_is_not_counted_twice_unless_the_old_place_stays() {
+    const MAY_MOVE: u64 = 1;
+    const AND_STAYS: u64 = 5;
+    let (mut server, p) = with_program(512);
+    let there = bytes_of(&mut server, p, |_| true);
+    let mut at = map_at(&mut server, p, 0, 4, READ | WRITE);
+    // So that it cannot grow in place.
+    map_at(&mut server, p, 4, 1, READ);
+    for (left, flags, pages, expected) in [
+        (0, AND_STAYS, 4, Err(Errno::ENOMEM)),
+        (3, AND_STAYS, 4, Err(Errno::ENOMEM)),
+        (0, MAY_MOVE, 5, Err(Errno::ENOMEM)),
+        (1, MAY_MOVE | 2, 4, Ok(())),
+        (0, MAY_MOVE | 2, 4, Ok(())),
+        (4, AND_STAYS, 4, Ok(())),
+    ] {
+        limit(&mut server, p, Limits { addresses: there + (5 + left) * P, ..Limits::NONE });
+        let to = at + 100 * P;
+        let moved = server.call(p, nr::MREMAP, [at, 4 * P, pages * P, flags, to, 0]);
+        assert_eq!(moved.map(drop), expected, "{left} pages left, {flags}");
+        at = moved.unwrap_or(at);
+    }
+}
+
+#[test]
 fn private_memory_to_write_is_limited_however_it_comes() {
     let (mut server, p) = with_program(512);
     let there = bytes_of(&mut server, p, Region::is_data);

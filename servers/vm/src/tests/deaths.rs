@@ -134,3 +134,18 @@ fn a_program_with_broken_tables_loses_its_memory_and_nobody_else_does() {
     assert_eq!(server.load(child, ARENA), Err(Errno::EFAULT));
     check_pages(&mut server, parent, |page| page as u8 + 1);
 }
+
+#[test]
+fn pages_are_counted_anew_after_a_death() {
+    let (mut server, parent) = with_program(2000);
+    let flags = PRIVATE | FIXED | ANONYMOUS;
+    call(&mut server, parent, nr::MMAP, &[ARENA, PAGES * P, READ | WRITE, flags, u64::MAX, 0]).expect("mapped");
+    (0..PAGES).step_by(7).for_each(|page| store(&mut server, parent, page, page as u8 + 1));
+    server.processes.space(parent).expect("there").pages.break_count();
+    server.memory.kernel.dies_in = Some(1);
+    let fault = Message { source: parent, ..Fault { address: ARENA, access: ACCESS_WRITE, ip: 0 }.message() };
+    assert!(catch_unwind(AssertUnwindSafe(|| server.handle(&fault))).is_err());
+    server.recover(|_| true);
+    invariants::check(&server);
+    check_pages(&mut server, parent, |page| page as u8 + 1);
+}

@@ -1,5 +1,5 @@
-//! Each allocation of a workload fails in turn: the request that needed it gets `ENOMEM`, nothing else is disturbed, and
-//! repeated it succeeds.
+//! Each allocation of a workload fails in turn, and each kernel call that may be refused: the request that needed it gets `ENOMEM`, nothing
+//! else is disturbed, and repeated it succeeds.
 
 use super::*;
 use crate::simulation::{Touch, grant};
@@ -66,9 +66,8 @@ fn outcome(vm: &mut Vm) -> Vec<Result<u8, Errno>> {
     views.into_iter().map(|(process, at)| vm.load(process, at)).collect()
 }
 
-/// Runs the workload with allocation number `n` failing. Returns whether there was one.
-fn run(vm: &mut Vm, n: u64) -> bool {
-    fallible::fail_after(n);
+/// Runs the workload, of which one request may fail.
+fn run(vm: &mut Vm, what: &str) {
     let mut failures = 0;
     for (name, operation) in WORKLOAD {
         let mut result = operation(vm);
@@ -77,13 +76,19 @@ fn run(vm: &mut Vm, n: u64) -> bool {
             invariants::check(vm);
             result = operation(vm);
         }
-        assert!(result.is_ok(), "{name}: {result:?} with allocation {n} failing");
+        assert!(result.is_ok(), "{name}: {result:?}, {what}");
         invariants::check(vm);
     }
-    assert!(failures <= 1);
-    let is_over = fallible::is_failure_pending();
-    fallible::fail_after(0);
-    !is_over
+    assert!(failures <= 1, "{what}");
+}
+
+/// What programs see when nothing fails.
+fn expected_outcome() -> Vec<Result<u8, Errno>> {
+    let (mut vm, _) = with_program(512);
+    run(&mut vm, "nothing fails");
+    let expected = outcome(&mut vm);
+    assert!(expected.contains(&Ok(81)) && expected.contains(&Err(Errno::EFAULT)));
+    expected
 }
 
 #[test]
@@ -97,19 +102,46 @@ fn brk_tells_where_the_heap_ends_even_without_memory() {
 
 #[test]
 fn each_allocation_may_fail_without_harm() {
-    let (mut vm, _) = with_program(512);
-    run(&mut vm, 0);
-    let expected = outcome(&mut vm);
-    assert!(expected.contains(&Ok(81)) && expected.contains(&Err(Errno::EFAULT)));
-    let mut n = 1;
-    loop {
-        let (mut vm, _) = with_program(512);
-        let has_failed = run(&mut vm, n);
-        assert_eq!(outcome(&mut vm), expected, "with allocation {n} failing");
-        if !has_failed {
-            break;
-        }
+    let expected = expected_outcome();
+    let mut n = 0;
+    let mut is_over = false;
+    while !is_over {
         n += 1;
+        let what = format!("allocation {n} fails");
+        let (mut vm, _) = with_program(512);
+        fallible::fail_after(n);
+        run(&mut vm, &what);
+        is_over = fallible::is_failure_pending();
+        fallible::fail_after(0);
+        assert_eq!(outcome(&mut vm), expected, "{what}");
     }
     assert!(n > 40, "only {n} allocations");
+}
+
+#[test]
+fn each_kernel_call_may_be_refused_without_harm() {
+    let expected = expected_outcome();
+    for is_contained in [false, true] {
+        let mut n = 0;
+        let mut is_over = false;
+        while !is_over {
+            n += 1;
+            let what = format!("call {n} is refused, {is_contained}");
+            let (mut vm, p) = with_program(512);
+            if is_contained {
+                let request = vm::SetContainer { process: p, container: 5, pages: 300 };
+                vm.ask(slot::PM, request.message()).result().expect("pm may");
+            }
+            vm.memory.kernel.refuses_in = Some(n);
+            run(&mut vm, &what);
+            is_over = vm.memory.kernel.refuses_in.take().is_some();
+            assert_eq!(outcome(&mut vm), expected, "{what}");
+            (0..3).for_each(|number| drop(exit(&mut vm, program(number))));
+            invariants::check(&vm);
+            let used = vm.memory.frames.total() - vm.memory.frames.free();
+            let image = FILE_BYTES.div_ceil(P);
+            assert_eq!(used as u64, vm.memory.own_frames() + image, "{what}: frames are lost");
+        }
+        assert!(n > 30, "only {n} calls");
+    }
 }

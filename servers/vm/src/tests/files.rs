@@ -1,6 +1,7 @@
 //! Images and mapped files: what vfs puts in is what programs see.
 
 use super::*;
+use crate::memory::object::FileId;
 use crate::simulation::grant;
 use abi::{Errno, GrantId, Message, linux::nr};
 
@@ -95,7 +96,9 @@ fn a_mapped_file_keeps_the_path_that_it_was_opened_by_first() {
     assert_eq!(vm::ImageOpen::results(&server.ask(slot::VFS, open)), Ok((image, true)));
     assert_eq!(server.ask(slot::PM, ask(at + 9)).result(), Ok(8), "as much as there is room for");
     assert_eq!(server.memory.kernel.grants[&room.0], b"/lib/lib");
-    assert_eq!(server.ask(slot::PM, ask(at - 1)).result(), Err(Errno::ENOENT));
+    let whole = [at, at + P - 1].map(|address| server.ask(slot::PM, ask(address)).result());
+    assert_eq!(whole, [Ok(8); 2], "at its first byte and at its last");
+    assert_eq!([at - 1, at + P].map(|address| server.ask(slot::PM, ask(address)).result()), [Err(Errno::ENOENT); 2]);
     assert_eq!(server.ask(slot::VFS, ask(at)).result(), Err(Errno::EPERM));
     invariants::check(&server);
 }
@@ -313,5 +316,44 @@ fn truncation_of_an_image_that_is_being_filled_keeps_what_was_set_aside() {
     assert_eq!(missing(&mut server, image, 0, u64::MAX), (0, 3 * P));
     server.ask(slot::VFS, vm::ImageClose { image }.message()).result().expect("held");
     assert_eq!(server.memory.frames.free(), free);
+    invariants::check(&server);
+}
+
+#[test]
+fn a_file_of_any_length_is_shown_with_zeros_behind_it() {
+    for bytes in [1, 2, P - 1, P, P + 1, 3 * P - 1, 3 * P] {
+        let (mut server, p) = with_program(512);
+        let file: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8 + 1).collect();
+        let image = image(&mut server, 7, file.clone());
+        let at = map(&mut server, p, image, 3);
+        let end = bytes.next_multiple_of(P);
+        for offset in [0, 1, bytes - 1, bytes, end - 1].into_iter().filter(|offset| *offset < end) {
+            let expected = file.get(offset as usize).copied().unwrap_or(0);
+            assert_eq!(server.load(p, at + offset), Ok(expected), "byte {offset} of {bytes}");
+        }
+        invariants::check(&server);
+    }
+}
+
+#[test]
+fn the_image_that_nobody_has_used_for_longest_goes_first() {
+    let (mut server, p) = with_program(1024);
+    let images = [7, 8, 9].map(|inode| image(&mut server, inode, content(2 * P)));
+    let close = |server: &mut Server<Simulation>, image| {
+        server.ask(slot::VFS, vm::ImageClose { image }.message()).result().expect("it was opened");
+    };
+    let at = map(&mut server, p, images[1], 2);
+    images.into_iter().for_each(|image| close(&mut server, image));
+    let again = open(&mut server, 7, 1, 2 * P);
+    close(&mut server, again);
+    server.call(p, nr::MUNMAP, [at, 2 * P, 0, 0, 0, 0]).expect("mapped");
+    let mut left = vec![7, 8, 9];
+    let mut gone = Vec::new();
+    while server.memory.objects.drop_oldest(&mut server.memory.frames) {
+        let is_there =
+            |inode: &u64| server.memory.objects.next_image(&mut 0, FileId { device: 1, inode: *inode }).is_some();
+        gone.extend(left.extract_if(.., |inode| !is_there(inode)));
+    }
+    assert_eq!(gone, [9, 8, 7], "the second was mapped, and the first opened after that");
     invariants::check(&server);
 }

@@ -24,6 +24,7 @@ pub fn check(server: &Server<Simulation>) {
     let spares = server.memory.spares();
     assert!(spares.iter().all(|spare| server.memory.kernel.tables[&spare.0].is_empty()), "a spare space is not empty");
     assert_eq!(server.memory.kernel.tables.len(), spaces + spares.len(), "a kernel space is lost");
+    assert!(server.processes.knows_free_places(), "a place for a space is lost");
 }
 
 fn check_frames(server: &Server<Simulation>) {

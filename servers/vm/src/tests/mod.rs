@@ -7,6 +7,7 @@ mod containers;
 mod deaths;
 mod edges;
 mod exhaustion;
+mod file_model;
 mod files;
 mod invariants;
 mod model;

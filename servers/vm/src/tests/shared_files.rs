@@ -176,6 +176,23 @@ fn what_is_cut_off_is_gone_and_comes_back_as_zeros() {
 }
 
 #[test]
+fn vfs_hears_of_a_file_whose_mapping_was_refused() {
+    let (mut server, p) = with_program(512);
+    let object = open(&mut server, P);
+    let mut message = Message { source: p, ..Message::new(nr::MMAP) };
+    message.words[..6].copy_from_slice(&[0, P, READ | WRITE, SHARED, 3, 0]);
+    assert_eq!(server.handle(&message).done(), None);
+    ask(&mut server, vm::NextFileMap {}.message()).expect("somebody waits");
+    let done = vm::FileMapDone { process: p, image: object, error: Errno::ENOSPC.0, may_write: true };
+    ask(&mut server, done.message()).expect("somebody waits");
+    let (_, reply) = server.memory.kernel.answers.pop().expect("an answer");
+    assert_eq!(reply.result(), Err(Errno::ENOSPC));
+    let reply = ask(&mut server, vm::NextUnmapped {}.message()).expect("nobody maps it");
+    assert_eq!(vm::NextUnmapped::results(&reply), Ok(object));
+    invariants::check(&server);
+}
+
+#[test]
 fn it_stays_until_nobody_maps_it_and_everything_is_written() {
     let (mut server, p, object, at) = mapped();
     let free = server.memory.frames.free();
