@@ -4,7 +4,7 @@
 //! dirty pages; a task goes on where something else has to be waited for.
 
 use super::{
-    Changes::All,
+    Changes::First,
     Entry, allow, call,
     call::{AT_EACCESS, AT_EMPTY_PATH, AT_SYMLINK_NOFOLLOW, Call, Target},
     change, done, task,
@@ -114,8 +114,8 @@ pub(super) const CALLS: &[Entry] = &[
         };
         set_times(c, target, c.words[2], decode_timespecs)
     }),
-    change(nr::TRUNCATE, All, |c| task(truncate(c.base(), c.process(), c.target_here(0, 0)?, c.words[1]))),
-    change(nr::FTRUNCATE, All, |c| task(ftruncate(c.base(), c.process(), c.int(0), c.words[1]))),
+    change(nr::TRUNCATE, First, |c| task(truncate(c.base(), c.process(), c.target_here(0, 0)?, c.words[1]))),
+    change(nr::FTRUNCATE, First, |c| task(ftruncate(c.base(), c.process(), c.int(0), c.words[1]))),
     call(nr::FALLOCATE, |c| task(allocate_call(c.base(), c.process(), c.int(0), c.flags(1), c.words[2], c.words[3]))),
 ];
 

@@ -472,8 +472,12 @@ impl Files {
         Ok(place.mount().adopt(Description::from(fs::OpenHandle::results(&reply)?)))
     }
 
-    /// Sets the size.
+    /// Sets the size. If a predecessor has set it for this call, only vm is told: others may have written to the file since.
     pub async fn set_size(&self, caller: &Caller, node: &NodeRef, size: u64) -> Result<(), Errno> {
+        if caller.recalled(fs::Truncate::LABEL).is_some() {
+            pages::resize(node, node.size())?;
+            return pages::resize_images(node, vm::UNKNOWN_BYTES, node.size());
+        }
         if size < node.size() {
             // Before the file system: nothing beyond the new end may be written back.
             pages::resize(node, size)?;
@@ -481,8 +485,7 @@ impl Files {
         self.settle([Some(node)]).await?;
         let _change = Change::of(node);
         node.set_content(None);
-        let is_repeated = caller.recalls(fs::Truncate::LABEL);
-        let old_size = if is_repeated { vm::UNKNOWN_BYTES } else { node.size() };
+        let old_size = node.size();
         self.peers.ask_once(caller, node.service(), fs::Truncate { node: node.number(), size }.message()).await?;
         node.mount().mark_dirty();
         node.set_size(size);

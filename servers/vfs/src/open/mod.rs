@@ -158,13 +158,11 @@ async fn open_checked(
         let wait = if flags & O_NONBLOCK == 0 { Wait::Yes } else { Wait::No };
         base.break_leases(&process.caller, &file.node, file.access(), wait).await?;
     }
-    if flags & O_TRUNC != 0 && !created && !was_emptied(&process.caller) {
+    if flags & O_TRUNC != 0 && !created {
         if let Some(seals) = file.node.seals() {
             seals.check_resize(file.node.size(), 0)?;
         }
         base.files().set_size(&process.caller, &file.node, 0).await?;
-    }
-    if flags & O_TRUNC != 0 && !created {
         base.files().watches().happened(&file.node, &path, flag::MODIFY);
     }
     File::new(base.closing(), process.caller.user(), file, status_of(flags), path)
@@ -208,11 +206,6 @@ pub fn recalled_file(caller: &Caller, directory: &NodeRef, found: Option<&NodeRe
     let made = Description::from(fs::Create::results(&reply).ok()?);
     let mount = found.filter(|node| node.number() == made.node).map_or(directory.mount(), |node| node.mount());
     Some(mount.adopt(made))
-}
-
-/// Whether a predecessor has truncated the file for the call in progress.
-fn was_emptied(caller: &Caller) -> bool {
-    caller.recalled(fs::Truncate::LABEL).is_some()
 }
 
 /// Opens a pipe once more, through its link in /proc.

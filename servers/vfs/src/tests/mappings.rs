@@ -2,7 +2,7 @@
 
 use super::services::PAGE;
 use super::*;
-use abi::{Errno, linux::nr};
+use abi::{Errno, linux::nr, vm};
 use std::format;
 
 pub const PROT_READ: u64 = 1 << 32;
@@ -321,6 +321,31 @@ fn vm_hears_of_the_new_size_of_a_mapped_file_that_was_in_use_by_nobody_meanwhile
     let other = world.open(world.root, "/file", O_RDWR, 0).unwrap();
     truncate(&world, other, 10);
     assert_eq!(world.vm().resizes.len(), 2);
+}
+
+/// A predecessor has died between the reply of the file system and its request to vm.
+#[test]
+fn vm_hears_of_a_size_that_a_predecessor_had_the_file_system_set() {
+    for (number, size) in [(nr::FTRUNCATE, 3 * PAGE), (nr::TRUNCATE, 3 * PAGE), (nr::OPEN, 0)] {
+        let mut world = World::new();
+        let file = file_of_pages(&world, 1, O_RDWR);
+        map(&world, file, 0, PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
+        map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
+        // An open has its result noted, so that the file system is not asked what it has done of it: this call stands for each.
+        assert_eq!(world.call(world.root, nr::FTRUNCATE, &[file, size]), Ok(0));
+        world.vm().shared[0].size = PAGE;
+        world.vm().resizes.clear();
+        world.restart_vfs();
+        let path = world.path(world.root, 0, "/file");
+        let arguments = match number {
+            nr::FTRUNCATE => [file, size],
+            nr::TRUNCATE => [path, size],
+            _ => [path, O_TRUNC | O_WRONLY],
+        };
+        assert!(matches!(world.repeat_call(world.root, number, &arguments), Some(Ok(_))));
+        assert_eq!(world.vm().shared[0].size, size);
+        assert_eq!(world.vm().resizes, [(vm::UNKNOWN_BYTES, size)]);
+    }
 }
 
 #[test]

@@ -62,6 +62,34 @@ fn a_change_of_size_takes_the_set_id_bits_away() {
 }
 
 #[test]
+fn a_change_of_size_that_comes_again_leaves_what_others_have_written_since() {
+    let mut world = World::new();
+    world.make("/file", b"text", 0o666, (0, 0));
+    let other = world.user(1000, 100);
+    let writes = world.open(other, "/file", O_WRONLY, 0).unwrap();
+    let path = world.path(world.root, 0, "/file");
+    assert_eq!(world.call(world.root, nr::TRUNCATE, &[path, 1]), Ok(0));
+    world.restart_vfs();
+    assert_eq!(world.pwrite(other, writes, b"later", 0), Ok(5));
+    assert_eq!(world.repeat_earlier(2, world.root, nr::TRUNCATE, &[path, 1]), Some(Ok(0)));
+    assert_eq!(world.content("/file"), b"later");
+}
+
+/// A predecessor has died between the two requests to the file system.
+#[test]
+fn a_change_of_size_that_comes_again_takes_the_set_id_bits_away() {
+    let mut world = World::new();
+    world.make("/program", b"text", 0o777, (0, 0));
+    let user = world.user(1000, 100);
+    let file = world.open(user, "/program", O_WRONLY, 0).unwrap();
+    assert_eq!(world.call(user, nr::FTRUNCATE, &[file, 3]), Ok(0));
+    world.path_call(world.root, nr::CHMOD, "/program", &[0o6777]).unwrap();
+    world.restart_vfs();
+    assert_eq!(world.repeat_earlier(2, user, nr::FTRUNCATE, &[file, 3]), Some(Ok(0)));
+    assert_eq!(world.stat(world.root, "/program").unwrap().mode & 0o7777, 0o777);
+}
+
+#[test]
 fn fallocate_gives_space_and_lengthens() {
     let world = World::new();
     world.make("/file", b"12345", 0o644, (0, 0));
