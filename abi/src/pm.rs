@@ -179,7 +179,9 @@ pub struct ProcessRecord {
     pub fsuid: u32,
     pub fsgid: u32,
     /// 1: an exec gives it no rights (PR_SET_NO_NEW_PRIVS).
-    pub no_new_privileges: u32,
+    pub no_new_privileges: u16,
+    /// Mode of seccomp(2) of the thread: 0 none, 1 strict.
+    pub seccomp: u16,
     /// Queued signals and timers of its user, and how many it may have.
     pub signals_queued: u32,
     pub signals_queued_max: u32,

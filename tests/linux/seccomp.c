@@ -175,6 +175,56 @@ static pid_t strict_behind(int gate[2]) {
     return child;
 }
 
+/* Shows what /proc/PID/status says of seccomp. */
+static void show_mode_of(const char *who) {
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%s/status", who);
+    FILE *status = fopen(path, "r");
+    while (status && fgets(line, sizeof line, status))
+        if (strncmp(line, "Seccomp", 7) == 0)
+            show_bytes(line, strlen(line));
+    fclose(status);
+}
+
+BEHAVIOUR("/proc/PID/status shows the mode") {
+    int gate[2];
+    char who[32];
+    show_mode_of("self");
+    pid_t child = strict_behind(gate);
+    snprintf(who, sizeof who, "%d", child);
+    show_mode_of(who);
+    show_mode_of("self");
+    write(gate[1], "x", 1);
+    wait_for(child);
+}
+
+static struct gate began, released;
+
+/* A strict thread that tells its id, and waits. */
+static void *wait_strictly(void *id) {
+    *(pid_t *)id = gettid();
+    become_strict();
+    char byte;
+    write(began.fds[1], "", 1);
+    read(released.fds[0], &byte, 1);
+    leave(0);
+    return NULL;
+}
+
+BEHAVIOUR("/proc/PID/task/TID/status shows the mode of the thread") {
+    char who[32];
+    pid_t id;
+    pthread_t thread;
+    began = new_gate();
+    released = new_gate();
+    must(pthread_create(&thread, NULL, wait_strictly, &id));
+    pass_gate(began);
+    snprintf(who, sizeof who, "self/task/%d", id);
+    show_mode_of(who);
+    show_mode_of("self");
+    open_gate(released);
+}
+
 BEHAVIOUR("a strict process that is stopped and continued is still strict") {
     int gate[2];
     pid_t child = strict_behind(gate);

@@ -2333,7 +2333,9 @@ struct skink_process_record {
     uint32_t fsuid;
     uint32_t fsgid;
     /* 1: an exec gives it no rights (PR_SET_NO_NEW_PRIVS). */
-    uint32_t no_new_privileges;
+    uint16_t no_new_privileges;
+    /* Mode of seccomp(2) of the thread: 0 none, 1 strict. */
+    uint16_t seccomp;
     /* Queued signals and timers of its user, and how many it may have. */
     uint32_t signals_queued;
     uint32_t signals_queued_max;
@@ -2384,6 +2386,7 @@ _Static_assert(offsetof(struct skink_process_record, effective) == 212, "skink_p
 _Static_assert(offsetof(struct skink_process_record, fsuid) == 216, "skink_process_record.fsuid");
 _Static_assert(offsetof(struct skink_process_record, fsgid) == 220, "skink_process_record.fsgid");
 _Static_assert(offsetof(struct skink_process_record, no_new_privileges) == 224, "skink_process_record.no_new_privileges");
+_Static_assert(offsetof(struct skink_process_record, seccomp) == 226, "skink_process_record.seccomp");
 _Static_assert(offsetof(struct skink_process_record, signals_queued) == 228, "skink_process_record.signals_queued");
 _Static_assert(offsetof(struct skink_process_record, signals_queued_max) == 232, "skink_process_record.signals_queued_max");
 _Static_assert(offsetof(struct skink_process_record, tracer) == 236, "skink_process_record.tracer");

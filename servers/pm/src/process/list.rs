@@ -95,6 +95,7 @@ impl<S: System> Programs<S> {
             waits: used.waits,
             signals_pending: pending,
             signals_blocked: blocked,
+            seccomp: thread.strict.into(),
             policy,
             priority,
             name: self.table.name_of(t).bytes(),

@@ -150,6 +150,19 @@ fn letters_tell_what_a_process_does() {
 }
 
 #[test]
+fn the_mode_of_seccomp_is_shown_of_the_thread_that_has_it() {
+    const SET_SECCOMP: u64 = 22;
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    world.call(child, nr::CLONE, &[CLONE_THREAD, 0, 0, 0, 0]).unwrap().unwrap();
+    let newest = world.newest();
+    world.call(newest, nr::PRCTL, &[SET_SECCOMP, 1]);
+    let shown = threads(&mut world, pid, 0, 2 * RECORD).unwrap();
+    assert_eq!(shown.iter().map(|record| record.seccomp).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(process(&mut world, pid).seccomp, 0);
+}
+
+#[test]
 fn records_come_in_order_of_pid_from_the_first_that_is_wanted() {
     let mut world = World::new();
     let pids: Vec<u32> = (0..5).map(|_| world.fork(world.init).0 as u32).collect();
