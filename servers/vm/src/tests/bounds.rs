@@ -315,6 +315,8 @@ fn the_arguments_of_mremap_have_limits() {
     assert_eq!(mremap(&mut vm, p, [at, P, P, 3, USER_START]), Ok(USER_START));
     assert_eq!(mremap(&mut vm, p, [USER_START, P, P, 3, USER_END - P]), Ok(USER_END - P));
     assert_eq!(vm.load(p, USER_END - P), Ok(7));
+    assert_eq!(mremap(&mut vm, p, [USER_END - P, P, P, 0, 0]), Ok(USER_END - P));
+    assert_eq!(mremap(&mut vm, p, [USER_END - P, 2 * P, P, 0, 0]), invalid);
     // A second view of shared memory, and an old place that stays, empty.
     let twin = mremap(&mut vm, p, [shared, 0, 2 * P, 1, 0]).expect("a second view");
     vm.store(p, twin, 8).expect("writable");
@@ -624,6 +626,9 @@ fn a_list_of_pages_tells_before_how_much_heap_it_needs_to_grow() {
         let ((_, told), (capacity, _)) = (pair[0], pair[1]);
         assert!(told >= capacity * size_of::<usize>(), "{growths:?}");
     }
+    for (leaves, told) in &growths[1..] {
+        assert!(*told <= 2 * leaves * size_of::<usize>(), "it doubles: {growths:?}");
+    }
 }
 
 #[test]
@@ -730,7 +735,9 @@ fn frames_are_mapped_one_behind_the_other_whatever_page_tables_the_kernel_has_le
     for spaces in 0..20 {
         let mut vm = Simulation::start(4000);
         let memory = &mut vm.memory;
-        (0..spaces).for_each(|_| drop(memory.create_space().expect("a space")));
+        for _ in 0..spaces {
+            memory.create_space().expect("a space");
+        }
         let space = memory.create_space().expect("a space");
         let run = memory.take_run(PAGES, Floor::SERVICE).expect("enough memory");
         let before = memory.kernel.donated.len() as u64;

@@ -158,7 +158,8 @@ impl Run {
     fn resize(&mut self) {
         let bytes = self.random.below(PAGES * P);
         resize(&mut self.server, self.object, bytes);
-        [&mut self.content, &mut self.disk].map(|copy| copy.resize(bytes as usize, 0));
+        self.content.resize(bytes as usize, 0);
+        self.disk.resize(bytes as usize, 0);
     }
 
     fn touch(&mut self, process: usize) {

@@ -1,9 +1,11 @@
-//! Random operations of several processes, compared with a model that knows nothing of frames, faults or copies.
+//! Random operations of several processes, compared with a model that knows nothing of frames, faults or copies: what programs see, and what vm
+//! tells of their mappings.
 
 use super::*;
 use crate::simulation::Touch;
-use abi::{Errno, linux::nr};
+use abi::{Errno, GrantId, linux::nr, vm::MapRecord};
 use std::collections::BTreeMap;
+use zerocopy::FromBytes;
 
 const ARENA_PAGE: u64 = 0x100;
 const ARENA_PAGES: u64 = 160;
@@ -12,6 +14,18 @@ const PROCESSES: usize = 6;
 const OFFSET: u64 = 123;
 const MAY_MOVE: u64 = 1;
 const DONT_NEED: u64 = 4;
+/// Of a record of a mapping.
+const IS_SHARED: u32 = 8;
+/// Records that are asked for at a time.
+const RECORDS: usize = 16;
+
+/// What a fork makes of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnFork {
+    Copy,
+    Leave,
+    Wipe,
+}
 
 /// A page as a program sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +34,7 @@ struct ModelPage {
     /// Which shared memory, and which page of it.
     shared: Option<(usize, u64)>,
     value: u8,
+    on_fork: OnFork,
 }
 
 #[derive(Default)]
@@ -39,7 +54,9 @@ struct Run {
 
 impl Run {
     fn new(frames: u32, seed: u64, is_short: bool) -> Run {
-        let (server, _) = with_program(frames);
+        let (mut server, _) = with_program(frames);
+        let rights = vm::SetRights { process: Endpoint::new(slot::PM, 1), dma_bytes: 0, inspects_memory: true };
+        server.ask(slot::RS, rights.message()).result().expect("allowed");
         let mut model = Model::default();
         model.processes.insert(0, BTreeMap::new());
         Run { server, model, random: Random(seed), is_short }
@@ -61,7 +78,7 @@ impl Run {
 
     fn step(&mut self) {
         let process = self.pick_process();
-        match self.random.below(16) {
+        match self.random.below(18) {
             0 => self.map(process, false),
             1 => self.map(process, true),
             2 => self.unmap(process),
@@ -70,6 +87,8 @@ impl Run {
             6 if self.model.processes.len() > 2 => self.exit(process),
             7 => self.discard(process),
             8 => self.remap(process),
+            9 => self.advise_on_fork(process),
+            10 => self.compare_mappings(process),
             _ => (0..10).for_each(|_| self.touch(process)),
         }
     }
@@ -92,7 +111,8 @@ impl Run {
             self.model.objects += 1;
             let object = self.model.objects;
             for index in 0..pages {
-                let new = ModelPage { rights, shared: shared.then_some((object, index)), value: 0 };
+                let shared = shared.then_some((object, index));
+                let new = ModelPage { rights, shared, value: 0, on_fork: OnFork::Copy };
                 self.pages(process).insert(page + index, new);
             }
         }
@@ -123,7 +143,9 @@ impl Run {
         let Some(child) = (0..PROCESSES).find(|number| !self.model.processes.contains_key(number)) else { return };
         let result = fork(&mut self.server, program(process), program(child));
         if self.agree(result.map(|()| 0), Ok(())) {
-            let pages = self.pages(process).clone();
+            let mut pages = self.pages(process).clone();
+            pages.retain(|_, page| page.on_fork != OnFork::Leave);
+            pages.values_mut().filter(|page| page.on_fork == OnFork::Wipe).for_each(|page| page.value = 0);
             self.model.processes.insert(child, pages);
         }
     }
@@ -141,6 +163,52 @@ impl Run {
         if self.agree(result, expected) {
             self.pages(process).range_mut(page..page + pages).for_each(|(_, page)| page.value = 0);
         }
+    }
+
+    fn advise_on_fork(&mut self, process: usize) {
+        let (page, pages) = self.pick_range();
+        let index = self.random.below(4) as usize;
+        let (advice, on_fork) =
+            [(10, OnFork::Leave), (11, OnFork::Copy), (18, OnFork::Wipe), (19, OnFork::Copy)][index];
+        let model = self.pages(process);
+        let is_covered = (page..page + pages).all(|page| model.contains_key(&page));
+        let has_shared = model.range(page..page + pages).any(|(_, page)| page.shared.is_some());
+        let expected = match (is_covered, on_fork == OnFork::Wipe && has_shared) {
+            (false, _) => Err(Errno::ENOMEM),
+            (true, true) => Err(Errno::EINVAL),
+            (true, false) => Ok(()),
+        };
+        let result = self.server.call(program(process), nr::MADVISE, [page * P, pages * P, advice, 0, 0, 0]);
+        if self.agree(result, expected) {
+            self.pages(process).range_mut(page..page + pages).for_each(|(_, page)| page.on_fork = on_fork);
+        }
+    }
+
+    /// What vm tells of the mappings of a program.
+    fn compare_mappings(&mut self, process: usize) {
+        let (grant, bytes) = (GrantId(0), RECORDS * size_of::<MapRecord>());
+        let mut told = BTreeMap::new();
+        let mut first = 0;
+        loop {
+            self.server.memory.kernel.grants.insert(grant.0, vec![0; bytes]);
+            let maps = vm::Maps { process: program(process), first, grant, bytes: bytes as u64 };
+            let result = self.server.ask(slot::PM, maps.message()).result();
+            if self.is_short && result == Err(Errno::ENOMEM) {
+                return;
+            }
+            let records = &self.server.memory.kernel.grants[&grant.0][..result.expect("allowed") as usize];
+            if records.is_empty() {
+                break;
+            }
+            for record in records.chunks(size_of::<MapRecord>()) {
+                let record = MapRecord::read_from_bytes(record).expect("a record");
+                told.extend((record.start / P..record.end / P).map(|page| (page, record.protection)));
+                first += 1;
+            }
+        }
+        let protection = |page: &ModelPage| page.rights as u32 | if page.shared.is_some() { IS_SHARED } else { 0 };
+        let expected = self.pages(process).iter().map(|(number, page)| (*number, protection(page)));
+        assert!(told.into_iter().eq(expected), "the mappings of {process}");
     }
 
     /// vm decides whether and where to; the model checks that the content comes along.

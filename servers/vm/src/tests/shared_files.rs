@@ -176,6 +176,65 @@ fn what_is_cut_off_is_gone_and_comes_back_as_zeros() {
 }
 
 #[test]
+fn a_mapping_that_is_filled_in_advance_has_changed_nothing() {
+    const POPULATE: u64 = 0x8000;
+    let (mut server, p) = with_program(512);
+    let object = open(&mut server, 3 * P);
+    fill(&mut server, object, files::content(3 * P));
+    let mut message = Message { source: p, ..Message::new(nr::MMAP) };
+    message.words[..6].copy_from_slice(&[0, 3 * P, READ | WRITE, SHARED | POPULATE, 3, 0]);
+    assert_eq!(server.handle(&message).done(), None);
+    ask(&mut server, vm::NextFileMap {}.message()).expect("somebody waits");
+    let done = vm::FileMapDone { process: p, image: object, error: 0, may_write: true };
+    ask(&mut server, done.message()).expect("somebody waits");
+    let at = server.memory.kernel.answers.pop().expect("an answer").1.result().expect("mapped");
+    assert!((0..3).all(|page| server.memory.kernel.mapping(p, at + page * P).is_some()));
+    assert_eq!(take(&mut server, object, 0, u64::MAX), None);
+}
+
+#[test]
+fn a_file_that_shrinks_leaves_the_mappings_of_others() {
+    let (mut server, p, object, at) = mapped();
+    let reply = ask(&mut server, vm::SharedOpen { device: 1, inode: FILE + 1, bytes: 3 * P }.message());
+    let other = vm::SharedOpen::results(&reply.expect("enough memory")).expect("an object").0;
+    fill(&mut server, other, files::content(3 * P));
+    let beside = map(&mut server, p, other, 3, READ | WRITE, true);
+    [at, beside]
+        .map(|start| server.store(p, start + 2 * P, 9))
+        .into_iter()
+        .for_each(|stored| assert_eq!(stored, Ok(())));
+    resize(&mut server, object, P);
+    assert_eq!(server.memory.kernel.mapping(p, at + 2 * P), None);
+    assert!(server.memory.kernel.mapping(p, beside + 2 * P).is_some());
+    invariants::check(&server);
+}
+
+#[test]
+fn a_mapping_grows_over_what_vm_has_of_the_file() {
+    const MAY_MOVE: u64 = 1;
+    let (mut server, p) = with_program(512);
+    let object = open(&mut server, 4 * P);
+    let brought = grant(&mut server, files::content(2 * P));
+    ask(&mut server, vm::ImageFill { image: object, offset: 0, grant: brought, bytes: 2 * P }.message())
+        .expect("whole");
+    let mut at = map(&mut server, p, object, 1, READ | WRITE, true);
+    let mut grow = |server: &mut Server<Simulation>, from: u64, to: u64| {
+        let moved = server.call(p, nr::MREMAP, [at, from * P, to * P, MAY_MOVE, 0, 0]);
+        at = moved.unwrap_or(at);
+        moved.map(|at| server.load(p, at + (to - 1) * P))
+    };
+    assert_eq!(grow(&mut server, 1, 2), Ok(Ok(files::content(2 * P)[P as usize])));
+    assert_eq!(grow(&mut server, 2, 3), Err(Errno::ENOMEM), "only the file system has that");
+    let rest = grant(&mut server, files::content(2 * P));
+    ask(&mut server, vm::ImageFill { image: object, offset: 2 * P, grant: rest, bytes: 2 * P }.message())
+        .expect("whole");
+    resize(&mut server, object, 6 * P);
+    assert_eq!(grow(&mut server, 2, 6), Ok(Ok(0)), "with zeros that are not made yet");
+    assert_eq!(grow(&mut server, 6, 8), Ok(Err(Errno::EIO)), "behind the end");
+    invariants::check(&server);
+}
+
+#[test]
 fn vfs_hears_of_a_file_whose_mapping_was_refused() {
     let (mut server, p) = with_program(512);
     let object = open(&mut server, P);
