@@ -56,7 +56,7 @@ const LOOKS: usize = 1024;
 const NONE: u32 = u32::MAX;
 
 /// See the head of the file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Slots {
     slots: Vec<Slot>,
     /// The first slot of each hash. A power of two.
@@ -75,7 +75,7 @@ impl Slots {
     /// At most `limit` slots, none of them used yet. `ENOMEM`.
     pub fn new(limit: usize) -> Result<Slots, Errno> {
         let heads = filled(NONE, (limit / 2).next_power_of_two())?;
-        Ok(Slots { slots: Vec::new(), heads, limit, prepared: 0, hand: 0, emptied: 0..0, grows: true })
+        Ok(Slots { heads, limit, grows: true, ..Slots::default() })
     }
 
     /// Where bytes of a file lie from `position` on, at most `most` of them, as far as they are neighbours: a range of bytes of the cache.

@@ -348,6 +348,21 @@ fn what_one_file_was_given_of_a_disk_that_gets_full_is_there() {
     }
 }
 
+#[test]
+fn requests_that_are_answered_take_no_room_when_the_file_system_is_asked_again() {
+    const REQUESTS: u64 = 300;
+    let world = world(100);
+    let file = open_at_end(&world, 0);
+    // Each is counted for 32 KiB until it is answered: for more than the disk has, together.
+    for _ in 0..REQUESTS {
+        assert_eq!(world.call(world.root, nr::FCHMOD, &[file, 0o600]), Ok(0));
+    }
+    append(&world, file, &[10]);
+    assert_eq!(world.call(world.root, nr::FSYNC, &[file]), Ok(0));
+    assert_eq!(append_alone(&world, file, 110, &[10]), 0, "the first has asked");
+    is_whole(&world, 120);
+}
+
 /// A system with so many files of a byte that are open at their end, on a disk with so many free blocks. What vfs knows to be free is less by what the request may take in which it asked.
 fn full_world<const N: usize>(blocks: u64) -> (World, [u64; N]) {
     let world = world(1);

@@ -182,6 +182,27 @@ fn whole_pages_that_are_written_are_known() {
 }
 
 #[test]
+fn less_than_a_page_that_is_written_is_not_kept_unless_it_is_all_of_a_file() {
+    for (size, position, bytes, is_kept) in
+        [(BYTES, 5 * PAGE, 100, false), (BYTES, 0, 100, false), (100, 0, 100, true), (BYTES, 0, PAGE, true)]
+    {
+        let mut world = World::new();
+        world.make("/file", &expected(0..size), 0o666, (0, 0));
+        assert_eq!(world.open(world.root, "/file", O_RDWR, 0), Ok(FILE));
+        (0..2).for_each(|_| assert!(whole(&world) == expected(0..size)));
+        assert_eq!(write_at(&world, position, &vec![9; bytes as usize]), Ok(bytes));
+        let read = |world: &World, position: u64| {
+            world.begin_call(world.root, nr::PREAD64, &[FILE, DATA, bytes, position]).is_some()
+        };
+        // The file system hears of a read, of another page if there is one.
+        read(&world, if size > PAGE { 2 * PAGE } else { 0 });
+        let ext2 = world.ext2();
+        world.machine.kill(ext2);
+        assert_eq!(read(&world, position), is_kept, "{bytes} bytes at {position}");
+    }
+}
+
+#[test]
 fn what_a_program_does_with_its_memory_while_it_writes_does_not_matter_afterwards() {
     let mut world = world();
     let ext2 = world.ext2();

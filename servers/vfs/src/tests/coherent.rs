@@ -476,6 +476,39 @@ fn without_memory_for_the_cache_too() {
     coherent(Mapped::new(7, true));
 }
 
+/// A copy of eight pages from another file, all of which is known, on a disk with space for some of them. Returns how many bytes are copied.
+fn copy_some(mapped: &mut Mapped, to: u64) -> u64 {
+    (0..2).for_each(|_| assert!(mapped.world.content("/other") == expected(0..END)));
+    mapped.world.fill_disk(3);
+    let world = &mapped.world;
+    world.seek(world.root, FILE, to as i64, SEEK_SET).expect("is open");
+    let copied = world.call(world.root, nr::COPY_FILE_RANGE, &[OTHER, 0, FILE, 0, END, 0]).expect("some of it");
+    assert!((1..END).contains(&copied), "{copied} bytes");
+    mapped.put(to, &expected(0..copied));
+    copied
+}
+
+#[test]
+fn a_copy_to_a_mapped_file_that_ends_early_lengthens_it_by_what_was_copied() {
+    let mut mapped = with_others(1);
+    mapped.object = Some(map(&mapped.world, FILE, 0, 3 * PAGE, MAP_SHARED | PROT_READ | PROT_WRITE).0);
+    copy_some(&mut mapped, 3 * PAGE + 100);
+    mapped.check();
+    assert_eq!(mapped.world.fstat(mapped.world.root, FILE).map(|stat| stat.size), Ok(mapped.size()));
+    assert!(mapped.world.content("/file") == mapped.content);
+}
+
+#[test]
+fn what_is_known_of_a_hole_is_forgotten_though_the_copy_into_it_ends_early() {
+    let mut mapped = with_others(1);
+    let world = &mapped.world;
+    assert_eq!([0, END].map(|size| world.call(world.root, nr::FTRUNCATE, &[FILE, size])), [Ok(0); 2]);
+    mapped.content = vec![0; END as usize];
+    (0..2).for_each(|_| assert!(mapped.world.content("/file") == mapped.content));
+    copy_some(&mut mapped, 0);
+    (0..2).for_each(|_| assert!(mapped.world.content("/file") == mapped.content));
+}
+
 #[test]
 fn pages_of_a_mapped_file_that_are_not_mapped_are_known_when_they_were_read() {
     let mut mapped = Mapped::new(1, false);

@@ -483,6 +483,21 @@ fn a_name_of_two_is_removed_and_the_dirty_pages_stay() {
     }
 }
 
+#[test]
+fn dirty_pages_of_a_file_that_is_removed_do_not_come_into_the_next_one_of_its_number() {
+    let world = world();
+    let number = world.fstat(world.root, FILE).unwrap().inode;
+    admit(&world);
+    (1..4).for_each(|page| assert_eq!(write_at(&world, page * PAGE, &new_page(b'd')), Ok(PAGE)));
+    world.close(world.root, FILE).unwrap();
+    assert_eq!(world.path_call(world.root, nr::UNLINK, "/file", &[]), Ok(0));
+    let next = expected(0..6 * PAGE);
+    world.make("/next", &next, 0o644, (0, 0));
+    assert_eq!(world.stat(world.root, "/next").unwrap().inode, number, "the number is used again");
+    world.call(world.root, nr::SYNC, &[]).unwrap();
+    assert!(world.content("/next") == next);
+}
+
 /// Maps the file and has vm sync it.
 fn msync(world: &World) -> Result<u64> {
     let (object, error, _) = map(world, FILE, 0, PAGE, MAP_SHARED | PROT_READ);

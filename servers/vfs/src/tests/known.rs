@@ -1,5 +1,5 @@
 //! What vfs knows of a file's attributes: it does not ask twice, and never says what is not true any more. A successor of vfs knows nothing, so
-//! what it says is what the file system says. The file is long because each attribute has its own ways to change.
+//! what it says is what the file system says.
 
 use super::mappings::{MAP_SHARED, PROT_READ, PROT_WRITE, map, store};
 use super::services::PAGE;
@@ -135,17 +135,6 @@ fn attributes_that_were_changed_take_one_request_and_are_known() {
         Ok(0)
     });
     assert_eq!(asked, 0, "what is told of them is known");
-}
-
-#[test]
-fn what_a_change_has_told_of_a_file_is_known_after_a_read_too() {
-    let mut world = world();
-    world.restart_vfs();
-    let fchmod = |world: &World| world.call(world.root, nr::FCHMOD, &[OTHER, 0o640]);
-    assert_eq!(requests(&world, fchmod), 1);
-    assert_eq!(world.read(world.root, OTHER, 10).as_deref(), Ok(&[b'y'; 10][..]));
-    assert_eq!(requests(&world, |world| world.call(world.root, nr::FSTAT, &[OTHER, DATA])), 0);
-    assert_eq!(world.read_words(world.root, DATA, 4)[3] as u32, S_IFREG | 0o640);
 }
 
 #[test]

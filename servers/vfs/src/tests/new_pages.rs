@@ -225,15 +225,12 @@ fn it_ends_with_its_name() {
     assert_eq!(world.call(world.root, nr::FSYNC, &[world.open(world.root, "/", O_RDONLY, 0).unwrap()]), Ok(0));
 }
 
-/// A new file that is closed, and written back or not, and a child that begins to remove it while the disk is busy.
-fn begin_unlink(world: &World, is_written: bool) -> (Endpoint, [u64; 1]) {
+/// A new file that is closed, and a child that begins to remove it while the disk is busy.
+fn begin_unlink(world: &World) -> (Endpoint, [u64; 1]) {
     let large = std::vec![0; 1_500_000];
     world.make("/large", &large, 0o644, (0, 0));
     world.make_directory("/dir", 0o755, (0, 0));
     let file = create(world, "/dir/new", b"the content");
-    if is_written {
-        assert_eq!(world.call(world.root, nr::FSYNC, &[file]), Ok(0));
-    }
     world.close(world.root, file).unwrap();
     let child = world.fork(world.root, 0);
     let call = [world.path(child, 0, "/dir/new")];
@@ -243,28 +240,9 @@ fn begin_unlink(world: &World, is_written: bool) -> (Endpoint, [u64; 1]) {
 }
 
 #[test]
-fn what_ends_with_its_name_is_not_written_back_while_that_is_removed() {
-    let asked = [true, false].map(|is_written| {
-        let world = world();
-        begin_unlink(&world, is_written);
-        let before = world.machine.messages(world.ext2());
-        (0..8).for_each(|_| world.machine.advance_ns(NS_PER_S));
-        let syncs = world.fork(world.root, 0);
-        let synced = world.begin_call(syncs, nr::SYNC, &[]);
-        let asked = world.machine.messages(world.ext2()) - before;
-        world.release_disk();
-        world.machine.run();
-        assert_eq!(synced.or_else(|| world.result(syncs)), Some(Ok(0)));
-        assert_eq!(world.stat(world.root, "/dir/new"), Err(Errno::ENOENT));
-        asked
-    });
-    assert_eq!(asked[0], asked[1], "no more requests than if there was nothing to write");
-}
-
-#[test]
 fn a_death_of_vfs_while_it_is_removed_leaves_nothing_of_it_in_another_file() {
     let mut world = world();
-    let (child, call) = begin_unlink(&world, false);
+    let (child, call) = begin_unlink(&world);
     world.restart_vfs();
     world.machine.forget_request(child);
     world.release_disk();

@@ -90,6 +90,19 @@ fn a_change_of_size_that_comes_again_takes_the_set_id_bits_away() {
 }
 
 #[test]
+fn a_write_that_takes_the_set_id_bits_away_is_not_synced_for_that() {
+    let world = World::new();
+    world.make("/file", b"content", 0o6777, (0, 0));
+    let user = world.user(1000, 100);
+    let file = world.open(user, "/file", O_RDWR, 0).unwrap();
+    let flushes = || world.disk.lock().unwrap().flushes;
+    let before = flushes();
+    assert_eq!(world.pwrite(user, file, b"new", 0), Ok(3));
+    assert_eq!(world.stat(world.root, "/file").unwrap().mode & 0o7777, 0o777);
+    assert_eq!(flushes(), before);
+}
+
+#[test]
 fn fallocate_gives_space_and_lengthens() {
     let world = World::new();
     world.make("/file", b"12345", 0o644, (0, 0));
