@@ -21,6 +21,8 @@ pub struct Inbox {
 #[derive(Debug, Default)]
 struct Inner {
     held: RefCell<VecDeque<Message>>,
+    /// Whether there are any: each reply looks.
+    holds: Cell<bool>,
     /// Time of the alarm; 0: none is set.
     alarm_ns: Cell<u64>,
 }
@@ -28,13 +30,21 @@ struct Inner {
 impl Inbox {
     /// Returns the next message: a queued one, else receives one.
     pub fn receive(&self) -> Message {
-        let held = self.inner.held.borrow_mut().pop_front();
-        held.unwrap_or_else(|| self.receive_new())
+        if self.is_empty() { self.receive_new() } else { self.take_held() }
+    }
+
+    #[cold]
+    fn take_held(&self) -> Message {
+        let mut held = self.inner.held.borrow_mut();
+        let message = held.pop_front().expect("one is queued");
+        self.inner.holds.set(!held.is_empty());
+        message
     }
 
     /// Returns whether no message is queued.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.inner.held.borrow().is_empty()
+        !self.inner.holds.get()
     }
 
     /// Waits for this duration. Heartbeats are answered, alarms are not handed on (see [`Inbox::set_alarm`]), all other messages are
@@ -80,10 +90,25 @@ impl Inbox {
     #[expect(clippy::disallowed_methods, reason = "one message of each service: from the heap's reserve")]
     pub(crate) fn hold(&self, message: Message) {
         self.inner.held.borrow_mut().push_back(message);
+        self.inner.holds.set(true);
     }
 
     /// Receives the next message, even if others are queued.
     pub(crate) fn receive_new(&self) -> Message {
         self.note(ipc::receive(Endpoint::ANY).expect("receiving from anybody does not fail"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queued_messages_come_first_and_in_their_order() {
+        let inbox = Inbox::default();
+        assert!(inbox.is_empty());
+        [1, 2].into_iter().for_each(|label| inbox.hold(Message::new(label)));
+        assert_eq!((inbox.receive().label, inbox.is_empty()), (1, false));
+        assert_eq!((inbox.receive().label, inbox.is_empty()), (2, true));
     }
 }

@@ -82,11 +82,21 @@ fn by_address(
 ///
 /// # Errors
 /// `EFAULT`: not mapped; `EDEADSRCDST`; `ECALLDENIED`.
+#[inline]
 pub fn from_process(process: Endpoint, address: u64, into: &mut [u8]) -> Result<()> {
+    if into.len().wrapping_sub(1) as u64 >= MAX_COPY {
+        return from_process_in_pieces(process, address, into);
+    }
+    let arguments = [process.to_word(), address, Endpoint::SELF.to_word(), 0, into.len() as u64, 0];
+    raw::kernel_filling(KernelCall::VirCopy, arguments, 3, into).map(drop)
+}
+
+/// [`from_process`] of nothing, or of more than one kernel call copies.
+#[cold]
+fn from_process_in_pieces(process: Endpoint, address: u64, into: &mut [u8]) -> Result<()> {
     let mut at = address;
     for piece in into.chunks_mut(MAX_COPY as usize) {
-        let arguments = [process.to_word(), at, Endpoint::SELF.to_word(), 0, piece.len() as u64, 0];
-        raw::kernel_filling(KernelCall::VirCopy, arguments, 3, piece)?;
+        from_process(process, at, piece)?;
         at = at.wrapping_add(piece.len() as u64);
     }
     Ok(())
@@ -96,12 +106,22 @@ pub fn from_process(process: Endpoint, address: u64, into: &mut [u8]) -> Result<
 ///
 /// # Errors
 /// `EFAULT`: not mapped, or not writable; `EINVAL`: the destination is the caller itself; `EDEADSRCDST`; `ECALLDENIED`.
+#[inline]
 pub fn to_process(process: Endpoint, address: u64, from: &[u8]) -> Result<()> {
     refuse_self(process)?;
+    if from.len().wrapping_sub(1) as u64 >= MAX_COPY {
+        return to_process_in_pieces(process, address, from);
+    }
+    let arguments = [Endpoint::SELF.to_word(), 0, process.to_word(), address, from.len() as u64, 0];
+    raw::kernel_reading(KernelCall::VirCopy, arguments, 1, from).map(drop)
+}
+
+/// [`to_process`] of nothing, or of more than one kernel call copies.
+#[cold]
+fn to_process_in_pieces(process: Endpoint, address: u64, from: &[u8]) -> Result<()> {
     let mut at = address;
     for piece in from.chunks(MAX_COPY as usize) {
-        let arguments = [Endpoint::SELF.to_word(), 0, process.to_word(), at, piece.len() as u64, 0];
-        raw::kernel_reading(KernelCall::VirCopy, arguments, 1, piece)?;
+        to_process(process, at, piece)?;
         at = at.wrapping_add(piece.len() as u64);
     }
     Ok(())
@@ -170,4 +190,46 @@ pub fn write_process<T: IntoBytes + Immutable>(process: Endpoint, address: u64, 
 pub(crate) fn refuse_self(process: Endpoint) -> Result<()> {
     let own = process == Endpoint::SELF || process.slot() == start::endpoint().slot();
     if own { Err(Errno::EINVAL) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Kernel;
+    use abi::Message;
+    use std::{cell::RefCell, rc::Rc, vec::Vec};
+
+    /// Notes how many bytes it was asked to copy at once.
+    struct Copies(Rc<RefCell<Vec<u64>>>);
+
+    impl Kernel for Copies {
+        fn primitive(&mut self, _: u64, _: Endpoint, _: &Message, _: Endpoint) -> Result<Message> {
+            unreachable!()
+        }
+        fn call(&mut self, _: KernelCall, _: [u64; 6]) -> Result<(u64, [u64; 2])> {
+            unreachable!()
+        }
+        fn filling(&mut self, _: KernelCall, arguments: [u64; 6], _: &mut [u8]) -> Result<u64> {
+            self.0.borrow_mut().push(arguments[4]);
+            Ok(0)
+        }
+        fn reading(&mut self, _: KernelCall, arguments: [u64; 6], _: &[u8]) -> Result<u64> {
+            self.0.borrow_mut().push(arguments[4]);
+            Ok(0)
+        }
+    }
+
+    #[test]
+    fn long_copies_are_made_in_pieces_and_empty_ones_not_at_all() {
+        let copies = Rc::new(RefCell::new(Vec::new()));
+        crate::host::install(Copies(copies.clone()));
+        let other = Endpoint::new(200, 1);
+        for (bytes, pieces) in [(0, &[][..]), (1, &[1]), (MAX_COPY, &[MAX_COPY]), (MAX_COPY + 2, &[MAX_COPY, 2])] {
+            let mut buffer = std::vec![0; bytes as usize];
+            from_process(other, 0x1000, &mut buffer).unwrap();
+            assert_eq!(copies.take(), pieces);
+            to_process(other, 0x1000, &buffer).unwrap();
+            assert_eq!(copies.take(), pieces);
+        }
+    }
 }

@@ -218,7 +218,7 @@ impl Keep {
     /// If they are outside the memory.
     #[inline]
     pub fn words(&self, first: usize, count: usize) -> Words<'_> {
-        if first.checked_add(count).is_none_or(|end| end > self.words) {
+        if first > self.words || self.words - first < count {
             outside(first, count, self.words);
         }
         // SAFETY: within the memory.
@@ -227,8 +227,10 @@ impl Keep {
 
     #[inline]
     fn check(&self, offset: usize, bytes: usize) {
-        let within = offset.checked_add(bytes).is_some_and(|end| end <= self.len());
-        assert!(within, "{bytes} bytes at {offset} are outside {} preserved bytes", self.len());
+        let length = self.len();
+        if offset > length || length - offset < bytes {
+            outside_bytes(offset, bytes, length);
+        }
     }
 
     #[cfg(target_os = "none")]
@@ -287,9 +289,66 @@ impl Words<'_> {
     }
 }
 
+/// As [`outside`].
+#[cold]
+#[inline(never)]
+fn outside_bytes(offset: usize, bytes: usize, length: usize) -> ! {
+    panic!("{bytes} bytes at {offset} are outside {length} preserved bytes")
+}
+
 /// Takes its arguments by value: a message that refers to them would have every access store them.
 #[cold]
 #[inline(never)]
 fn outside(first: usize, count: usize, end: usize) -> ! {
     panic!("{count} preserved words at {first} are beyond {end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host;
+
+    fn four_words() -> Keep {
+        Keep::simulated(host::zeroed(4 * WORD), u64::MAX)
+    }
+
+    #[test]
+    fn what_lies_within_is_reached() {
+        let keep = four_words();
+        keep.write_word(3, 5);
+        keep.words(2, 2).write(0, 4);
+        keep.write(16, &[6]);
+        assert_eq!((keep.read_word(2), keep.read_word(3)), (6, 5));
+        keep.write(4 * WORD, &[]);
+    }
+
+    #[test]
+    #[should_panic = "1 preserved words at 4 are beyond 4"]
+    fn a_word_behind_the_last_one_is_refused() {
+        four_words().read_word(4);
+    }
+
+    #[test]
+    #[should_panic = "2 preserved words at 3 are beyond 4"]
+    fn words_that_begin_within_and_end_beyond_are_refused() {
+        four_words().words(3, 2);
+    }
+
+    #[test]
+    #[should_panic = "preserved words at 18446744073709551615 are beyond 4"]
+    fn words_whose_end_overflows_are_refused() {
+        four_words().words(usize::MAX, 2);
+    }
+
+    #[test]
+    #[should_panic = "2 bytes at 18446744073709551615 are outside 32 preserved bytes"]
+    fn bytes_whose_end_overflows_are_refused() {
+        four_words().write(usize::MAX, &[1, 2]);
+    }
+
+    #[test]
+    #[should_panic = "2 bytes at 31 are outside 32 preserved bytes"]
+    fn bytes_that_end_beyond_are_refused() {
+        four_words().write(31, &[1, 2]);
+    }
 }

@@ -113,7 +113,7 @@ impl Handlers for &'static Vfs {
 
     #[inline]
     fn request(&self, message: &Message) -> Flow {
-        swept(self, handle(self, message))
+        swept(self, handled(handle(self, message)))
     }
 
     /// Inlined into the receive loop: a call would cost every call 20 ticks.
@@ -121,7 +121,7 @@ impl Handlers for &'static Vfs {
     fn call(&self, message: &Message) -> Flow {
         let flow = match self.startup().recovered().is_reached().then(|| self.processes().get(message.source)) {
             Some(Ok(process)) => linux_call(self, &process, message),
-            _ => handle(self, message),
+            _ => handled(handle(self, message)),
         };
         swept(self, flow)
     }
@@ -158,9 +158,19 @@ fn swept(vfs: &'static Vfs, flow: Flow) -> Flow {
     flow
 }
 
-/// Handles a message that is no call of a program that is known, or a call that came while a predecessor's state is being restored.
+/// How the message goes on that [`handle`] has returned this for.
+#[inline(always)]
+fn handled(result: Result<(), Errno>) -> Flow {
+    match result {
+        Ok(()) => Flow::Later,
+        Err(error) => Flow::Done(Err(error)),
+    }
+}
+
+/// Handles a message that is no call of a program that is known, or a call that came while a predecessor's state is being restored. What has
+/// to be replied is. `ESRCH`: the caller of a Linux call is not known. Not a `Flow`, which every call would take from memory then.
 #[inline(never)]
-fn handle(vfs: &'static Vfs, message: &Message) -> Flow {
+fn handle(vfs: &'static Vfs, message: &Message) -> Result<(), Errno> {
     if message.is_reply() {
         // The reply to a request that has been dropped.
     } else if message.source.is_service() {
@@ -170,11 +180,11 @@ fn handle(vfs: &'static Vfs, message: &Message) -> Flow {
     } else if message.label >= LINUX_LABELS {
         vfs.base().runtime().reply(message, &message.reply(Err(Errno::ENOSYS)));
     } else if vfs.startup().recovered().is_reached() {
-        return Flow::Done(Err(Errno::ESRCH));
+        return Err(Errno::ESRCH);
     } else {
         handle_recovered(vfs, *message);
     }
-    Flow::Later
+    Ok(())
 }
 
 /// Handles a call that came while a predecessor's state is being restored: it waits for that. Those that the predecessor had in progress are

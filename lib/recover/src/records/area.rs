@@ -132,9 +132,18 @@ impl Area {
         self.place(index * WORD_BYTES, WORD_BYTES) / WORD_BYTES
     }
 
+    #[inline]
     fn place(&self, offset: usize, bytes: usize) -> usize {
-        let within = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
-        assert!(within, "{bytes} bytes at {offset} are not within an area of {}", self.bytes);
+        if offset > self.bytes || self.bytes - offset < bytes {
+            outside(offset, bytes, self.bytes);
+        }
         self.start + offset
     }
+}
+
+/// By value, as in `no_place`.
+#[cold]
+#[inline(never)]
+fn outside(offset: usize, bytes: usize, length: usize) -> ! {
+    panic!("{bytes} bytes at {offset} are not within an area of {length}")
 }

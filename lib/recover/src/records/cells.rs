@@ -1,6 +1,6 @@
 //! Tables of single values that change often: value and check share one word, so a change takes one entry of the undo log.
 
-use super::{Entry, Recover};
+use super::{Entry, Recover, no_place};
 use crate::check::SPREAD;
 use core::ops::Range;
 
@@ -52,7 +52,7 @@ impl Cells {
     ///
     /// # Panics
     /// When there is no such place, the log is full, or the value is too large.
-    #[inline]
+    #[inline(always)]
     pub fn set(&self, recover: &Recover, index: usize, value: u64) {
         let at = self.place(index);
         recover.change(at, checked(at, value));
@@ -107,15 +107,26 @@ impl Cells {
 
     #[inline]
     fn place(&self, index: usize) -> usize {
-        assert!(index < self.count, "there is no place {index} in a table of {}", self.count);
+        if index >= self.count {
+            no_place(index, self.count);
+        }
         self.first + index
     }
+}
+
+/// By value, as in `no_place`.
+#[cold]
+#[inline(never)]
+fn too_large(value: u64) -> ! {
+    panic!("{value:#x} does not fit into a cell")
 }
 
 /// A value with its check, which ties it to its place and is never 0.
 #[inline]
 fn checked(at: usize, value: u64) -> u64 {
-    assert!(value >> VALUE_BITS == 0, "{value:#x} does not fit into a cell");
+    if value >> VALUE_BITS != 0 {
+        too_large(value);
+    }
     let check = ((value ^ (at as u64) << 32).wrapping_mul(SPREAD) >> VALUE_BITS) | 1;
     value | check << VALUE_BITS
 }

@@ -41,6 +41,13 @@ const CLEARING: u64 = 1;
 /// Distinguishes a layout number from any value that the memory may hold by chance.
 const MAGIC: u64 = 0x534b_494e_4b00_0000;
 
+/// Takes its arguments by value: a message that refers to them would have every access store them.
+#[cold]
+#[inline(never)]
+fn no_place(index: usize, count: usize) -> ! {
+    panic!("there is no place {index} in a table of {count}")
+}
+
 /// What the memory held when it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
@@ -226,10 +233,12 @@ impl Recover {
     ///
     /// # Panics
     /// When the change has more words than the log has room for.
-    #[inline]
+    #[inline(always)]
     fn change(&self, at: usize, value: u64) {
         let used = self.used.get();
-        assert!(used + 2 <= self.log_words, "{FULL}");
+        // Does not wrap: the log is much shorter than memory.
+        let with_this = used.wrapping_add(2);
+        assert!(with_this <= self.log_words, "{FULL}");
         let word = self.keep.words(at, 1);
         let old = word.read(0);
         if old == value {
@@ -238,8 +247,8 @@ impl Recover {
         let log = self.keep.words(LOG + used, 2);
         log.write(0, at as u64);
         log.write(1, old);
-        self.used.set(used + 2);
-        self.put_used(used + 2);
+        self.used.set(with_this);
+        self.put_used(with_this);
         word.write(0, value);
     }
 

@@ -1,6 +1,6 @@
 //! Tables of records. Each record has a check word, which ties it to its place; without one the place is empty.
 
-use super::Recover;
+use super::{Recover, no_place};
 use crate::check::check_word;
 use core::{marker::PhantomData, ops::Range};
 use sys::keep::Words;
@@ -144,7 +144,9 @@ impl<R: Record> Table<R> {
 
     #[inline]
     fn place(&self, index: usize) -> usize {
-        assert!(index < self.count, "there is no place {index} in a table of {}", self.count);
+        if index >= self.count {
+            no_place(index, self.count);
+        }
         self.first + index * (R::WORDS + 1)
     }
 }

@@ -295,13 +295,15 @@ fn goes_last(to: Endpoint, message: &Message) -> bool {
 /// The loop of [`Runtime::serve`], one turn at a time.
 struct Server<'a, H: Handlers> {
     runtime: &'a Runtime,
+    /// The runtime's, two references nearer: each turn looks at it.
+    agenda: &'a Agenda,
     handlers: H,
     tasks: Tasks<H::Outcome>,
 }
 
 impl<'a, H: Handlers> Server<'a, H> {
     fn new(runtime: &'a Runtime, handlers: H) -> Self {
-        Server { runtime, handlers, tasks: Tasks::new() }
+        Server { runtime, agenda: &runtime.inner.agenda, handlers, tasks: Tasks::new() }
     }
 
     /// Handles a message and receives the next one into its place. If a reply is all that the turn has left to do, it is sent at once.
@@ -310,9 +312,7 @@ impl<'a, H: Handlers> Server<'a, H> {
         let to = message.source;
         let reply = self.take_in(message).map(|outcome| self.handlers.reply(outcome));
         match reply {
-            Some(reply)
-                if !self.tasks.is_any_ready() && !self.runtime.inner.agenda.has_items() && !is_tagged(to, &reply) =>
-            {
+            Some(reply) if !self.tasks.is_any_ready() && !self.agenda.has_items() && !is_tagged(to, &reply) => {
                 self.handlers.before_sending(core::iter::once((to, reply.words[0])));
                 if !take_in(message, ipc::reply_receive(to, &reply, Endpoint::ANY)) {
                     self.end_turn(message);

@@ -22,7 +22,8 @@ const SIG_UNBLOCK: u64 = 1;
 const SIG_SETMASK: u64 = 2;
 
 impl<S: System> Programs<S> {
-    /// `rt_sigprocmask(how, new, old, size)`.
+    /// `rt_sigprocmask(how, new, old, size)`. Inlined: a call would cost the quick path 20 ticks.
+    #[inline(always)]
     pub fn rt_sigprocmask(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
         if a[3] != SET_BYTES {
             return Err(Errno::EINVAL);

@@ -256,7 +256,14 @@ impl Caller {
         self.record.store().release_text(self.record.get().groups);
     }
 
-    /// A new call begins; `note`: what a predecessor has noted about it.
+    /// A call begins that no predecessor has seen. A signal that was to end the last one does not end it.
+    #[inline]
+    pub fn begin_new_call(&self) {
+        self.cancelled.set(None);
+        self.note.set(None);
+    }
+
+    /// A call comes again; `note`: what a predecessor has noted about it.
     pub fn begin_call(&self, note: Option<Note>) {
         self.note.set(note);
     }

@@ -14,7 +14,7 @@ use crate::{
     memory as user,
     objects::{
         CHANGEABLE, File, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NOATIME, O_NONBLOCK, O_WRONLY, OpenFile, Operation, SEEK_CUR,
-        SEEK_DATA, SEEK_HOLE, Seek, block::Block, pipe::PipeEnd, regular::Regular,
+        SEEK_END, SEEK_HOLE, Seek, block::Block, pipe::PipeEnd, regular::Regular,
     },
     open::open_slave,
     paths::decimal,
@@ -59,7 +59,7 @@ const CLOSE_RANGE_UNSHARE: u32 = 2;
 pub(super) const CALLS: &[Entry] = &[
     call(nr::CLOSE, |c| done(close_descriptor(c.process, c.int(0)))),
     call(nr::CLOSE_RANGE, |c| done(close_range(c.closing(), c.process, c.flags(0), c.flags(1), c.flags(2)))),
-    call(nr::LSEEK, |c| seek(c.files(), c.process, c.int(0), c.words[1] as i64, c.flags(2))),
+    call(nr::LSEEK, seek),
     call(nr::DUP, |c| done(dup(c.process, c.int(0)))),
     call(nr::DUP2, |c| done(dup_to(c.process, c.int(0), c.int(1), 0, true))),
     call(nr::DUP3, |c| done(dup_to(c.process, c.int(0), c.int(1), c.flags(2), false))),
@@ -154,27 +154,45 @@ pub(super) fn give_pair(
 }
 
 /// lseek.
-fn seek(files: &'static Files, process: &Process, descriptor: i32, offset: i64, whence: u32) -> Result<Flow, Errno> {
-    let file = process.file(descriptor)?;
+fn seek(call: &Call) -> Result<Flow, Errno> {
+    let (offset, whence) = (call.words[1] as i64, call.flags(2));
+    if whence > SEEK_END {
+        return seek_to_data(call, offset, whence);
+    }
+    done(call.process.look_at_file(call.int(0), |file, users| move_to(file, offset, whence, || users.is_one()))?)
+}
+
+/// Moves the position of an open file, which perhaps nobody but the caller uses. Returns the new one.
+#[inline(always)]
+fn move_to(file: &OpenFile, offset: i64, whence: u32, has_one_user: impl FnOnce() -> bool) -> Result<u64, Errno> {
     file.usable()?;
-    if whence > SEEK_HOLE {
-        return Err(Errno::EINVAL);
-    }
     let position = file.any().seek(&Seek { position: file.position(), offset, whence })?;
-    if matches!(whence, SEEK_DATA | SEEK_HOLE) && file.object::<Regular>().is_some() {
-        return task(seek_data(files, file, offset as u64, whence == SEEK_HOLE));
-    }
     // Kinds without a position stay at 0, and preserve something else in its place.
     if position == file.position() {
-        return done(Ok(position));
+        return Ok(position);
     }
     // Made again, it moves the file to the same place; but not after others who may move it meanwhile.
-    if whence != SEEK_CUR && process.is_only_user_of(&file) {
+    if whence != SEEK_CUR && has_one_user() {
         file.set_position_again(position);
     } else {
         file.set_position(position);
     }
-    done(Ok(position))
+    Ok(position)
+}
+
+/// lseek to data or a hole, which file systems know of regular files. `EINVAL`: to something else.
+#[cold]
+fn seek_to_data(call: &Call, offset: i64, whence: u32) -> Result<Flow, Errno> {
+    let file = call.process.file(call.int(0))?;
+    file.usable()?;
+    if whence > SEEK_HOLE {
+        return Err(Errno::EINVAL);
+    }
+    if file.object::<Regular>().is_none() {
+        return done(move_to(&file, offset, whence, || false));
+    }
+    file.any().seek(&Seek { position: file.position(), offset, whence })?;
+    task(seek_data(call.files(), file, offset as u64, whence == SEEK_HOLE))
 }
 
 /// Looks for data or a hole in a regular file, from an offset before its end on. File systems that know none have data only.

@@ -103,7 +103,14 @@ struct Report {
 }
 
 impl Report {
+    /// As the arguments of a call say. `EINVAL`: too many events, or none.
+    fn of(call: &Call) -> Result<Report, Errno> {
+        let most = usize::try_from(call.int(2)).ok().filter(|most| (1..=MAX_EVENTS).contains(most));
+        Ok(Report { who: call.process.caller.endpoint, address: call.words[1], most: most.ok_or(Errno::EINVAL)? })
+    }
+
     /// Reports events of an epoll. Returns how many.
+    #[inline]
     fn collect(&self, epoll: &Epoll) -> Result<u64, Errno> {
         let store = |first: usize, bytes: &[u8]| {
             let address = self.address.wrapping_add((first * EVENT_BYTES) as u64);
@@ -126,23 +133,36 @@ struct Wait {
 }
 
 /// epoll_wait, epoll_pwait, epoll_pwait2.
+#[inline(always)]
 fn wait(call: &Call, deadline_ns: Option<u64>, mask: Option<u64>) -> Result<Flow, Errno> {
-    let most = usize::try_from(call.int(2)).ok().filter(|most| (1..=MAX_EVENTS).contains(most)).ok_or(Errno::EINVAL)?;
+    match collect_now(call, deadline_ns == Some(0))? {
+        Some(count) => done(Ok(count)),
+        None => wait_longer(call, deadline_ns, mask),
+    }
+}
+
+/// Reports the events that there are. `None`: there are none, and the call has to wait or to ask a device.
+fn collect_now(call: &Call, is_over: bool) -> Result<Option<u64>, Errno> {
+    let report = Report::of(call)?;
+    call.process.look_at_file(call.int(0), |file, _| {
+        let epoll = epoll_of(file).ok_or(Errno::EINVAL)?;
+        epoll.look_again();
+        // Also with a mask: a call that does not wait leaves a signal pending that the mask lets through.
+        let count = report.collect(epoll)?;
+        if count > 0 {
+            // For the next wait: a device is not to wait for a time at which nothing else is ready.
+            epoll.ask(&Asking { peers: call.base().peers(), caller: &call.process.caller }, true);
+        }
+        Ok((count > 0 || is_over && !epoll.has_devices()).then_some(count))
+    })?
+}
+
+/// Waits for events.
+#[inline(never)]
+fn wait_longer(call: &Call, deadline_ns: Option<u64>, mask: Option<u64>) -> Result<Flow, Errno> {
     let file = call.process.file(call.int(0))?;
-    let epoll = epoll_of(&file).ok_or(Errno::EINVAL)?;
-    let (base, caller) = (call.base(), &call.process.caller);
-    let report = Report { who: caller.endpoint, address: call.words[1], most };
-    epoll.look_again();
-    // Also with a mask: a call that does not wait leaves a signal pending that the mask lets through.
-    let count = report.collect(epoll)?;
-    if count > 0 {
-        // For the next wait: a device is not to wait for a time at which nothing else is ready.
-        epoll.ask(&Asking { peers: base.peers(), caller }, true);
-    }
-    if count > 0 || deadline_ns == Some(0) && !epoll.has_devices() {
-        return done(Ok(count));
-    }
-    let (caller, epoll) = (caller.clone(), epoll.clone());
+    let epoll = epoll_of(&file).ok_or(Errno::EINVAL)?.clone();
+    let (base, caller, report) = (call.base(), call.process.caller.clone(), Report::of(call)?);
     with_mask(call, mask, Wait { base, caller, file, epoll, report, deadline_ns }.run())
 }
 

@@ -95,7 +95,7 @@ const FAMILIES: [&[Entry]; 20] = [
 
 /// Numbers are below this.
 const NUMBERS: usize = 512;
-const UNKNOWN: Entry = call(u32::MAX, |_| Err(Errno::ENOSYS));
+const UNKNOWN: Entry = call(u32::MAX, |_| unknown());
 
 static TABLE: [Entry; NUMBERS] = {
     let mut table = [UNKNOWN; NUMBERS];
@@ -113,32 +113,38 @@ static TABLE: [Entry; NUMBERS] = {
     table
 };
 
-#[inline]
-fn entry(number: u32) -> &'static Entry {
-    TABLE.get(number as usize).unwrap_or(&UNKNOWN)
-}
-
 /// What the call with this number changes.
 fn changes(number: u32) -> Changes {
-    entry(number).changes
+    TABLE.get(number as usize).unwrap_or(&UNKNOWN).changes
 }
 
 /// Carries out a call of a program, as far as it goes without waiting. Inlined: a call would cost every call 20 ticks.
 #[inline(always)]
 pub fn linux_call(vfs: &'static Vfs, process: &Rc<Process>, message: &Message) -> Flow {
-    vfs.base().store().begin_call(message.source, message.words[6] & !REPEATED);
     let call = Call::new(vfs, process, &message.words);
-    if message.words[6] & REPEATED != 0 {
-        return repeated::repeat(vfs, &call, message.label);
+    let number = message.words[6];
+    if number & REPEATED != 0 {
+        vfs.base().store().begin_call(message.source, number & !REPEATED);
+        repeated::repeat(vfs, &call, message.label);
+        return Flow::Later;
     }
-    process.caller.take_cancelled();
-    process.caller.begin_call(None);
+    vfs.base().store().begin_call(message.source, number);
+    process.caller.begin_new_call();
     begin(&call, message.label)
 }
 
 /// Carries out a call of which nothing has been done yet, or only what may be done twice.
 fn begin(call: &Call, number: u32) -> Flow {
-    (entry(number).handler)(call).unwrap_or_else(|error| Flow::Done(Err(error)))
+    let flow = match TABLE.get(number as usize) {
+        Some(entry) => (entry.handler)(call),
+        None => unknown(),
+    };
+    flow.unwrap_or_else(|error| Flow::Done(Err(error)))
+}
+
+#[cold]
+fn unknown() -> Result<Flow, Errno> {
+    Err(Errno::ENOSYS)
 }
 
 fn done(result: Result<u64, Errno>) -> Result<Flow, Errno> {
@@ -164,7 +170,7 @@ mod table_tests {
         let known = TABLE.iter().enumerate().filter(|(_, entry)| entry.number != UNKNOWN.number);
         assert!(known.clone().all(|(number, entry)| entry.number as usize == number));
         assert_eq!(known.count(), FAMILIES.iter().map(|family| family.len()).sum());
-        assert_eq!(entry(u32::MAX).number, UNKNOWN.number);
+        assert!(TABLE.get(u32::MAX as usize).is_none());
     }
 
     #[test]

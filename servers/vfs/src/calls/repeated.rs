@@ -33,17 +33,17 @@ pub fn awaits_a_giver(message: &Message) -> bool {
     }
 }
 
-/// Carries out a call that comes again.
-pub(super) fn repeat(vfs: &'static Vfs, call: &Call, number: u32) -> Flow {
+/// Carries out a call that comes again, and answers it.
+pub(super) fn repeat(vfs: &'static Vfs, call: &Call, number: u32) {
     let caller = &call.process.caller;
     let note = call.store().noted(caller.endpoint, call.store().call_of(caller.endpoint));
     if let Some(Note::Result(word)) = note {
-        return Flow::Done(Word::from_word(word));
+        return call.base().go_on(caller.endpoint, Flow::Done(Word::from_word(word)));
     }
     caller.begin_call(note);
     let changes = calls::changes(number);
     if changes == Changes::Nothing {
-        return calls::begin(call, number);
+        return call.base().go_on(caller.endpoint, calls::begin(call, number));
     }
     let (base, process, words) = (call.base(), call.process(), *call.words);
     base.runtime().spawn(async move {
@@ -65,7 +65,6 @@ pub(super) fn repeat(vfs: &'static Vfs, call: &Call, number: u32) -> Flow {
         process.caller.set_recalled(None);
         base.go_on(process.caller.endpoint, flow);
     });
-    Flow::Later
 }
 
 /// The reply that a file system has sent to the change of this call, if it has made it.

@@ -53,7 +53,8 @@ pub trait Watch: Debug {
     /// Some of these events (Linux POLL*) may have come or gone.
     fn changed(self: Rc<Self>, events: u32);
 
-    /// Whether one that wakes a handler is enough (`EPOLLEXCLUSIVE`): [`Watch::woke`] is called instead, until it is true of one.
+    /// Whether one that wakes a handler is enough (`EPOLLEXCLUSIVE`), for as long as it exists: [`Watch::woke`] is called instead, until it is
+    /// true of one.
     fn is_exclusive(&self) -> bool {
         false
     }
@@ -71,22 +72,34 @@ pub trait Watch: Debug {
 #[derive(Debug)]
 enum Watcher {
     Handler(Rc<Event>),
-    /// With the events that it is told of.
-    Other(Weak<dyn Watch>, u32),
+    /// With the events that it is told of, and whether it is exclusive.
+    Other {
+        watch: Weak<dyn Watch>,
+        events: u32,
+        is_exclusive: bool,
+    },
 }
 
 impl Watcher {
     fn is_alive(&self) -> bool {
         match self {
             Watcher::Handler(_) => true,
-            Watcher::Other(watch, _) => watch.strong_count() > 0,
+            Watcher::Other { watch, .. } => watch.strong_count() > 0,
+        }
+    }
+
+    /// Events that it is told of.
+    fn events(&self) -> u32 {
+        match self {
+            Watcher::Handler(_) => u32::MAX,
+            Watcher::Other { events, .. } => *events,
         }
     }
 
     fn other(&self) -> Option<Rc<dyn Watch>> {
         match self {
             Watcher::Handler(_) => None,
-            Watcher::Other(watch, _) => watch.upgrade(),
+            Watcher::Other { watch, .. } => watch.upgrade(),
         }
     }
 }
@@ -95,8 +108,8 @@ impl Watcher {
 #[derive(Debug, Default)]
 pub struct Watchers {
     list: RefCell<Vec<Watcher>>,
-    /// Whether the list may not be empty: most changes look no further.
-    any: Cell<bool>,
+    /// Events that somebody is told of: most changes look no further.
+    heard: Cell<u32>,
 }
 
 impl Watchers {
@@ -104,14 +117,14 @@ impl Watchers {
     #[expect(clippy::disallowed_methods, reason = "small, of a call in progress: from the heap's reserve")]
     pub fn add(&self, event: &Rc<Event>) {
         self.list.borrow_mut().push(Watcher::Handler(event.clone()));
-        self.any.set(true);
+        self.heard.set(u32::MAX);
     }
 
     /// Removes every entry of this event.
     pub fn remove(&self, event: &Rc<Event>) {
         let mut list = self.list.borrow_mut();
         list.retain(|known| !matches!(known, Watcher::Handler(known) if Rc::ptr_eq(known, event)));
-        self.any.set(!list.is_empty());
+        self.hear(&list);
     }
 
     /// `watch` is told of each change that concerns one of these events, as long as it exists. `ENOMEM`.
@@ -120,16 +133,36 @@ impl Watchers {
         if list.len() == list.capacity() {
             list.retain(Watcher::is_alive);
         }
-        list.try_push(Watcher::Other(Rc::downgrade(watch), events))?;
-        self.any.set(true);
+        let (is_exclusive, watch) = (watch.is_exclusive(), Rc::downgrade(watch));
+        list.try_push(Watcher::Other { watch, events, is_exclusive })?;
+        self.heard.set(self.heard.get() | events);
         Ok(())
+    }
+
+    /// `watch` is told of each change that concerns one of these other events.
+    pub fn change_watch(&self, watch: &Rc<dyn Watch>, events: u32) {
+        let this = Rc::as_ptr(watch);
+        let mut list = self.list.borrow_mut();
+        for watcher in list.iter_mut() {
+            if let Watcher::Other { watch, events: known, .. } = watcher
+                && core::ptr::addr_eq(watch.as_ptr(), this)
+            {
+                *known = events;
+            }
+        }
+        self.hear(&list);
     }
 
     /// `watch` is told no more.
     pub fn remove_watch(&self, watch: &Rc<dyn Watch>) {
         let mut list = self.list.borrow_mut();
         list.retain(|known| !known.other().is_some_and(|known| Rc::ptr_eq(&known, watch)));
-        self.any.set(!list.is_empty());
+        self.hear(&list);
+    }
+
+    /// Notes which events those in the list are told of.
+    fn hear(&self, list: &[Watcher]) {
+        self.heard.set(list.iter().fold(0, |heard, watcher| heard | watcher.events()));
     }
 
     /// Tells all of them of a change of whatever kind.
@@ -143,7 +176,9 @@ impl Watchers {
     /// Returns whether a handler that waits is woken.
     #[inline]
     pub fn fire_for(&self, events: u32) -> bool {
-        self.any.get() && fire_all(&self.list.borrow(), events)
+        let heard = self.heard.get();
+        let concerns = heard != 0 && (events == 0 || events & heard != 0);
+        concerns && fire_all(&self.list.borrow(), events)
     }
 
     /// Those that do not wait.
@@ -163,12 +198,13 @@ fn fire_all(list: &[Watcher], events: u32) -> bool {
     for watcher in list {
         match watcher {
             Watcher::Handler(event) => is_woken |= event.fire(),
-            Watcher::Other(watch, of) if events == 0 || events & of != 0 => match watch.upgrade() {
-                Some(watch) if watch.is_exclusive() => is_taken = is_taken || watch.woke(events & of),
+            Watcher::Other { events: of, .. } if events & of == 0 && events != 0 => {}
+            Watcher::Other { is_exclusive: true, .. } if is_taken => {}
+            Watcher::Other { watch, events: of, is_exclusive } => match watch.upgrade() {
+                Some(watch) if *is_exclusive => is_taken = watch.woke(events & of),
                 Some(watch) => watch.changed(events & of),
                 None => {}
             },
-            Watcher::Other(..) => {}
         }
     }
     is_woken

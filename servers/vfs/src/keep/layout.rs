@@ -229,6 +229,8 @@ pub struct Store {
     pub(super) mounts: Places<MountRecord>,
     pub(super) queues: Places<QueueRecord>,
     pub(super) ended_queues: RefCell<Vec<(u16, QueueRecord)>>,
+    /// Whether there are any: each turn that has changed something looks.
+    pub(super) has_ended_queues: Cell<bool>,
     pub(super) runs: Extents,
     pub(super) messages: Cells,
     /// What the messages consist of.
@@ -290,6 +292,7 @@ impl Store {
             mounts: Places::lay_out_shared(&recover, MOUNTS, MOUNTS),
             queues: Places::lay_out_shared(&recover, QUEUES, QUEUES),
             ended_queues: RefCell::default(),
+            has_ended_queues: Cell::new(false),
             runs: Extents::new(MESSAGE_PLACES),
             messages: Cells::lay_out(&recover, MESSAGE_PLACES),
             slots: Area::lay_out(&recover, MESSAGE_PLACES * queues::PLACE_BYTES),

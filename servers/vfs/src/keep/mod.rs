@@ -79,10 +79,10 @@ impl Store {
         if !self.recover.is_changing() && !self.moved.get() {
             return;
         }
-        if !self.ended_queues.borrow().is_empty() {
+        if self.has_ended_queues.get() {
             self.release_ended_queues();
         }
-        for (to, result) in results.filter(|(to, _)| to.is_application()) {
+        for (to, result) in results {
             self.note(to, Note::Result(result));
         }
         self.commit();
@@ -120,27 +120,27 @@ impl Store {
         self.moved.set(true);
     }
 
-    /// Notes something about the call that a thread has in progress.
+    /// Notes something about the call that a thread has in progress. Services, which make no calls, have none.
     #[inline]
     pub fn note(&self, thread: Endpoint, note: Note) {
-        let call = &self.last_calls[thread.slot()];
+        let Some(call) = self.last_calls.get(thread.slot()) else { return };
         let number = call.number_of(thread);
         if number == 0 {
             return;
         }
         self.moved.set(true);
-        let record = CallRecord { number, note, stamp: self.recover.stamp() };
         if call.noted.replace(number) == number {
-            self.note_again(thread, &record);
-        } else {
-            self.calls.put_unreferenced(&self.recover, thread.slot(), &record);
+            return self.note_again(thread, number, note);
         }
+        let record = CallRecord { number, note, stamp: self.recover.stamp() };
+        self.calls.put_unreferenced(&self.recover, thread.slot(), &record);
     }
 
     /// Replaces a note of the same call, which comes back when this turn is undone.
     #[inline(never)]
-    fn note_again(&self, thread: Endpoint, record: &CallRecord) {
-        self.calls.set(&self.recover, thread.slot(), record);
+    fn note_again(&self, thread: Endpoint, number: u64, note: Note) {
+        let record = CallRecord { number, note, stamp: self.recover.stamp() };
+        self.calls.set(&self.recover, thread.slot(), &record);
     }
 
     /// Drops the notes that a predecessor has not committed. Runs before the first commit.

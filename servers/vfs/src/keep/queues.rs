@@ -89,11 +89,13 @@ impl Store {
     #[expect(clippy::disallowed_methods, reason = "at most as many as there are queues")]
     pub fn release_queue(&self, place: u16, record: QueueRecord) {
         self.ended_queues.borrow_mut().push((place, record));
+        self.has_ended_queues.set(true);
         self.has_moved();
     }
 
     #[cold]
     pub(super) fn release_ended_queues(&self) {
+        self.has_ended_queues.set(false);
         for (place, record) in self.ended_queues.take() {
             self.queues.table.clear(&self.recover, place as usize);
             self.release(&self.queues, place as usize);

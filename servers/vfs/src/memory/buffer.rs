@@ -121,6 +121,7 @@ impl UserBuffer {
     }
 
     /// Takes note of `bytes` moved in the current piece.
+    #[inline]
     pub fn advance(&mut self, bytes: u64) {
         let bytes = bytes.min(self.current.bytes);
         self.moved += bytes;
@@ -143,6 +144,13 @@ impl UserBuffer {
     /// Goes on to the next piece with any bytes. When the program has changed or unmapped its vector meanwhile, the buffer ends early.
     #[inline]
     fn skip_empty(&mut self) {
+        if self.current.bytes == 0 && self.left > 0 {
+            self.take_next();
+        }
+    }
+
+    #[inline(never)]
+    fn take_next(&mut self) {
         while self.current.bytes == 0 && self.left > 0 {
             match self.later.as_mut().map(|later| later.take(self.owner)) {
                 Some(Ok(Some(next))) => self.current = Piece { bytes: next.bytes.min(self.left), ..next },

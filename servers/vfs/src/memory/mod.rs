@@ -29,12 +29,12 @@ pub fn fault(_: Errno) -> Errno {
 
 /// Fills `into` from a program's memory. `EFAULT`.
 pub fn fetch(from: Endpoint, address: u64, into: &mut [u8]) -> Result<(), Errno> {
-    if into.is_empty() { Ok(()) } else { copy::from_process(from, address, into).map_err(fault) }
+    copy::from_process(from, address, into).map_err(fault)
 }
 
 /// Writes to a program's memory. `EFAULT`.
 pub fn store(to: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Errno> {
-    if bytes.is_empty() { Ok(()) } else { copy::to_process(to, address, bytes).map_err(fault) }
+    copy::to_process(to, address, bytes).map_err(fault)
 }
 
 /// Writes to a program's buffer, which is at least as long and not used any more. `EFAULT`.

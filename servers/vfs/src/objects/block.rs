@@ -158,7 +158,7 @@ impl Object for Block {
     }
 
     fn seek(&self, seek: &Seek) -> Result<u64, Errno> {
-        seek.within(self.device.bytes())
+        seek.within(|| self.device.bytes())
     }
 
     fn control(&self, on: &Operation, request: u32, argument: u64) -> Result<Flow, Errno> {

@@ -41,7 +41,7 @@ impl Object for Directory {
     }
 
     fn seek(&self, seek: &Seek) -> Result<u64, Errno> {
-        seek.within(self.node.size())
+        seek.within(|| self.node.size())
     }
 
     fn poll(&self) -> u32 {

@@ -70,7 +70,7 @@ impl EventCounter {
     }
 
     /// Changes the counter of an open file, and wakes those who wait for these events. A write of 0 wakes too, as on Linux.
-    #[inline]
+    #[inline(always)]
     fn set(&self, file: &OpenFile, count: u64, events: u32) {
         let before = self.count.replace(count);
         if (before ^ count) & !LOW != 0 {
@@ -81,6 +81,7 @@ impl EventCounter {
     }
 
     /// Gives the buffer what is available, and takes it off the counter. `EFAULT`: then it is still there.
+    #[inline(always)]
     fn give(&self, file: &OpenFile, buffer: &mut UserBuffer) -> Result<u64, Errno> {
         let value = self.available();
         user::store_all(buffer, &value.to_le_bytes())?;
@@ -88,6 +89,7 @@ impl EventCounter {
         Ok(COUNT_BYTES)
     }
 
+    #[inline(always)]
     fn add(&self, file: &OpenFile, value: u64) -> Result<u64, Errno> {
         self.set(file, self.count.get() + value, POLLIN);
         Ok(COUNT_BYTES)
@@ -97,6 +99,24 @@ impl EventCounter {
 /// The counter of an open file that is known to be one.
 fn counter(file: &OpenFile) -> Result<&EventCounter, Errno> {
     file.object().ok_or(Errno::EINVAL)
+}
+
+/// Reads when there is something. `EAGAIN`: without waiting, there is nothing.
+#[inline(never)]
+fn read_later(on: &Operation, buffer: &mut UserBuffer) -> Result<Flow, Errno> {
+    if on.file.nonblocking() {
+        return Err(Errno::EAGAIN);
+    }
+    Ok(Flow::task(wait_and_give(on.caller.clone(), on.file.clone(), take(buffer))))
+}
+
+/// Writes when there is room. `EAGAIN`: without waiting, there is none.
+#[inline(never)]
+fn write_later(on: &Operation, value: u64) -> Result<Flow, Errno> {
+    if on.file.nonblocking() {
+        return Err(Errno::EAGAIN);
+    }
+    Ok(Flow::task(wait_and_add(on.caller.clone(), on.file.clone(), value)))
 }
 
 async fn wait_and_give(caller: Rc<Caller>, file: Rc<OpenFile>, mut buffer: UserBuffer) -> Result<u64, Errno> {
@@ -137,10 +157,7 @@ impl Object for EventCounter {
         if self.available() > 0 {
             return self.give(on.file, buffer).and_then(done);
         }
-        if on.file.nonblocking() {
-            return Err(Errno::EAGAIN);
-        }
-        Ok(Flow::task(wait_and_give(on.caller.clone(), on.file.clone(), take(buffer))))
+        read_later(on, buffer)
     }
 
     fn write(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
@@ -156,10 +173,7 @@ impl Object for EventCounter {
         if self.has_room(value) {
             return self.add(on.file, value).and_then(done);
         }
-        if on.file.nonblocking() {
-            return Err(Errno::EAGAIN);
-        }
-        Ok(Flow::task(wait_and_add(on.caller.clone(), on.file.clone(), value)))
+        write_later(on, value)
     }
 
     /// Accepted and without effect, as on Linux.

@@ -190,6 +190,7 @@ impl OpenFile {
     }
 
     /// Preserves what has changed of its object.
+    #[inline(never)]
     pub fn save_object(&self) {
         let record = self.object.record();
         self.record.update(|file| file.object = record);
@@ -218,12 +219,14 @@ impl OpenFile {
     }
 
     /// Sets the position. Only for kinds that have one: it is preserved where others have their value.
+    #[inline(never)]
     pub fn set_position(&self, position: u64) {
         self.position.set(position);
         self.record.store().set_position(self.place(), position);
     }
 
     /// As [`File::set_position`], for a call that may be made again, and of which nothing is noted.
+    #[inline]
     pub fn set_position_again(&self, position: u64) {
         self.position.set(position);
         self.record.store().set_position_again(self.place(), position);

@@ -313,7 +313,7 @@ const SEEK_SET: u32 = 0;
 /// lseek: from the position on.
 pub const SEEK_CUR: u32 = 1;
 /// lseek: from the end.
-const SEEK_END: u32 = 2;
+pub const SEEK_END: u32 = 2;
 /// lseek: to data.
 pub const SEEK_DATA: u32 = 3;
 /// lseek: to a hole.
@@ -332,24 +332,28 @@ pub struct Seek {
 
 impl Seek {
     /// The new position in an object of this size. `EINVAL`, `ENXIO`.
-    pub fn within(&self, size: u64) -> Result<u64, Errno> {
+    #[inline]
+    pub fn within(&self, size: impl FnOnce() -> u64) -> Result<u64, Errno> {
         let base = match self.whence {
             SEEK_SET => 0,
             SEEK_CUR => self.position,
-            SEEK_END => size,
-            // One stretch of data with a hole at the end, unless a file system knows better.
-            SEEK_DATA | SEEK_HOLE => {
-                let inside = u64::try_from(self.offset).is_ok_and(|offset| offset < size);
-                return match (inside, self.whence) {
-                    (false, _) => Err(Errno::ENXIO),
-                    (true, SEEK_DATA) => Ok(self.offset as u64),
-                    (true, _) => Ok(size),
-                };
-            }
-            _ => return Err(Errno::EINVAL),
+            SEEK_END => size(),
+            _ => return self.data_within(size()),
         };
         let sum = (base as i64).checked_add(self.offset).ok_or(Errno::EINVAL)?;
         u64::try_from(sum).map_err(|_| Errno::EINVAL)
+    }
+
+    /// [`Seek::within`] to data or a hole: one stretch of data with a hole at the end, unless a file system knows better.
+    #[cold]
+    fn data_within(&self, size: u64) -> Result<u64, Errno> {
+        let inside = u64::try_from(self.offset).is_ok_and(|offset| offset < size);
+        match (inside, self.whence) {
+            (true, SEEK_DATA) => Ok(self.offset as u64),
+            (true, SEEK_HOLE) => Ok(size),
+            (false, SEEK_DATA | SEEK_HOLE) => Err(Errno::ENXIO),
+            _ => Err(Errno::EINVAL),
+        }
     }
 }
 
@@ -358,7 +362,7 @@ mod tests {
     use super::*;
 
     fn seek(position: u64, size: u64, offset: i64, whence: u32) -> Result<u64, Errno> {
-        Seek { position, offset, whence }.within(size)
+        Seek { position, offset, whence }.within(|| size)
     }
 
     #[test]

@@ -253,23 +253,29 @@ pub fn broken(base: &Base, caller: &Caller, quiet: bool) -> Result<Flow, Errno> 
 }
 
 /// The flow of a call that has read from or written to a pipe.
-#[inline]
+#[inline(always)]
 pub(super) fn flow(base: &Base, caller: &Caller, pipe: &Rc<Pipe>, outcome: Outcome) -> Result<Flow, Errno> {
     match outcome {
         Outcome::Done(result) => {
             base.store().has_moved();
             Ok(Flow::Done(result))
         }
-        Outcome::Waiting => match caller.take_cancelled() {
-            // A signal came while the call was on its way from a predecessor.
-            Some(error) => Ok(Flow::Done(match pipe.cancel(caller.endpoint) {
-                Some(moved @ 1..) => Ok(moved),
-                _ => Err(error),
-            })),
-            None => {
-                caller.set_call(Call::Pipe(pipe.clone()));
-                Ok(Flow::Later)
-            }
-        },
+        Outcome::Waiting => Ok(wait(caller, pipe)),
+    }
+}
+
+/// The flow of a call that waits in a pipe.
+#[inline(never)]
+fn wait(caller: &Caller, pipe: &Rc<Pipe>) -> Flow {
+    match caller.take_cancelled() {
+        // A signal came while the call was on its way from a predecessor.
+        Some(error) => Flow::Done(match pipe.cancel(caller.endpoint) {
+            Some(moved @ 1..) => Ok(moved),
+            _ => Err(error),
+        }),
+        None => {
+            caller.set_call(Call::Pipe(pipe.clone()));
+            Flow::Later
+        }
     }
 }

@@ -70,14 +70,11 @@ impl Object for Zero {
     }
 
     fn read(&self, on: &Operation, buffer: &mut UserBuffer, _: Option<u64>) -> Result<Flow, Errno> {
-        if buffer.left() > AT_ONCE {
-            return Ok(Flow::task(clear_all(on.base, on.caller.clone(), on.file.clone(), take(buffer))));
-        }
         let piece = buffer.piece();
         if piece.bytes == buffer.left() && piece.bytes <= PAGE_BYTES && store_zeros(buffer, piece.bytes).is_ok() {
             return done(piece.bytes);
         }
-        clear(buffer, AT_ONCE).or_else(|error| buffer.moved_or(error)).and_then(done)
+        read_pieces(on, buffer)
     }
 
     fn write(&self, _: &Operation, buffer: &mut UserBuffer, _: Option<u64>) -> Result<Flow, Errno> {
@@ -103,6 +100,15 @@ impl Kind for Zero {
     fn restore(record: &ObjectRecord, node: Option<NodeRef>, _: &mut dyn Inheritance) -> Option<Self> {
         Zero::new(node?, record.minor.into()).ok()
     }
+}
+
+/// Clears a buffer piece by piece, a long one with pauses.
+#[inline(never)]
+fn read_pieces(on: &Operation, buffer: &mut UserBuffer) -> Result<Flow, Errno> {
+    if buffer.left() > AT_ONCE {
+        return Ok(Flow::task(clear_all(on.base, on.caller.clone(), on.file.clone(), take(buffer))));
+    }
+    clear(buffer, AT_ONCE).or_else(|error| buffer.moved_or(error)).and_then(done)
 }
 
 /// Clears up to `limit` further bytes of a program's buffer. Returns how many have been cleared in all. `EFAULT`.

@@ -96,12 +96,19 @@ impl Ring {
     }
 
     /// Preserves it as this pipe's, whose user this is, if it has changed.
+    #[inline]
     pub fn save(&mut self, world: &impl Pages, pipe: u16, user: u32) {
         match core::mem::replace(&mut self.change, Change::Nothing) {
             Change::Nothing => {}
             Change::Extent => world.save_extent(pipe, self.extent()),
-            Change::Record => world.save(pipe, &self.record(user)),
+            Change::Record => self.save_record(world, pipe, user),
         }
+    }
+
+    /// Not a part of [`Ring::save`], which most reads and writes come by.
+    #[inline(never)]
+    fn save_record(&self, world: &impl Pages, pipe: u16, user: u32) {
+        world.save(pipe, &self.record(user));
     }
 
     fn extent(&self) -> Extent {
@@ -188,21 +195,25 @@ impl Ring {
     /// Makes sure that the page of the next byte exists. False: no page is free.
     #[inline]
     fn grow(&mut self, world: &impl Pages) -> Result<bool, Errno> {
-        if self.start + self.len == self.pages.len() * PIPE_PAGE {
-            let Some(page) = world.take() else { return Ok(false) };
-            if let Err(error) = self.pages.try_push_back(page) {
-                world.give(page);
-                return Err(error);
-            }
-            self.change = Change::Record;
-            if let Some(&last) = self.pages.iter().nth_back(1) {
-                world.link(last, page);
-            }
+        if self.start + self.len < self.pages.len() * PIPE_PAGE { Ok(true) } else { self.add_page(world) }
+    }
+
+    #[inline(never)]
+    fn add_page(&mut self, world: &impl Pages) -> Result<bool, Errno> {
+        let Some(page) = world.take() else { return Ok(false) };
+        if let Err(error) = self.pages.try_push_back(page) {
+            world.give(page);
+            return Err(error);
+        }
+        self.change = Change::Record;
+        if let Some(&last) = self.pages.iter().nth_back(1) {
+            world.link(last, page);
         }
         Ok(true)
     }
 
     /// Takes up to `bytes` bytes from a program's memory, within one page. Returns how many; 0: no page is free.
+    #[inline]
     pub fn fill(&mut self, world: &impl Pages, from: Endpoint, address: u64, bytes: usize) -> Result<usize, Errno> {
         if !self.grow(world)? {
             return Ok(0);
@@ -303,6 +314,7 @@ impl Ring {
         }
     }
 
+    #[inline(never)]
     fn give_pages(&mut self, world: &impl Pages) {
         self.change = Change::Record;
         while self.start >= PIPE_PAGE || self.len == 0 && !self.pages.is_empty() {

@@ -118,9 +118,14 @@ impl Process {
         self.look_at_files(|files| files.descriptors().get(descriptor).cloned())
     }
 
-    /// Whether an open file, of which the caller holds one reference, has no other user than a descriptor of this thread alone.
-    pub fn is_only_user_of(&self, file: &Rc<OpenFile>) -> bool {
-        Rc::strong_count(file) == 2 && self.look_at_files(Rc::strong_count) == 1
+    /// Lets `look` see the open file behind a descriptor, and whether others use it. `look` must not use the descriptor table. `EBADF`.
+    #[inline]
+    pub fn look_at_file<R>(&self, descriptor: i32, look: impl FnOnce(&OpenFile, Users) -> R) -> Result<R, Errno> {
+        self.look_at_files(|files| {
+            let descriptors = files.descriptors();
+            let file = descriptors.get(descriptor)?;
+            Ok(look(file, Users { file, files }))
+        })
     }
 
     /// Gives an open file a descriptor. `EMFILE`, `ENFILE`.
@@ -200,6 +205,21 @@ impl Process {
     /// Releases its directories and its program: it has ended.
     pub fn end(&self) {
         drop((self.directories.replace(None), self.program.take()));
+    }
+}
+
+/// Who uses an open file that a descriptor of a thread means.
+#[derive(Clone, Copy)]
+pub struct Users<'a> {
+    file: &'a Rc<OpenFile>,
+    files: &'a Rc<FileTable>,
+}
+
+impl Users<'_> {
+    /// Whether the file has no other descriptor, and the table no other thread.
+    #[inline]
+    pub fn is_one(self) -> bool {
+        Rc::strong_count(self.file) == 1 && Rc::strong_count(self.files) == 1
     }
 }
 

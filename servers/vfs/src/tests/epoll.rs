@@ -68,6 +68,11 @@ pub fn take(world: &World, counter: u64) {
     assert_eq!(world.call(world.root, nr::READ, &[counter, DATA, 8]), Ok(8));
 }
 
+/// A read that finds the counter empty.
+fn take_nothing(world: &World, counter: u64) {
+    assert_eq!(world.call(world.root, nr::READ, &[counter, DATA, 8]), Err(Errno::EAGAIN));
+}
+
 #[test]
 fn what_is_ready_is_reported_as_long_as_it_is() {
     let world = World::new();
@@ -254,6 +259,43 @@ fn registrations_made_while_somebody_waits_wake_him() {
     assert_eq!(begin(&world, child, epoll, 1, FOREVER), None);
     assert_eq!(control(&world, epoll, MOD, file, OUT), Ok(0));
     assert_eq!((world.result(child), reported(&world, child, 1)), (Some(Ok(1)), vec![(file, OUT)]));
+}
+
+#[test]
+fn a_registration_is_told_of_what_it_was_modified_for() {
+    let world = World::new();
+    let (epoll, file) = (create(&world), counter(&world, 0));
+    assert_eq!(world.write(world.root, file, &(u64::MAX - 1).to_le_bytes()), Ok(8), "there is no room for more");
+    let child = world.fork(world.root, 0);
+    assert_eq!(control(&world, epoll, ADD, file, HUP), Ok(0));
+    assert_eq!(control(&world, epoll, MOD, file, OUT), Ok(0));
+    assert_eq!(begin(&world, child, epoll, 1, FOREVER), None);
+    take(&world, file);
+    assert_eq!((world.result(child), reported(&world, child, 1)), (Some(Ok(1)), vec![(file, OUT)]));
+    assert_eq!(control(&world, epoll, MOD, file, IN), Ok(0));
+    assert_eq!(begin(&world, child, epoll, 1, FOREVER), None);
+    take_nothing(&world, file);
+    assert_eq!(world.result(child), None, "nothing that it is for has happened");
+    post(&world, file);
+    assert_eq!((world.result(child), reported(&world, child, 1)), (Some(Ok(1)), vec![(file, IN)]));
+}
+
+#[test]
+fn a_socket_whose_registration_was_modified_before_it_was_connected_is_told() {
+    let world = World::new();
+    let make = || world.call(world.root, nr::SOCKET, &[1, 1, 0]).unwrap();
+    let (epoll, server, client, name) =
+        (create(&world), make(), make(), world.words(world.root, &[0x7878_0000_0001, 0]));
+    assert_eq!(control(&world, epoll, ADD, client, ET), Ok(0));
+    assert_eq!(now(&world, epoll), [(client, HUP)]);
+    assert_eq!(world.call(world.root, nr::BIND, &[server, name, 8]), Ok(0));
+    assert_eq!(world.call(world.root, nr::LISTEN, &[server, 5]), Ok(0));
+    assert_eq!(world.call(world.root, nr::CONNECT, &[client, name, 8]), Ok(0));
+    assert_eq!(control(&world, epoll, MOD, client, IN | ET), Ok(0));
+    let accepted = world.call(world.root, nr::ACCEPT, &[server, 0, 0]).unwrap();
+    assert_eq!(now(&world, epoll), []);
+    world.write(world.root, accepted, b"x").unwrap();
+    assert_eq!(now(&world, epoll), [(client, IN)]);
 }
 
 #[test]

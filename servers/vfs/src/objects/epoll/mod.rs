@@ -63,6 +63,8 @@ pub struct Epoll {
     expiries: RefCell<BTreeMap<(u64, u32), Rc<Interest>>>,
     /// Those of devices, and of epolls, which may have devices.
     asking: RefCell<Vec<Rc<Interest>>>,
+    /// Whether there are any: most waits look no further.
+    asks: Cell<bool>,
     /// So many interests make the next one look for those whose files are closed.
     sweep_at: Cell<usize>,
     watchers: Watchers,
@@ -122,6 +124,7 @@ impl Epoll {
         let interest = Interest::new(record, terms, target, self)?;
         if interest.asks() {
             self.asking.borrow_mut().try_push(interest.clone())?;
+            self.asks.set(true);
         }
         interest.watch(target).inspect_err(|_| self.ask_no_more(&interest))?;
         self.interests.borrow_mut().insert(key, interest.clone());
@@ -167,7 +170,7 @@ impl Epoll {
     /// Changes what a registration is for. `ENOENT`: there is none; `EINVAL`: it is exclusive.
     pub fn modify(&self, target: &OpenFile, fd: i32, event: Event) -> Result<(), Errno> {
         let interest = self.interests.borrow().get(&(fd, target.number())).cloned().ok_or(Errno::ENOENT)?;
-        interest.modify(event)?;
+        interest.modify(target, event)?;
         self.examine(&interest);
         Ok(())
     }
@@ -189,7 +192,9 @@ impl Epoll {
 
     fn ask_no_more(&self, interest: &Rc<Interest>) {
         if interest.asks() {
-            self.asking.borrow_mut().retain(|other| !Rc::ptr_eq(other, interest));
+            let mut asking = self.asking.borrow_mut();
+            asking.retain(|other| !Rc::ptr_eq(other, interest));
+            self.asks.set(!asking.is_empty());
         }
     }
 
@@ -207,24 +212,32 @@ impl Epoll {
     }
 
     /// Whether its devices, or those of epolls in it, have to be asked.
+    #[inline]
     pub fn has_devices(&self) -> bool {
+        self.asks.get() && self.asks_devices()
+    }
+
+    fn asks_devices(&self) -> bool {
         self.asking.borrow().iter().filter_map(|interest| interest.target()).any(|target| target.any().has_device())
     }
 
     /// Before events are collected for a new wait: devices that count what arrives are asked once more for what is reported by edge.
     #[inline]
     pub fn look_again(&self) {
-        self.asking.borrow().iter().for_each(|interest| interest.look_again());
+        if self.asks.get() {
+            self.asking.borrow().iter().for_each(|interest| interest.look_again());
+        }
     }
 
     /// Asks each device that has no request outstanding: for now, or with `stay` when it is ready.
     #[inline]
     pub fn ask(&self, by: &Asking, stay: bool) {
-        if !self.asking.borrow().is_empty() {
+        if self.asks.get() {
             self.ask_devices(by, stay);
         }
     }
 
+    #[inline(never)]
     fn ask_devices(&self, by: &Asking, stay: bool) {
         let asking = self.asking.borrow();
         for interest in asking.iter() {

@@ -115,7 +115,7 @@ impl Object for Regular {
     }
 
     fn seek(&self, seek: &Seek) -> Result<u64, Errno> {
-        seek.within(self.node.size())
+        seek.within(|| self.node.size())
     }
 
     fn control(&self, on: &Operation, request: u32, argument: u64) -> Result<Flow, Errno> {
