@@ -1,4 +1,5 @@
 //! What services ask of pm: who somebody is, lists of processes and threads, texts of processes; and who is refused.
+//! The file is long because each kind of record has many fields.
 
 use super::{DONE, MEMORY, SECOND, Told, World};
 use abi::info::state;

@@ -1,5 +1,5 @@
-//! Dirty pages: what programs write over in a file is what everybody reads from then on, whoever is asked, and whoever dies. The file is long
-//! because so much ends them.
+//! Dirty pages: what programs write over in a file is what everybody reads from then on, whoever is asked, and whoever dies.
+//! The file is long because so much ends them.
 
 use super::mappings::{MAP_SHARED, PROT_READ, PROT_WRITE, map, store};
 use super::meanwhile::expected;

@@ -1,4 +1,4 @@
-//! mmap of files: what vfs brings into vm and takes back.
+//! mmap of files: what vfs brings into vm and takes back. The file is long because both also hear of each change of a file.
 
 use super::services::PAGE;
 use super::*;

@@ -1,4 +1,5 @@
-//! The present pages of a space or an object: a sparse map from page number to frame.
+//! The present pages of a space or an object: a sparse map from page number to frame. The file is long because whatever is done with pages is done
+//! with ranges of them, by leaves.
 //!
 //! In a space a page is *owned* (its frame counts the leaf as user) or *borrowed* (the kernel maps the frame of an object
 //! there, which lives as long as the region). In an object all pages are owned. Pages come in leaves (`leaf`), which are a
