@@ -6,7 +6,7 @@
 //! for certain ([`Files::append`]): so writing back cannot fail for want of space.
 //! The pages are in preserved memory: a successor writes back what its predecessor has accepted.
 //!
-//! Invariants. While a request that may change a file is in progress ([`Change`]), the file has no dirty pages but those that this request
+//! Invariants. While a request that may change a file is in progress ([`super::known::Change`]), the file has no dirty pages but those that this request
 //! writes, and gets none: whoever makes such a request settles the file first ([`Files::settle`]), in the same turn. Likewise for a request
 //! that reads. What the page cache knows of a file are pages that are not dirty. A file with dirty pages is in use.
 //! Neighbours: `write_back` (how they go), `keep::dirty` (the memory), `objects::regular` (reads and writes), `mappings` (syncs, and settles for those who read).
