@@ -83,8 +83,6 @@ pub struct Interest {
     expires: bool,
     /// Only a device knows what its target is ready for.
     device: bool,
-    /// None of the three: nothing but the events asked for matters to it.
-    is_plain: bool,
     /// What its user is charged for a device.
     _charge: Option<Share>,
     linked: Cell<bool>,
@@ -115,16 +113,14 @@ impl Interest {
         // A question about signals is no request of its own.
         let is_charged = device && target.object::<SignalFile>().is_none();
         let charge = is_charged.then(|| record.store().charge_device_interest(record.get().user)).transpose()?;
-        let expires = nested || target.object::<TimerFile>().is_some();
         Ok(Rc::new(Interest {
             record,
             terms: Cell::new(terms),
             target: Rc::downgrade(target),
             epoll: Rc::downgrade(epoll),
             nested,
-            expires,
+            expires: nested || target.object::<TimerFile>().is_some(),
             device,
-            is_plain: !expires && !device,
             _charge: charge,
             linked: Cell::new(false),
             ended: Cell::new(false),
@@ -151,10 +147,15 @@ impl Interest {
         }
     }
 
+    /// Whether nothing but the events asked for matters to it.
+    fn is_plain(&self) -> bool {
+        !self.expires && !self.asks()
+    }
+
     /// Events that it has to be told of: those asked for, unless changes of any kind matter to it, or its target's watchers, those of a socket,
     /// become others.
     fn heard(&self, target: &OpenFile) -> u32 {
-        if self.is_plain && target.object::<SocketFile>().is_none() { self.wanted() } else { u32::MAX }
+        if self.is_plain() && target.object::<SocketFile>().is_none() { self.wanted() } else { u32::MAX }
     }
 
     /// Its open file; `None`: it is closed.
@@ -399,7 +400,7 @@ impl Interest {
     #[inline(always)]
     fn tell(self: &Rc<Self>, events: u32) -> bool {
         let relevant = events & self.wanted() != 0;
-        if !relevant && self.is_plain {
+        if !relevant && self.is_plain() {
             return false;
         }
         let Some(epoll) = self.epoll.upgrade().filter(|_| !self.has_ended()) else { return false };
