@@ -14,7 +14,7 @@ sql -c 'create table people (id int primary key, name text); insert into people 
 sql -c 'select count(*), min(name), max(name) from people'
 sql -c 'begin; delete from people; rollback; select count(*) from people'
 sql -c 'insert into people values (1, null)' 2>&1 | head -n 1
-$bin/pgbench -h /tmp/pg -i -q postgres 2>&1 | grep -c done
+$bin/pgbench -h /tmp/pg -i -q postgres 2>&1 | grep -c '^done in'
 $bin/pgbench -h /tmp/pg -c 4 -t 100 -n postgres 2>&1 | grep -E 'actually processed|failed'
 sql -c 'select count(*) from pgbench_history'
 sql -c 'select (select sum(delta) from pgbench_history) = (select sum(abalance) from pgbench_accounts), (select sum(tbalance) from pgbench_tellers) = (select sum(bbalance) from pgbench_branches)'

@@ -124,6 +124,17 @@ impl Machine {
         self.shared.lock().messages(service)
     }
 
+    /// Lets a service die when it has received that many messages more, as [`Machine::messages`] counts them, before it acts on the last;
+    /// `None` lets it live on.
+    pub fn kill_at(&self, service: Endpoint, more: Option<u64>) {
+        self.shared.lock().set_last_message(service, more);
+    }
+
+    /// Returns whether a service has not died.
+    pub fn is_alive(&self, service: Endpoint) -> bool {
+        self.shared.lock().is_alive(service)
+    }
+
     /// Runs the services until all of them wait.
     ///
     /// # Panics

@@ -1,7 +1,7 @@
 //! Names: mkdir, rmdir, unlink, link, symlink, readlink, mknod, rename, and the directories of a process.
 
 use super::{
-    Changes::All,
+    Changes::{All, First},
     Entry, allow, call,
     call::{Call, Side},
     change, done, task,
@@ -18,7 +18,7 @@ use crate::{
     },
     processes::{AT_FDCWD, Place, Process, Processes},
 };
-use abi::{Capability, Errno, linux::nr};
+use abi::{Capability, Errno, fs, linux::nr};
 use alloc::{rc::Rc, vec::Vec};
 use sys::fallible::{TryVec, copied};
 
@@ -62,9 +62,9 @@ pub(super) const CALLS: &[Entry] = &[
         AT_REMOVEDIR => remove(c, c.at(0)?, Removes::Directory),
         _ => Err(Errno::EINVAL),
     }),
-    change(nr::RENAME, All, |c| task(rename_path(c.files(), c.processes(), c.process(), c.here(0)?, c.here(1)?, 0))),
-    change(nr::RENAMEAT, All, |c| task(rename_path(c.files(), c.processes(), c.process(), c.at(0)?, c.at(2)?, 0))),
-    change(nr::RENAMEAT2, All, |c| {
+    change(nr::RENAME, First, |c| task(rename_path(c.files(), c.processes(), c.process(), c.here(0)?, c.here(1)?, 0))),
+    change(nr::RENAMEAT, First, |c| task(rename_path(c.files(), c.processes(), c.process(), c.at(0)?, c.at(2)?, 0))),
+    change(nr::RENAMEAT2, First, |c| {
         task(rename_path(c.files(), c.processes(), c.process(), c.at(0)?, c.at(2)?, c.flags(4)))
     }),
     change(nr::LINK, All, |c| task(link_path(c.files(), c.process(), c.here(0)?, c.here(1)?, Last::Keep))),
@@ -290,6 +290,11 @@ async fn rename_path(
     {
         return Err(Errno::EINVAL);
     }
+    if process.caller.recalled(fs::Rename::LABEL).is_some() {
+        // A predecessor has renamed it, and may not have corrected the paths.
+        let _ = move_paths_again(files, processes, &process, old, new, flags).await;
+        return Ok(0);
+    }
     let old = walk::resolve(files, &process, old.0, old.1, Last::Keep).await?;
     let new = walk::resolve(files, &process, new.0, new.1, Last::Keep).await?;
     let node = old.existing()?.clone();
@@ -317,7 +322,7 @@ async fn rename_path(
     files.rename(&process.caller, from, to, &node, new.node.as_ref(), whiteout).await?;
     // The path of an open file matters to those who watch its directory.
     if node.is_directory() || files.watches().any() {
-        move_paths(files, processes, |path| path::renamed(path, &old.canonical, &new.canonical));
+        move_paths(files, processes, &old, &new, flags);
     }
     Ok(0)
 }
@@ -340,17 +345,33 @@ async fn exchange(
     may_change_parent(process, new, &other, old)?;
     let (from, to) = ((&old.parent, old.component(Errno::EBUSY)?), (&new.parent, new.component(Errno::EBUSY)?));
     files.exchange(&process.caller, from, to, &node, &other).await?;
-    let moved = |path: &[u8], node: &NodeRef, from: &Found, to: &Found| {
-        if node.is_directory() { path::renamed(path, &from.canonical, &to.canonical) } else { None }
-    };
-    // Neither is above the other, so that a path is concerned at most once.
-    move_paths(files, processes, |path| moved(path, &node, old, new).or_else(|| moved(path, &other, new, old)));
+    move_paths(files, processes, old, new, RENAME_EXCHANGE);
     Ok(0)
 }
 
-/// Corrects the paths that processes and open directories remember, after directories were renamed; `renamed` returns the new path of
-/// what is concerned.
-fn move_paths(files: &Files, processes: &Processes, renamed: impl Fn(&[u8]) -> Option<Vec<u8>>) {
+/// Corrects the paths after a rename of a predecessor.
+async fn move_paths_again(
+    files: &Files,
+    processes: &Processes,
+    process: &Process,
+    old: Side,
+    new: Side,
+    flags: u32,
+) -> Result<(), Errno> {
+    let old = walk::resolve(files, process, old.0, old.1, Last::Keep).await?;
+    let new = walk::resolve(files, process, new.0, new.1, Last::Keep).await?;
+    move_paths(files, processes, &old, &new, flags);
+    Ok(())
+}
+
+/// Corrects the paths that processes, open files and watches remember, after `old` was renamed to `new`, or exchanged with it.
+fn move_paths(files: &Files, processes: &Processes, old: &Found, new: &Found, flags: u32) {
+    let (old, new) = (&old.canonical, &new.canonical);
+    let renamed = |path: &[u8]| match flags & RENAME_EXCHANGE {
+        0 => path::renamed(path, old, new),
+        // Neither is above the other, so that a path is concerned at most once.
+        _ => path::renamed(path, old, new).or_else(|| path::renamed(path, new, old)),
+    };
     files.watches().move_paths(&renamed);
     for process in processes.all() {
         for (_, file) in process.files().descriptors().iter() {

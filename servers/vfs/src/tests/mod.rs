@@ -17,6 +17,7 @@ mod container_limits;
 mod control;
 mod creating;
 mod data;
+mod deaths;
 mod descriptors;
 mod device_memory;
 mod devices;

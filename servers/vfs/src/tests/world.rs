@@ -407,6 +407,27 @@ impl World {
         self.send_call(program, number, arguments, call)
     }
 
+    /// Makes a Linux call that does not wait, while vfs dies with its `death`-th message from now on, and the call comes again at the
+    /// successor. Returns whether vfs has died, too.
+    pub fn call_with_death(
+        &mut self,
+        death: u64,
+        program: Endpoint,
+        number: u32,
+        arguments: &[u64],
+    ) -> (Result<u64>, bool) {
+        self.machine.kill_at(self.vfs.get(), Some(death));
+        let result = self.begin_call(program, number, arguments);
+        if self.machine.is_alive(self.vfs.get()) {
+            self.machine.kill_at(self.vfs.get(), None);
+            return (result.unwrap_or_else(|| panic!("call {number} waits")), false);
+        }
+        self.restart_vfs();
+        self.machine.forget_request(program);
+        let again = self.repeat_call(program, number, arguments);
+        (again.unwrap_or_else(|| panic!("call {number} waits after death {death}")), true)
+    }
+
     /// The last call of a program comes once more, as after a death of vfs.
     pub fn repeat_call(&self, program: Endpoint, number: u32, arguments: &[u64]) -> Option<Result<u64>> {
         self.repeat_earlier(1, program, number, arguments)

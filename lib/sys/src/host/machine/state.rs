@@ -50,6 +50,8 @@ pub(super) struct Service {
     outcome: Result<Message>,
     /// How many messages it has received.
     messages: u64,
+    /// With this many it dies.
+    last_message: Option<u64>,
     /// Messages of others that it has not received.
     line: VecDeque<Message>,
     notifications: BTreeMap<Endpoint, u64>,
@@ -99,6 +101,7 @@ impl Service {
             wait: Wait::Nothing,
             outcome: Ok(Message::default()),
             messages: 0,
+            last_message: None,
             line: VecDeque::new(),
             notifications: BTreeMap::new(),
             promised: BTreeSet::new(),
@@ -179,10 +182,17 @@ impl State {
         self.running.is_some() || !self.ready.is_empty()
     }
 
-    /// Dispatches the first ready service if the processor is free.
+    /// Dispatches the first ready service if the processor is free. One that has its last message dies instead.
     pub(super) fn dispatch(&mut self) {
-        if self.running.is_none() {
-            self.running = self.ready.pop_front();
+        while self.running.is_none()
+            && let Some(slot) = self.ready.pop_front()
+        {
+            match self.services.get(&slot) {
+                Some(service) if service.last_message == Some(service.messages) => {
+                    self.remove_service(service.endpoint)
+                }
+                _ => self.running = Some(slot),
+            }
         }
     }
 
@@ -247,6 +257,12 @@ impl State {
     /// How many messages a service has received.
     pub(super) fn messages(&self, service: Endpoint) -> u64 {
         self.services.get(&service.slot()).map_or(0, |service| service.messages)
+    }
+
+    /// A service dies when it has received that many messages more, before it acts on the last of them; or it lives on.
+    pub(super) fn set_last_message(&mut self, service: Endpoint, more: Option<u64>) {
+        let service = self.service(service);
+        service.last_message = more.map(|more| service.messages + more);
     }
 
     /// Queues the message until it is received.

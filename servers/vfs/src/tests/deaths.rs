@@ -1,0 +1,221 @@
+//! vfs dies at each message of a call: the call ends as it would have ended, and leaves what it would have left.
+
+use super::{world::Stat, *};
+use abi::{Endpoint, linux::nr};
+use std::string::String;
+use std::vec::Vec;
+
+const RENAME_EXCHANGE: u64 = 2;
+const RENAME_WHITEOUT: u64 = 4;
+
+/// A world with a tree below `base`, a child in one of its directories, and open files.
+struct Scene {
+    world: World,
+    base: &'static str,
+    child: Endpoint,
+    /// `dir/file`.
+    file: u64,
+    /// `dir/in`.
+    directory: u64,
+    /// Both ends of a pipe that holds six bytes.
+    pipe: (u64, u64),
+}
+
+type Call = (u32, Vec<u64>);
+
+impl Scene {
+    fn new(base: &'static str) -> Scene {
+        let mut world = World::new();
+        if !base.is_empty() {
+            world.mount_tmpfs(base);
+        }
+        let at = |path: &str| format!("{base}/{path}");
+        for directory in ["dir", "dir/in", "dir/in/deep", "other", "other/in", "empty"] {
+            world.make_directory(&at(directory), 0o755, (0, 0));
+        }
+        world.make(&at("dir/file"), b"the text", 0o644, (0, 0));
+        world.make(&at("other/file"), &[b'o'; 5000], 0o600, (3, 4));
+        assert_eq!(world.paths_call(world.root, nr::SYMLINK, "dir/file", &at("link")), Ok(0));
+        let child = world.fork(world.root, 0);
+        assert_eq!(world.change_directory(child, &at("dir/in/deep")), Ok(0));
+        assert_eq!(world.change_directory(world.root, &at("dir")), Ok(0));
+        let file = world.open(world.root, &at("dir/file"), O_RDWR, 0).unwrap();
+        let directory = world.open(world.root, &at("dir/in"), O_RDONLY | O_DIRECTORY, 0).unwrap();
+        let pipe = world.pipe(world.root, 0);
+        assert_eq!(world.write(world.root, pipe.1, b"in it."), Ok(6));
+        assert_eq!(world.seek(world.root, file, 4, SEEK_SET), Ok(4));
+        Scene { world, base, child, file, directory, pipe }
+    }
+
+    fn at(&self, path: &str) -> String {
+        format!("{}/{path}", self.base)
+    }
+
+    /// A call with paths of the tree first.
+    fn paths<const N: usize>(&self, number: u32, paths: [&str; N], more: &[u64]) -> Call {
+        let root = self.world.root;
+        let paths = std::array::from_fn::<u64, N, _>(|which| self.world.path(root, which, &self.at(paths[which])));
+        (number, [&paths[..], more].concat())
+    }
+
+    fn rename(&self, old: &str, new: &str, flags: u64) -> Call {
+        let (_, paths) = self.paths(0, [old, new], &[]);
+        (nr::RENAMEAT2, std::vec![AT_FDCWD, paths[0], AT_FDCWD, paths[1], flags])
+    }
+
+    fn working(&self, who: Endpoint) -> String {
+        let address = self.world.words(who, &[0; 32]);
+        let bytes = self.world.call(who, nr::GETCWD, &[address, 256]).expect("has one");
+        String::from_utf8(self.world.machine.read(who, address, bytes as usize - 1)).expect("is text")
+    }
+
+    /// What can be seen of everything.
+    fn picture(&self) -> Vec<String> {
+        let Scene { world, child, .. } = self;
+        let mut picture = std::vec![self.working(world.root), self.working(*child)];
+        for descriptor in 0..10 {
+            let position = world.call(world.root, nr::LSEEK, &[descriptor, 0, SEEK_CUR]);
+            let flags = world.call(world.root, nr::FCNTL, &[descriptor, F_GETFL, 0]);
+            let stat = world.fstat(world.root, descriptor).map(|stat| (stat.mode, stat.size, stat.links));
+            picture.push(format!("{descriptor}: {position:?} {flags:?} {stat:?}"));
+        }
+        for below in ["", "in"] {
+            let names = world.open_at(world.root, self.directory, below, O_RDONLY | O_DIRECTORY).map(drop);
+            picture.push(format!("in/{below}: {names:?}"));
+        }
+        self.tree(&self.at(""), &mut picture);
+        picture
+    }
+
+    fn tree(&self, directory: &str, picture: &mut Vec<String>) {
+        let world = &self.world;
+        for name in world.names(world.root, directory).expect("is a directory") {
+            let path = format!("{directory}{name}");
+            let stat = world.stat(world.root, &path).expect("was just named");
+            let content = match stat.mode & S_IFMT {
+                S_IFREG => world.content(&path),
+                _ => Vec::new(),
+            };
+            let runs = content.chunk_by(|a, b| a == b).map(|run| format!("{}{}", run.len(), char::from(run[0])));
+            let content: String = runs.collect();
+            let Stat { mode, links, uid, gid, size, .. } = stat;
+            picture.push(format!("{path} {mode:o} {links} {uid} {gid} {size} {content}"));
+            if stat.mode & S_IFMT == S_IFDIR && name != "lost+found" {
+                self.tree(&format!("{path}/"), picture);
+            }
+        }
+    }
+}
+
+/// The call ends and leaves the same whenever vfs dies in it, on ext2 and on tmpfs.
+fn survives(call: impl Fn(&Scene) -> Call) {
+    for base in ["", "/tmp"] {
+        let (mut expected, mut death) = (None, u64::MAX >> 1);
+        loop {
+            let mut scene = Scene::new(base);
+            let root = scene.world.root;
+            let (number, arguments) = call(&scene);
+            let (result, died) = scene.world.call_with_death(death, root, number, &arguments);
+            let outcome = (result, scene.picture());
+            match &expected {
+                None => (expected, death) = (Some(outcome), 1),
+                Some(expected) => {
+                    assert_eq!(outcome, *expected, "call {number} below {base:?}, death at message {death}");
+                    if !died {
+                        break;
+                    }
+                    death += 1;
+                }
+            }
+        }
+        assert!(death > 1, "it had died once at least");
+    }
+}
+
+#[test]
+fn directories_are_moved() {
+    survives(|scene| scene.paths(nr::RENAME, ["dir", "moved"], &[]));
+    survives(|scene| scene.paths(nr::RENAME, ["dir/in", "other/moved"], &[]));
+    survives(|scene| scene.paths(nr::RENAME, ["dir", "empty"], &[]));
+    survives(|scene| scene.paths(nr::RENAME, ["dir", "other"], &[]));
+    survives(|scene| scene.rename("dir", "other", RENAME_EXCHANGE));
+    survives(|scene| scene.rename("dir/in", "other/file", RENAME_EXCHANGE));
+    survives(|scene| scene.rename("dir/in", "other/whiteout", RENAME_WHITEOUT));
+}
+
+#[test]
+fn files_are_moved() {
+    survives(|scene| scene.paths(nr::RENAME, ["dir/file", "other/moved"], &[]));
+    survives(|scene| scene.paths(nr::RENAME, ["dir/file", "other/file"], &[]));
+    survives(|scene| scene.rename("dir/file", "other/file", RENAME_EXCHANGE));
+    survives(|scene| scene.rename("dir/file", "dir/new", RENAME_WHITEOUT));
+}
+
+#[test]
+fn names_are_made_and_removed() {
+    survives(|scene| scene.paths(nr::MKDIR, ["new"], &[0o750]));
+    survives(|scene| scene.paths(nr::MKDIR, ["dir"], &[0o750]));
+    survives(|scene| scene.paths(nr::RMDIR, ["empty"], &[]));
+    survives(|scene| scene.paths(nr::RMDIR, ["other"], &[]));
+    survives(|scene| scene.paths(nr::UNLINK, ["dir/file"], &[]));
+    survives(|scene| scene.paths(nr::UNLINK, ["other/file"], &[]));
+    survives(|scene| scene.paths(nr::LINK, ["dir/file", "other/new"], &[]));
+    survives(|scene| scene.paths(nr::SYMLINK, ["dir/file", "other/new"], &[]));
+    survives(|scene| scene.paths(nr::MKNOD, ["dir/new"], &[u64::from(S_IFIFO) | 0o640, 0]));
+}
+
+#[test]
+fn files_are_opened() {
+    survives(|scene| scene.paths(nr::OPEN, ["dir/new"], &[O_CREAT | O_EXCL | O_RDWR, 0o640]));
+    survives(|scene| scene.paths(nr::OPEN, ["other/file"], &[O_CREAT | O_RDWR, 0o640]));
+    survives(|scene| scene.paths(nr::OPEN, ["other/file"], &[O_TRUNC | O_RDWR, 0]));
+    survives(|scene| scene.paths(nr::OPEN, ["dir"], &[O_TMPFILE | O_RDWR, 0o600]));
+    survives(|scene| scene.paths(nr::OPEN, ["dir"], &[O_RDONLY | O_DIRECTORY, 0]));
+    survives(|scene| scene.paths(nr::OPEN, ["link"], &[O_RDONLY | O_CLOEXEC, 0]));
+}
+
+#[test]
+fn descriptors_are_made_and_closed() {
+    survives(|scene| (nr::CLOSE, std::vec![scene.file]));
+    survives(|scene| (nr::CLOSE, std::vec![scene.pipe.0]));
+    survives(|scene| (nr::DUP, std::vec![scene.file]));
+    survives(|scene| (nr::DUP2, std::vec![scene.file, scene.pipe.1]));
+    survives(|scene| (nr::FCNTL, std::vec![scene.file, F_DUPFD, 7]));
+    survives(|scene| (nr::FCNTL, std::vec![scene.file, F_SETFL, O_APPEND]));
+    survives(|scene| (nr::PIPE2, std::vec![scene.world.words(scene.world.root, &[0; 2]), O_NONBLOCK]));
+    survives(|_| (nr::EVENTFD2, std::vec![3, 0]));
+    survives(|scene| (nr::MEMFD_CREATE, std::vec![scene.world.path(scene.world.root, 0, "name"), 0]));
+}
+
+#[test]
+fn data_is_moved() {
+    let data = |scene: &Scene, bytes: usize| scene.world.data(scene.world.root, &std::vec![b'n'; bytes]);
+    survives(|scene| (nr::WRITE, std::vec![scene.file, data(scene, 10), 10]));
+    survives(|scene| (nr::WRITE, std::vec![scene.file, data(scene, 6000), 6000]));
+    survives(|scene| (nr::PWRITE64, std::vec![scene.file, data(scene, 100), 100, 9000]));
+    survives(|scene| (nr::WRITE, std::vec![scene.pipe.1, data(scene, 100), 100]));
+    survives(|scene| (nr::READ, std::vec![scene.file, DATA, 3]));
+    survives(|scene| (nr::READ, std::vec![scene.pipe.0, DATA, 4]));
+    survives(|scene| (nr::SPLICE, std::vec![scene.file, 0, scene.pipe.1, 0, 100, 0]));
+    survives(|scene| (nr::SPLICE, std::vec![scene.pipe.0, 0, scene.file, 0, 5, 0]));
+    survives(|scene| (nr::SENDFILE, std::vec![scene.pipe.1, scene.file, 0, 100]));
+    survives(|scene| (nr::FSYNC, std::vec![scene.file]));
+}
+
+#[test]
+fn sizes_and_attributes_are_set() {
+    survives(|scene| scene.paths(nr::TRUNCATE, ["other/file"], &[100]));
+    survives(|scene| scene.paths(nr::TRUNCATE, ["other/file"], &[10_000]));
+    survives(|scene| (nr::FTRUNCATE, std::vec![scene.file, 3]));
+    survives(|scene| (nr::FALLOCATE, std::vec![scene.file, 0, 0, 9000]));
+    survives(|scene| (nr::FALLOCATE, std::vec![scene.file, 3, 2, 4]));
+    survives(|scene| scene.paths(nr::CHMOD, ["other/file"], &[0o4711]));
+    survives(|scene| scene.paths(nr::CHOWN, ["dir/file"], &[7, 8]));
+    survives(|scene| (nr::FCHMOD, std::vec![scene.directory, 0o700]));
+}
+
+#[test]
+fn directories_of_a_process_are_changed() {
+    survives(|scene| scene.paths(nr::CHDIR, ["other/in"], &[]));
+    survives(|scene| (nr::FCHDIR, std::vec![scene.directory]));
+}
