@@ -74,12 +74,7 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Swaps entries that are in the different `sectors`: the new entries in other sectors, the old ones late.
     fn swap_in_order(&mut self, one: Side, other: Side, sectors: [Sector; 2]) -> Result<(), Errno> {
-        // May write everything: first of all.
-        self.require_known(one.place.dir)?;
-        self.require_known(other.place.dir)?;
-        if self.window.has_moves() {
-            self.write_everything()?;
-        }
+        self.prepare_exchange(one.place.dir, other.place.dir)?;
         self.require_growth(one.place, other.place, &sectors)?;
         for (at, gets) in [(one, other), (other, one)] {
             let Place { dir, name } = at.place;
@@ -91,6 +86,14 @@ impl<D: BlockDevice> Ext2<D> {
             self.names.learn(dir, name, Known::Node(node, block));
         }
         Ok(())
+    }
+
+    /// Writes everything if an exchange of names in these directories depends on it. To be called before anything is changed, since what
+    /// has been changed by then is no longer undone.
+    pub(crate) fn prepare_exchange(&mut self, first_dir: u32, second_dir: u32) -> Result<(), Errno> {
+        self.require_known(first_dir)?;
+        self.require_known(second_dir)?;
+        if self.is_ordered() && self.window.has_moves() { self.write_everything() } else { Ok(()) }
     }
 
     /// Checks that the two entries can be added, before anything is changed. `ENOSPC`.

@@ -69,6 +69,7 @@ impl<D: BlockDevice> Ext2<D> {
             return Err(Errno::EBUSY);
         }
         let source = self.require_entry(old.dir, old.name)?;
+        self.prepare_exchange(old.dir, new.dir)?;
         let Some(target) = self.find_entry(new.dir, new.name)? else {
             self.make_plain(new.dir, new.name, S_IFCHR, 0, caller)?;
             return match self.exchange_names(old, new) {

@@ -30,11 +30,21 @@ pub trait Kernel {
     }
 }
 
-/// Memory that is zero and never freed, for [`crate::keep::Keep::simulated`]. What nobody writes to takes none of the host's.
+/// Memory that is zero, for [`crate::keep::Keep::simulated`]. What nobody writes to takes none of the host's.
 pub fn zeroed(bytes: usize) -> &'static [AtomicU64] {
-    let words: &'static mut [u64] = std::vec![0; bytes.div_ceil(8)].leak();
+    let words: &'static mut [u64] = Box::leak(std::vec![0; bytes.div_ceil(8)].into_boxed_slice());
     // SAFETY: an atomic word has the size and alignment of a plain one on x86-64, and the slice is borrowed for good.
     unsafe { &*(words as *mut [u64] as *const [AtomicU64]) }
+}
+
+/// Frees what [`zeroed`] has returned.
+///
+/// # Safety
+/// Nobody may use it any more.
+unsafe fn free(memory: &'static [AtomicU64]) {
+    let words = std::ptr::slice_from_raw_parts_mut(memory.as_ptr().cast_mut().cast::<u64>(), memory.len());
+    // SAFETY: it was leaked as a box of that many words.
+    drop(unsafe { Box::from_raw(words) });
 }
 
 std::thread_local! {

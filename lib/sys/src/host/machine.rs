@@ -203,6 +203,10 @@ impl Drop for Machine {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        for memory in self.shared.lock().take_preserved().into_values() {
+            // SAFETY: only services have got it, and none of their threads runs any more; what they leaked nobody reaches.
+            unsafe { super::free(memory) };
+        }
     }
 }
 

@@ -91,7 +91,10 @@ impl Scene {
         let world = &self.world;
         for name in world.names(world.root, directory).expect("is a directory") {
             let path = format!("{directory}{name}");
-            let stat = world.stat(world.root, &path).expect("was just named");
+            let Ok(stat) = world.stat(world.root, &path) else {
+                picture.push(format!("{path} is named, and not there"));
+                continue;
+            };
             let content = match stat.mode & S_IFMT {
                 S_IFREG => world.content(&path),
                 _ => Vec::new(),
@@ -107,29 +110,62 @@ impl Scene {
     }
 }
 
-/// The call ends and leaves the same whenever vfs dies in it, on ext2 and on tmpfs.
+/// Makes the call on a new scene as `make` does. Returns its result with the picture afterwards, and what else `make` returns.
+fn outcome<D>(
+    base: &'static str,
+    call: &impl Fn(&Scene) -> Call,
+    make: impl FnOnce(&mut Scene, Call) -> (Result<u64>, D),
+) -> ((Result<u64>, Vec<String>), D) {
+    let mut scene = Scene::new(base);
+    let call = call(&scene);
+    let (result, deaths) = make(&mut scene, call);
+    ((result, scene.picture()), deaths)
+}
+
+/// The call ends and leaves the same whenever vfs dies in it, or ext2.
 fn survives(call: impl Fn(&Scene) -> Call) {
     for base in ["", "/tmp"] {
-        let (mut expected, mut death) = (None, u64::MAX >> 1);
-        loop {
-            let mut scene = Scene::new(base);
-            let root = scene.world.root;
-            let (number, arguments) = call(&scene);
-            let (result, died) = scene.world.call_with_death(death, root, number, &arguments);
-            let outcome = (result, scene.picture());
-            match &expected {
-                None => (expected, death) = (Some(outcome), 1),
-                Some(expected) => {
-                    assert_eq!(outcome, *expected, "call {number} below {base:?}, death at message {death}");
-                    if !died {
-                        break;
-                    }
-                    death += 1;
-                }
+        let expected = outcome_with_deaths(base, &call, &[]).0;
+        for death in 1.. {
+            let (outcome, died) = outcome_with_deaths(base, &call, &[death]);
+            assert_eq!(outcome, expected, "below {base:?}, vfs dies at {death}");
+            if died == 0 {
+                assert!(death > 1);
+                break;
             }
         }
-        assert!(death > 1, "it had died once at least");
+        for death in 1.. {
+            let (outcome, died) = outcome(base, &call, |scene, (number, arguments)| {
+                scene.world.call_with_death_of_ext2(death, scene.world.root, number, &arguments)
+            });
+            assert_eq!(outcome, expected, "below {base:?}, ext2 dies at {death}");
+            if !died {
+                break;
+            }
+        }
     }
+}
+
+/// The same when vfs dies in it, and so does its successor.
+fn survives_two(call: impl Fn(&Scene) -> Call) {
+    let expected = outcome_with_deaths("", &call, &[]).0;
+    let died = |deaths: [u64; 2]| {
+        let (outcome, died) = outcome_with_deaths("", &call, &deaths);
+        assert_eq!(outcome, expected, "vfs dies at {deaths:?}");
+        died
+    };
+    let ends_with_one = |first| (1..).map(|second| died([first, second])).find(|died| *died < 2) == Some(1);
+    assert!((1..).take_while(|first| ends_with_one(*first)).count() > 0);
+}
+
+fn outcome_with_deaths(
+    base: &'static str,
+    call: &impl Fn(&Scene) -> Call,
+    deaths: &[u64],
+) -> ((Result<u64>, Vec<String>), usize) {
+    outcome(base, call, |scene, (number, arguments)| {
+        scene.world.call_with_deaths(deaths, scene.world.root, number, &arguments)
+    })
 }
 
 #[test]
@@ -141,6 +177,14 @@ fn directories_are_moved() {
     survives(|scene| scene.rename("dir", "other", RENAME_EXCHANGE));
     survives(|scene| scene.rename("dir/in", "other/file", RENAME_EXCHANGE));
     survives(|scene| scene.rename("dir/in", "other/whiteout", RENAME_WHITEOUT));
+}
+
+#[test]
+fn a_successor_that_dies_too_has_moved_them_or_not() {
+    survives_two(|scene| scene.paths(nr::RENAME, ["dir", "moved"], &[]));
+    survives_two(|scene| scene.paths(nr::RENAME, ["dir/in", "other/moved"], &[]));
+    survives_two(|scene| scene.rename("dir", "other", RENAME_EXCHANGE));
+    survives_two(|scene| scene.rename("dir/in", "other/whiteout", RENAME_WHITEOUT));
 }
 
 #[test]

@@ -204,10 +204,7 @@ impl World {
 
     /// The same when it had these calls in progress: they are made again, in this order, as soon as there is a successor.
     pub fn restart_vfs_for(&mut self, in_progress: &[(Endpoint, u32, &[u64])]) {
-        self.machine.kill(self.vfs.get());
-        // No two incarnations begin at the same time.
-        self.machine.advance_ns(1_000_000);
-        self.vfs.set(self.machine.start(slot::VFS, |endpoint| crate::main(start(endpoint, ARGUMENTS))));
+        self.start_successor();
         for (program, number, arguments) in in_progress {
             self.machine.forget_request(*program);
             let call = self.calls.replace(self.calls.get() + 1);
@@ -218,6 +215,19 @@ impl World {
             // The successor looks now and then whether all have come.
             _ => self.machine.advance_ns(1_000_000),
         }
+        self.announce_successor();
+    }
+
+    /// vfs dies if it has not yet, and its successor is about to begin.
+    fn start_successor(&mut self) {
+        self.machine.kill(self.vfs.get());
+        // No two incarnations begin at the same time.
+        self.machine.advance_ns(1_000_000);
+        self.vfs.set(self.machine.start(slot::VFS, |endpoint| crate::main(start(endpoint, ARGUMENTS))));
+    }
+
+    /// Who asked for it hears of the successor.
+    fn announce_successor(&self) {
         *self.restarted.lock().expect("ds has not panicked") = Some(("vfs", self.vfs.get()));
         self.machine.notify(Endpoint::new(slot::DS, 1), Endpoint::new(LOOP_EXT2, 1));
     }
@@ -407,25 +417,51 @@ impl World {
         self.send_call(program, number, arguments, call)
     }
 
-    /// Makes a Linux call that does not wait, while vfs dies with its `death`-th message from now on, and the call comes again at the
-    /// successor. Returns whether vfs has died, too.
-    pub fn call_with_death(
+    /// Makes a Linux call that does not wait for others. vfs dies with the message of the first number from now on, its successor with the
+    /// message of the second number of its own, and so on; the call comes again at each. Returns how many have died, too.
+    pub fn call_with_deaths(
+        &mut self,
+        deaths: &[u64],
+        program: Endpoint,
+        number: u32,
+        arguments: &[u64],
+    ) -> (Result<u64>, usize) {
+        let mut died = 0;
+        self.machine.kill_at(self.vfs.get(), deaths.first().copied());
+        let mut result = self.begin_call(program, number, arguments);
+        while !self.machine.is_alive(self.vfs.get()) {
+            died += 1;
+            self.start_successor();
+            self.machine.kill_at(self.vfs.get(), deaths.get(died).copied());
+            self.machine.run();
+            self.announce_successor();
+            if result.is_none() && self.machine.is_alive(self.vfs.get()) {
+                self.machine.forget_request(program);
+                result = self.repeat_call(program, number, arguments);
+            }
+        }
+        self.machine.kill_at(self.vfs.get(), None);
+        (result.unwrap_or_else(|| panic!("call {number} waits after deaths at {deaths:?}")), died)
+    }
+
+    /// The same while the file system of the root dies with the message of this number from now on. Returns whether it has died, too.
+    pub fn call_with_death_of_ext2(
         &mut self,
         death: u64,
         program: Endpoint,
         number: u32,
         arguments: &[u64],
     ) -> (Result<u64>, bool) {
-        self.machine.kill_at(self.vfs.get(), Some(death));
-        let result = self.begin_call(program, number, arguments);
-        if self.machine.is_alive(self.vfs.get()) {
-            self.machine.kill_at(self.vfs.get(), None);
-            return (result.unwrap_or_else(|| panic!("call {number} waits")), false);
+        self.machine.kill_at(self.ext2(), Some(death));
+        let mut result = self.begin_call(program, number, arguments);
+        let died = !self.machine.is_alive(self.ext2());
+        if died {
+            self.restart_ext2();
+            result = result.or_else(|| self.result(program));
+        } else {
+            self.machine.kill_at(self.ext2(), None);
         }
-        self.restart_vfs();
-        self.machine.forget_request(program);
-        let again = self.repeat_call(program, number, arguments);
-        (again.unwrap_or_else(|| panic!("call {number} waits after death {death}")), true)
+        (result.unwrap_or_else(|| panic!("call {number} waits after a death of ext2 at {death}")), died)
     }
 
     /// The last call of a program comes once more, as after a death of vfs.

@@ -389,7 +389,12 @@ impl State {
         self.service(endpoint).grants = Some((address, entries));
     }
 
-    /// Returns the preserved memory of a slot. It is never freed, because a dead service's values may still refer to it.
+    /// Takes the preserved memory of all slots.
+    pub(super) fn take_preserved(&mut self) -> BTreeMap<usize, &'static [AtomicU64]> {
+        std::mem::take(&mut self.preserved)
+    }
+
+    /// Returns the preserved memory of a slot. A dead service's values may still refer to it.
     pub(super) fn preserved(&mut self, slot: usize, bytes: usize) -> &'static [AtomicU64] {
         self.preserved.entry(slot).or_insert_with(|| crate::host::zeroed(bytes))
     }
