@@ -5,6 +5,11 @@ use abi::{Endpoint, linux::nr};
 use std::string::String;
 use std::vec::Vec;
 
+const MS_BIND: u64 = 0x1000;
+const MNT_DETACH: u64 = 2;
+const AF_UNIX: u64 = 1;
+const SOCK_STREAM: u64 = 1;
+const SOCK_DGRAM: u64 = 2;
 const RENAME_EXCHANGE: u64 = 2;
 const RENAME_WHITEOUT: u64 = 4;
 
@@ -44,6 +49,8 @@ impl Scene {
         let pipe = world.pipe(world.root, 0);
         assert_eq!(world.write(world.root, pipe.1, b"in it."), Ok(6));
         assert_eq!(world.seek(world.root, file, 4, SEEK_SET), Ok(4));
+        let name = world.path(world.root, 1, "user.kept");
+        assert_eq!(world.call(world.root, nr::FSETXATTR, &[file, name, DATA, 6, 0]), Ok(0));
         Scene { world, base, child, file, directory, pipe }
     }
 
@@ -82,6 +89,10 @@ impl Scene {
         for below in ["", "in"] {
             let names = world.open_at(world.root, self.directory, below, O_RDONLY | O_DIRECTORY).map(drop);
             picture.push(format!("in/{below}: {names:?}"));
+        }
+        for name in ["user.kept", "user.new"] {
+            let arguments = [world.path(world.root, 0, &self.at("link")), world.path(world.root, 1, name), 0, 0];
+            picture.push(format!("{name}: {:?}", world.call(world.root, nr::GETXATTR, &arguments)));
         }
         self.tree(&self.at(""), &mut picture);
         picture
@@ -262,4 +273,75 @@ fn sizes_and_attributes_are_set() {
 fn directories_of_a_process_are_changed() {
     survives(|scene| scene.paths(nr::CHDIR, ["other/in"], &[]));
     survives(|scene| (nr::FCHDIR, std::vec![scene.directory]));
+}
+
+#[test]
+fn extended_attributes_are_set_and_removed() {
+    let attribute = |scene: &Scene, number: u32, name: &str| -> Call {
+        let name = scene.world.path(scene.world.root, 1, name);
+        (number, std::vec![scene.file, name, scene.world.data(scene.world.root, b"a value"), 7, 0])
+    };
+    survives(|scene| attribute(scene, nr::FSETXATTR, "user.new"));
+    survives(|scene| attribute(scene, nr::FSETXATTR, "user.kept"));
+    survives(|scene| attribute(scene, nr::FREMOVEXATTR, "user.kept"));
+    survives(|scene| attribute(scene, nr::FREMOVEXATTR, "user.new"));
+}
+
+#[test]
+fn directories_are_bound_and_unbound() {
+    survives(|scene| scene.paths(nr::MOUNT, ["other", "empty"], &[0, MS_BIND, 0]));
+    survives(|scene| {
+        let (number, arguments) = scene.paths(nr::MOUNT, ["other", "empty"], &[0, MS_BIND, 0]);
+        assert_eq!(scene.world.call(scene.world.root, number, &arguments), Ok(0));
+        scene.paths(nr::UMOUNT2, ["empty"], &[MNT_DETACH])
+    });
+}
+
+#[test]
+fn sockets_are_made_bound_and_written_to() {
+    let address = |scene: &Scene, name: &str| {
+        let address = [&1u16.to_le_bytes()[..], scene.at(name).as_bytes(), &[0]].concat();
+        (scene.world.data(scene.world.root, &address), address.len() as u64)
+    };
+    let bound = |scene: &Scene, kind: u64, name: &str| {
+        let socket = scene.world.call(scene.world.root, nr::SOCKET, &[AF_UNIX, kind, 0]).unwrap();
+        let (address, bytes) = address(scene, name);
+        assert_eq!(scene.world.call(scene.world.root, nr::BIND, &[socket, address, bytes]), Ok(0));
+        socket
+    };
+    survives(|scene| (nr::SOCKETPAIR, std::vec![AF_UNIX, SOCK_STREAM, 0, scene.world.words(scene.world.root, &[0])]));
+    survives(|scene| {
+        let socket = scene.world.call(scene.world.root, nr::SOCKET, &[AF_UNIX, SOCK_STREAM, 0]).unwrap();
+        let (address, bytes) = address(scene, "dir/socket");
+        (nr::BIND, std::vec![socket, address, bytes])
+    });
+    survives(|scene| {
+        let listens = bound(scene, SOCK_STREAM, "dir/socket");
+        assert_eq!(scene.world.call(scene.world.root, nr::LISTEN, &[listens, 5]), Ok(0));
+        let socket = scene.world.call(scene.world.root, nr::SOCKET, &[AF_UNIX, SOCK_STREAM, 0]).unwrap();
+        let (address, bytes) = address(scene, "dir/socket");
+        (nr::CONNECT, std::vec![socket, address, bytes])
+    });
+    survives(|scene| {
+        let socket = bound(scene, SOCK_DGRAM, "dir/socket");
+        let (address, bytes) = address(scene, "dir/socket");
+        (nr::SENDTO, std::vec![socket, address, 5, 0, address, bytes])
+    });
+}
+
+#[test]
+fn what_tells_of_events_is_made() {
+    survives(|_| (nr::EPOLL_CREATE1, std::vec![0]));
+    survives(|_| (nr::INOTIFY_INIT1, std::vec![0]));
+    survives(|_| (nr::TIMERFD_CREATE, std::vec![1, 0]));
+    survives(|scene| {
+        let instance = scene.world.call(scene.world.root, nr::INOTIFY_INIT1, &[0]).unwrap();
+        let (number, arguments) = scene.paths(nr::INOTIFY_ADD_WATCH, ["dir"], &[0xfff]);
+        (number, [&[instance], &arguments[..]].concat())
+    });
+    survives(|scene| {
+        let epoll = scene.world.call(scene.world.root, nr::EPOLL_CREATE1, &[0]).unwrap();
+        let event = scene.world.words(scene.world.root, &[1, 7]);
+        (nr::EPOLL_CTL, std::vec![epoll, 1, scene.pipe.0, event])
+    });
 }
