@@ -19,8 +19,8 @@ protocol! {
     /// Drops `count` uses of a node.
     Put = 4 { node: u64, count: u64 }
     /// Reads into the grant. Word 0 of the reply: bytes read (0: end of file); then the time of last access, in ns since 1970, `u64::MAX` if the
-    /// read has left it as it was.
-    Read = 5 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { accessed_ns: u64 }
+    /// read has left it as it was. `kept`: vfs keeps what it gets, so the file system need not.
+    Read = 5 { node: u64, grant: GrantId, position: u64, bytes: u64, kept: bool } -> { accessed_ns: u64 }
     /// Writes from the grant, and removes the capabilities of a program, as other changes of content and owner do. `ids` decide whether
     /// reserved blocks may be used. `written_ns`: when a program has written it, in ns since 1970; 0: now. Word 0 of the reply: bytes written;
     /// then the new size.

@@ -51,6 +51,21 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(done)
     }
 
+    /// Forgets the blocks of a part of a file that was just read, and is kept by who has read it.
+    pub(crate) fn forget_blocks(&mut self, number: u32, offset: u64, bytes: usize) {
+        let mut index = offset.div_ceil(self.block_size());
+        let end = (offset + bytes as u64).div_ceil(self.block_size());
+        while index < end {
+            let Ok(run) = self.find_run(number, index, (end - index) as usize) else { return };
+            let Some(run) = run else {
+                index += 1;
+                continue;
+            };
+            index += run.len() as u64;
+            self.cache.forget(run.start.into()..run.end.into());
+        }
+    }
+
     /// Copies the first of `len` bytes at `position` to `sink`: from blocks that are neighbours on the disk and in the cache, with one copy.
     /// Returns how many they are.
     fn read_part(&mut self, number: u32, position: u64, len: usize, sink: &mut dyn DataSink) -> Result<usize, Errno> {

@@ -91,6 +91,12 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         self.read_file(number, offset, len, sink)
     }
 
+    fn forget_content(&mut self, node: NodeId, offset: u64, bytes: usize) {
+        if let Ok(number) = self.number(node) {
+            self.forget_blocks(number, offset, bytes);
+        }
+    }
+
     fn write(
         &mut self,
         node: NodeId,

@@ -414,7 +414,7 @@ fn data_is_written_once_and_cut_off_whole() {
     world.write(&mut model, file, 100, &random.bytes(5000));
     world.write(&mut model, file, 1000, &random.bytes(3000));
     world.write(&mut model, file, 300_000, &random.bytes(3000));
-    let read = Read { node: file.1, grant: GRANT, position: 50, bytes: 6000 };
+    let read = Read { node: file.1, grant: GRANT, position: 50, bytes: 6000, kept: false };
     assert_eq!(world.survive("read", (&[0; 6000], read.message()), &model).result(), Ok(6000));
     world.done(&model, "sync", b"", Sync {}.message());
     for (offset, bytes, mode) in
@@ -448,7 +448,7 @@ fn make_long_requests(arguments: &[&str]) {
     let mut random = Random::new(2);
     let file = world.make(&mut model, root, "file", 0o100_644);
     world.write(&mut model, file, 500, &random.bytes(700_000));
-    let read = Read { node: file.1, grant: GRANT, position: 0, bytes: 701_000 };
+    let read = Read { node: file.1, grant: GRANT, position: 0, bytes: 701_000, kept: false };
     assert_eq!(world.survive("read", (&[0; 701_000], read.message()), &model).result(), Ok(700_500));
     world.write(&mut model, file, 100_000, &random.bytes(650_000));
     model.data_mut(file.0)[1000..640_000].fill(0);

@@ -75,7 +75,7 @@ fn a_change_that_cannot_be_kept_has_not_happened() {
     let write = Write { node: large, grant: GRANT, position: 0, bytes, ids: 0, written_ns: 0 }.message();
     assert_eq!(ask(&[7; 200_000], write).result(), Ok(bytes));
     assert_eq!(ask(b"", Sync {}.message()).result(), Ok(0));
-    let read = Read { node: large, grant: GRANT, position: 0, bytes }.message();
+    let read = Read { node: large, grant: GRANT, position: 0, bytes, kept: false }.message();
     assert_eq!(ask(&[0; 200_000], read).result(), Ok(bytes));
     fails.set(true);
     let change = ChMod { node: file, mode: 0o600 }.message();

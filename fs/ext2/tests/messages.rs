@@ -80,7 +80,8 @@ impl<M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<Ext2<FileDevice>, E
     }
 
     fn read(&mut self, node: u64, position: u64, bytes: u64) -> Result<Vec<u8>, Errno> {
-        let reply = self.ask(&vec![0xaa; bytes as usize], Read { node, grant: GRANT, position, bytes }.message());
+        let reply =
+            self.ask(&vec![0xaa; bytes as usize], Read { node, grant: GRANT, position, bytes, kept: false }.message());
         let done = reply.result()? as usize;
         Ok(self.buffer.borrow()[..done].to_vec())
     }
@@ -241,7 +242,7 @@ fn bad_requests_are_refused() {
     assert_eq!(vfs.result(b"x", short.message()), Err(Errno::EFAULT));
     let stranger = Lookup { directory: root, grant: GrantId::new(1, 1), bytes: 1, room: 0 };
     assert_eq!(vfs.result(b"x", stranger.message()), Err(Errno::EPERM));
-    let huge = Read { node: root, grant: GRANT, position: u64::MAX, bytes: u64::MAX };
+    let huge = Read { node: root, grant: GRANT, position: u64::MAX, bytes: u64::MAX, kept: false };
     assert_eq!(vfs.result(b"", huge.message()), Err(Errno::EISDIR));
     let long =
         Rename { old_directory: root, new_directory: root, grant: GRANT, old_bytes: u64::MAX, new_bytes: 2, flags: 0 };
@@ -264,7 +265,7 @@ fn a_failing_buffer_gives_efault_or_a_short_count() {
     let long = Write { node: file, grant: GRANT, position: 0, bytes: 10_000, ids: 0, written_ns: 0 };
     assert_eq!(vfs.result(&[1; 5000], long.message()), Ok(4096));
     assert_eq!(vfs.result(&[1; 100], long.message()), Err(Errno::EFAULT));
-    let read = Read { node: file, grant: GRANT, position: 0, bytes: 4096 };
+    let read = Read { node: file, grant: GRANT, position: 0, bytes: 4096, kept: false };
     assert_eq!(vfs.result(&[0; 100], read.message()), Err(Errno::EFAULT));
 }
 

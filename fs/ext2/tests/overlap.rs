@@ -248,7 +248,7 @@ impl World {
     }
 
     fn read(&mut self, node: u64, position: u64, bytes: u64) -> (u64, Option<Message>) {
-        self.ask(&vec![0; bytes as usize], |grant| Read { node, grant, position, bytes }.message())
+        self.ask(&vec![0; bytes as usize], |grant| Read { node, grant, position, bytes, kept: false }.message())
     }
 
     /// Unmounts, mounts again, and finds the nodes again: nothing of them is in the cache.
@@ -341,8 +341,9 @@ fn a_long_read_goes_on_where_it_missed() {
     let mut world = World::new(&[]);
     world.create(b"long", &content(3, 900_000));
     let [long] = world.remount(&[b"long"])[..] else { panic!() };
-    let (tag, answer) =
-        world.do_it(&vec![0; 900_000], |grant| Read { node: long, grant, position: 0, bytes: 900_000 }.message());
+    let (tag, answer) = world.do_it(&vec![0; 900_000], |grant| {
+        Read { node: long, grant, position: 0, bytes: 900_000, kept: false }.message()
+    });
     assert_eq!(answer.result(), Ok(900_000));
     assert_eq!(world.buffer(tag), content(3, 900_000));
     world.finish();
@@ -424,7 +425,8 @@ fn a_block_that_cannot_be_read_is_an_error_of_one_request() {
         (world.server)(None);
     }
     assert_eq!(world.take_sent(tag).unwrap().result(), Err(Errno::EIO));
-    let (_, answer) = world.do_it(&[0; 1024], |grant| Read { node: a, grant, position: 0, bytes: 1024 }.message());
+    let (_, answer) =
+        world.do_it(&[0; 1024], |grant| Read { node: a, grant, position: 0, bytes: 1024, kept: false }.message());
     assert_eq!(answer.result(), Ok(1024));
     world.finish();
 }
@@ -504,7 +506,7 @@ fn free_blocks_are_the_same_after_a_request_that_was_undone() {
     let mut world = World::new(&["-b", "1024"]);
     world.create(b"old", &content(1, 100_000));
     let [old] = world.remount(&[b"old"])[..] else { panic!() };
-    world.do_it(&[0; 10], |grant| Read { node: old, grant, position: 50 * 1024, bytes: 10 }.message());
+    world.do_it(&[0; 10], |grant| Read { node: old, grant, position: 50 * 1024, bytes: 10, kept: false }.message());
     // The superblock on the disk does not know of this.
     world.create(b"new", &content(2, 50_000));
     let before = world.free_blocks();

@@ -272,6 +272,9 @@ pub trait FileSystem {
     /// file. `EISDIR`, `EINVAL` for a node without data, the sink's error if nothing was copied.
     fn read(&mut self, node: NodeId, offset: u64, len: usize, sink: &mut dyn DataSink) -> Result<usize, Errno>;
 
+    /// The caller of the read that has just copied `bytes` bytes from `offset` on keeps them: the file system need not.
+    fn forget_content(&mut self, _node: NodeId, _offset: u64, _bytes: usize) {}
+
     /// Copies `len` bytes from `source` to `offset`. Returns the number of bytes, fewer at a limit.
     /// `EISDIR`, `EINVAL`, `EFBIG`, `ENOSPC`, the source's error if nothing was copied.
     fn write(

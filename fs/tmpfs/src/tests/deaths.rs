@@ -367,7 +367,7 @@ fn content_is_written_once_and_cut_off_whole() {
     world.write(&mut model, file, 100, &random.bytes(5000));
     world.write(&mut model, file, 1000, &random.bytes(3000));
     world.write(&mut model, file, 300_000, &random.bytes(3000));
-    let read = Read { node: file.1, grant: GRANT, position: 50, bytes: 6000 };
+    let read = Read { node: file.1, grant: GRANT, position: 50, bytes: 6000, kept: false };
     assert_eq!(world.survive("read", (&[0; 6000], read.message()), &model).result(), Ok(6000));
     for (offset, bytes, mode) in
         [(500, 700, ALLOCATE_ZERO), (3000, 298_000, ALLOCATE_PUNCH), (2000, 200_000, ALLOCATE_FILL)]

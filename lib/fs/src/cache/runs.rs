@@ -2,10 +2,11 @@
 //!
 //! `LruIndex::insert_in_order` puts neighbours of the disk into neighbouring frames wherever the place is free.
 
-use super::BlockCache;
+use super::{BlockCache, State};
 use crate::device::BlockDevice;
 use crate::order::Mark;
 use abi::Errno;
+use core::ops::Range;
 
 impl<D: BlockDevice> BlockCache<D> {
     /// Returns how many of the blocks from `first` on, at most `most`, are cached in frames that are neighbours; 0: the first is not cached.
@@ -20,6 +21,19 @@ impl<D: BlockDevice> BlockCache<D> {
         let slot = self.load(first)?;
         (slot + 1..slot + count).for_each(|next| self.index.touch(next));
         Ok(self.frames.get_run(slot, count))
+    }
+
+    /// Forgets those of the blocks that are as the device has them.
+    pub fn forget(&mut self, blocks: Range<u64>) {
+        // The last one first: the next run begins in the first of their frames.
+        for block in blocks.rev() {
+            let Some(slot) = self.index.find(block) else { continue };
+            let State { dirty, held, pinned, in_log, .. } = self.states[slot];
+            if dirty.is_none() && !held && !pinned && !in_log {
+                self.frames.empty(slot);
+                self.index.remove(slot);
+            }
+        }
     }
 
     /// As [`BlockCache::overwrite`], `count` blocks, which are [`BlockCache::neighbours`]. If `fill` fails, they keep what it wrote.

@@ -285,8 +285,14 @@ where
         let (file_system, node) = self.volumes.find(request.node)?;
         let bytes = request.bytes.min(TRANSFER_BYTES) - *done;
         let mut sink = GrantSink::new(granted(message, request.grant), *done);
-        match file_system.read(node, request.position.saturating_add(*done), bytes as usize, &mut sink) {
-            Ok(more) => *done += more as u64,
+        let position = request.position.saturating_add(*done);
+        match file_system.read(node, position, bytes as usize, &mut sink) {
+            Ok(more) => {
+                if request.kept {
+                    file_system.forget_content(node, position, more);
+                }
+                *done += more as u64;
+            }
             Err(error) if *done == 0 => return Err(error),
             Err(_) => {}
         }

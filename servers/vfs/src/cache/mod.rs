@@ -196,7 +196,7 @@ impl PageCache {
 
     async fn tell_of_read(&self, node: &NodeRef, position: u64) -> Result<bool, Errno> {
         let version = node.known_stat().unchanging();
-        let request = fs::Read { node: node.number(), grant: GrantId::NONE, position, bytes: 0 };
+        let request = fs::Read { node: node.number(), grant: GrantId::NONE, position, bytes: 0, kept: false };
         let reply = self.peers.ask(node.service(), request.message()).await?;
         Ok(self.was_read(node, version, reply.source, fs::Read::results(&reply)?))
     }
@@ -210,7 +210,7 @@ impl PageCache {
         let (offset, bytes) = (slots.start as u64 * PAGE_BYTES, slots.len() as u64 * PAGE_BYTES);
         let grant = memory.pages.grant(offset, bytes, service.endpoint(), Access::Write)?;
         let position = first.offset();
-        let request = fs::Read { node: node.number(), grant: grant.id(), position, bytes };
+        let request = fs::Read { node: node.number(), grant: grant.id(), position, bytes, kept: true };
         let reply = match self.peers.ask(service, request.message()).await {
             Ok(reply) => reply,
             Err(error) => {

@@ -78,7 +78,7 @@ impl Mappings {
         self.write_back(node, position, bytes as u64).await?;
         let service = node.service();
         let room = GrantedBuffer::new(filled(0, bytes)?, service.endpoint(), Access::Write)?;
-        let request = fs::Read { node: node.number(), grant: room.id(), position, bytes: bytes as u64 };
+        let request = fs::Read { node: node.number(), grant: room.id(), position, bytes: bytes as u64, kept: false };
         let version = node.known_stat().unchanging();
         let reply = self.peers.ask(service, request.message()).await?;
         self.cache.was_read(node, version, reply.source, fs::Read::results(&reply)?);

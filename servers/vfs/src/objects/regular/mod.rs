@@ -288,7 +288,7 @@ async fn read_directly(
     let service = node.service();
     let address = buffer.piece().address;
     let grant = MagicGrant::new(buffer.owner, address, bytes, service.endpoint(), grant::Access::Write)?;
-    let request = fs::Read { node: node.number(), grant: grant.id(), position, bytes };
+    let request = fs::Read { node: node.number(), grant: grant.id(), position, bytes, kept: false };
     let version = node.known_stat().unchanging();
     let reply = base.peers().ask(service, request.message()).await?;
     base.cache().was_read(node, version, reply.source, fs::Read::results(&reply)?);
