@@ -918,6 +918,35 @@ fn a_file_that_is_read_on_is_read_ahead_and_any_other_block_alone() {
 }
 
 #[test]
+fn content_that_its_reader_keeps_is_read_from_the_device_again_unless_it_is_newer() {
+    let (disk, mut volume) = new(2048, ONE);
+    let content: Vec<u8> = (0..40 * 1024 + 100).map(|at| (at / 1024 * 7) as u8).collect();
+    let node = file(&mut volume, "f", &content);
+    volume.unmount().unwrap();
+    let reads = Rc::new(RefCell::new(Vec::new()));
+    let device = Watched { disk: disk.clone(), reads: reads.clone(), refuses: Rc::default() };
+    let mut volume = Ext2::mount(device, options(), memory_of(1 << 20)).unwrap();
+    let read = |volume: &mut Ext2<Watched>| {
+        reads.borrow_mut().clear();
+        assert!(read_all(volume, node) == content);
+        let blocks: usize = reads.borrow().iter().map(|&(_, blocks)| blocks).sum();
+        blocks
+    };
+    read(&mut volume);
+    assert_eq!(read(&mut volume), 0, "everything is cached");
+    volume.forget_content(node, 100, 8 * 1024);
+    assert_eq!(read(&mut volume), 8, "the first block was not kept as a whole");
+    volume.forget_content(node, 0, content.len());
+    assert_eq!(read(&mut volume), 41, "with the last one, which is not full");
+    // What the disk does not have yet stays, whoever keeps it.
+    assert_eq!(write(&mut volume, node, 3000, &content[3000..9000]), Ok(6000));
+    volume.forget_content(node, 0, content.len());
+    let newer = (3000 + 6000usize).div_ceil(1024) - 3000 / 1024;
+    assert_eq!(read(&mut volume), 41 - newer);
+    volume.unmount().unwrap();
+}
+
+#[test]
 fn a_successor_resumes_without_the_device() {
     let layout = fs::preserve::Layout { volumes: 1, ..LAYOUT };
     let keep = memory_words(layout);

@@ -168,6 +168,10 @@ impl<F: FileSystem> Run<F> {
         for ((_, name), value) in self.xattrs.iter().filter(|((of, _), _)| *of == file) {
             assert_eq!(self.volume.xattr(self.nodes[file], name.as_bytes()).as_ref(), Ok(value));
         }
-        assert!(read_all(&mut self.volume, self.nodes[file]) == *self.model.data_mut(file));
+        let content = read_all(&mut self.volume, self.nodes[file]);
+        assert!(content == *self.model.data_mut(file));
+        if file.is_multiple_of(2) {
+            self.volume.forget_content(self.nodes[file], 0, content.len());
+        }
     }
 }
