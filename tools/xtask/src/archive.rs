@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// Every file of an archive begins at a multiple of this.
-const PAGE: usize = 4096;
+pub const PAGE: usize = 4096;
 
 /// One file for the archive.
 #[derive(Clone)]

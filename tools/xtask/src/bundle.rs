@@ -180,7 +180,8 @@ impl Bundle {
         let kernel = folder.join("kernel");
         fs::copy(&self.built.kernel, &kernel).context("cannot copy the kernel")?;
         let image = folder.join(ROOT_DISK);
-        let mut entries = self.entries()?;
+        let mut system = self.system.clone();
+        let mut images = Vec::new();
         let disks = match self.root() {
             Root::Disk => {
                 rootfs::make(contents, Room::Disk, folder.path(), &image)?;
@@ -188,13 +189,15 @@ impl Bundle {
             }
             Root::Ramdisk => {
                 rootfs::make(contents, Room::Memory, folder.path(), &image)?;
-                entries.push(Entry::from_file(ROOT_IMAGE, &image)?);
+                let mut root = Entry::from_file(ROOT_IMAGE, &image)?;
+                trim(&mut root.data, &mut system.service);
+                images.push(root);
                 fs::remove_file(&image)?;
                 Vec::new()
             }
         };
         let archive = folder.join("boot.img");
-        archive::write(&entries, &archive)?;
+        archive::write(&self.entries(&system, images)?, &archive)?;
         let roms = self.make_roms(folder)?;
         Ok(Media { kernel, archive, disks, disk_bus: self.disk_bus(), iommu: self.has_iommu(), roms })
     }
@@ -218,12 +221,29 @@ impl Bundle {
         self.built.with_symbols(name)
     }
 
-    fn entries(&self) -> Result<Vec<Entry>> {
-        let table = self.system.pack().map_err(|error| anyhow!("cannot pack the system table: {error}"))?;
+    fn entries(&self, system: &System, images: Vec<Entry>) -> Result<Vec<Entry>> {
+        let table = system.pack().map_err(|error| anyhow!("cannot pack the system table: {error}"))?;
         let mut entries = vec![Entry { name: SYSTEM.to_string(), data: table }];
-        entries.extend(self.programs.iter().chain(&self.modules).cloned());
+        entries.extend(self.programs.iter().chain(&self.modules).cloned().chain(images));
         Ok(entries)
     }
+}
+
+/// Leaves the zeros at the end of the root's image out: its driver is told how large the disk is, and has zeros in its preserved memory, which
+/// takes none of the machine's until it is used.
+fn trim(image: &mut Vec<u8>, services: &mut [Service]) {
+    let is_driver = |service: &&mut Service| service.module.as_deref() == Some(ROOT_IMAGE) && service.keep_bytes > 0;
+    if let Some(driver) = services.iter_mut().find(is_driver) {
+        driver.arguments = format!("{} disk_bytes={}", driver.arguments, image.len()).trim_start().to_string();
+        image.truncate(archived_bytes(image, driver.keep_bytes));
+    }
+}
+
+/// How much of an image has to be in the archive when so many bytes of its end may be zeros elsewhere: whole pages, at least one.
+fn archived_bytes(image: &[u8], zeros: u64) -> usize {
+    let used = image.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
+    let least = image.len().saturating_sub(zeros as usize);
+    used.max(least).next_multiple_of(archive::PAGE).min(image.len())
 }
 
 /// The programs of the system's services and their symbols, once for all media: reading the symbols takes long.
@@ -251,4 +271,23 @@ fn build_programs(workspace: &Workspace, names: BTreeSet<String>, profile: Profi
         }
     }
     Ok(built)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_at_the_end_of_an_image_are_left_out() {
+        const PAGE: usize = archive::PAGE;
+        let archived = |used: usize, zeros: usize| {
+            let mut image = vec![0; 9 * PAGE];
+            image[..used].fill(1);
+            archived_bytes(&image, zeros as u64)
+        };
+        assert_eq!(archived(PAGE + 1, 90 * PAGE), 2 * PAGE);
+        assert_eq!(archived(0, 90 * PAGE), PAGE);
+        assert_eq!(archived(9 * PAGE, 90 * PAGE), 9 * PAGE);
+        assert_eq!(archived(PAGE, 3 * PAGE), 6 * PAGE);
+    }
 }

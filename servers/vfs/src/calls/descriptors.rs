@@ -13,7 +13,7 @@ use crate::{
     files::Files,
     memory as user,
     objects::{
-        CHANGEABLE, File, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NOATIME, O_NONBLOCK, O_WRONLY, OpenFile, Operation, SEEK_CUR,
+        CHANGEABLE, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NOATIME, O_NONBLOCK, O_WRONLY, OpenFile, Operation, SEEK_CUR,
         SEEK_END, SEEK_HOLE, Seek, block::Block, pipe::PipeEnd, regular::Regular,
     },
     open::open_slave,
@@ -121,7 +121,7 @@ fn pipe(base: &Base, process: &Process, address: u64, flags: u32) -> Result<u64,
         pipe.open(reads, !reads);
         let object = PipeEnd { pipe: pipe.clone(), node: None, inode, reads, writes: !reads, lonely: Cell::default() };
         let path = numbered("pipe", inode)?;
-        File::new(base.closing(), user, object, status | access, path)
+        OpenFile::new(base.closing(), user, object, status | access, path)
     };
     give_pair(process, [end(true, 0)?, end(false, O_WRONLY)?], address, flags & O_CLOEXEC != 0)
 }

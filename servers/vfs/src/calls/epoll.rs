@@ -16,7 +16,7 @@ use crate::{
     keep::records::{Note, Terms},
     memory as user,
     objects::{
-        Asking, File, O_CLOEXEC, O_RDWR, OpenFile,
+        Asking, O_CLOEXEC, O_RDWR, OpenFile,
         epoll::{EVENT_BYTES, Epoll, EpollFile, Event, Owner, epoll_of, flag},
     },
     processes::Process,
@@ -43,7 +43,7 @@ const MAX_EVENTS: usize = i32::MAX as usize / EVENT_BYTES;
 fn create(closing: &Rc<Closing>, process: &Process, flags: u32) -> Result<u64, Errno> {
     allow(flags, O_CLOEXEC)?;
     let path = copied(b"anon_inode:[eventpoll]")?;
-    let file = File::new(closing, process.caller.user(), EpollFile::default(), O_RDWR, path)?;
+    let file = OpenFile::new(closing, process.caller.user(), EpollFile::default(), O_RDWR, path)?;
     process.insert(file, flags & O_CLOEXEC != 0)
 }
 

@@ -4,7 +4,7 @@ use super::{Entry, allow, call, done};
 use crate::{
     base::closing::Closing,
     objects::{
-        File, O_CLOEXEC, O_NONBLOCK, O_RDWR,
+        O_CLOEXEC, O_NONBLOCK, O_RDWR, OpenFile,
         eventfd::{EventCounter, Taking},
     },
     processes::Process,
@@ -24,6 +24,6 @@ fn create(closing: &Rc<Closing>, process: &Process, count: u32, flags: u32) -> R
     allow(flags, SEMAPHORE | O_CLOEXEC | O_NONBLOCK)?;
     let taking = if flags & SEMAPHORE != 0 { Taking::One } else { Taking::All };
     let (counter, path) = (EventCounter::new(count.into(), taking), copied(b"anon_inode:[eventfd]")?);
-    let file = File::new(closing, process.caller.user(), counter, flags & O_NONBLOCK | O_RDWR, path)?;
+    let file = OpenFile::new(closing, process.caller.user(), counter, flags & O_NONBLOCK | O_RDWR, path)?;
     process.insert(file, flags & O_CLOEXEC != 0)
 }

@@ -5,7 +5,7 @@ use crate::{
     base::{Base, closing::Closing},
     callers::permission::{self, READ},
     files::watches::{Inotify, Wanted, flag},
-    objects::{File, O_CLOEXEC, O_NONBLOCK, O_RDONLY, OpenFile, inotify::InotifyFile},
+    objects::{O_CLOEXEC, O_NONBLOCK, O_RDONLY, OpenFile, inotify::InotifyFile},
     paths::walk::{self, Last},
     processes::{AT_FDCWD, Process},
 };
@@ -46,7 +46,7 @@ fn create(closing: &Rc<Closing>, process: &Process, flags: u32) -> Result<u64, E
     let user = process.caller.user();
     let instance = Inotify::new(closing.watches(), user)?;
     let path = copied(b"anon_inode:inotify")?;
-    let file = File::new(closing, user, InotifyFile(instance), flags & O_NONBLOCK | O_RDONLY, path)?;
+    let file = OpenFile::new(closing, user, InotifyFile(instance), flags & O_NONBLOCK | O_RDONLY, path)?;
     process.insert(file, flags & O_CLOEXEC != 0)
 }
 

@@ -5,7 +5,7 @@ use crate::{
     base::Base,
     callers::permission::S_IFREG,
     files::{Files, vnode::NodeRef},
-    objects::{File, O_LARGEFILE, O_RDONLY, O_RDWR, regular::Regular},
+    objects::{O_LARGEFILE, O_RDONLY, O_RDWR, OpenFile, regular::Regular},
     processes::Process,
 };
 use abi::{Errno, linux::nr};
@@ -40,7 +40,7 @@ async fn create_memory_file(base: &Base, process: Rc<Process>, name: Vec<u8>, fl
     path.try_extend_from_slice(&name)?;
     // As Linux: it is not counted as open for writing, so that what was written to it can be executed.
     let file =
-        File::new(base.closing(), process.caller.user(), Regular::new(node, O_RDONLY), O_RDWR | O_LARGEFILE, path)?;
+        OpenFile::new(base.closing(), process.caller.user(), Regular::new(node, O_RDONLY), O_RDWR | O_LARGEFILE, path)?;
     process.insert(file, flags & CLOEXEC != 0)
 }
 

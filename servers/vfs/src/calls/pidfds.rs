@@ -9,7 +9,7 @@ use crate::{
     callers::lives::Identity,
     keep::{Store, records::Note},
     memory as user,
-    objects::{File, O_NONBLOCK, O_RDWR, OpenFile, directory::Directory, epoll::epoll_of, pidfd::PidFd},
+    objects::{O_NONBLOCK, O_RDWR, OpenFile, directory::Directory, epoll::epoll_of, pidfd::PidFd},
     processes::{Process, Processes},
 };
 use abi::{Endpoint, Errno, Message, Word, fs, vfs};
@@ -69,7 +69,7 @@ pub(super) fn open(base: &Base, processes: &Processes, request: &vfs::OpenPidFd)
     let pidfd = PidFd::new(base.lives().of(identity, || has_thread(processes, identity)));
     let nonblock = if request.flags & vfs::PIDFD_NONBLOCK != 0 { O_NONBLOCK } else { 0 };
     let path = copied(b"anon_inode:[pidfd]")?;
-    let file = File::new(base.closing(), process.caller.user(), pidfd, nonblock | O_RDWR, path)?;
+    let file = OpenFile::new(base.closing(), process.caller.user(), pidfd, nonblock | O_RDWR, path)?;
     let descriptor = give(base, &process, request.call, file)?;
     if request.address != 0 {
         let number = (descriptor as u32).to_le_bytes();

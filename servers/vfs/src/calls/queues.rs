@@ -12,7 +12,7 @@ use crate::{
         records::{NO_QUEUE, Notification, QueueRecord},
     },
     memory as user,
-    objects::{File, O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK, OpenFile, queue::MessageQueue},
+    objects::{O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK, OpenFile, queue::MessageQueue},
     processes::Process,
     queues::{Letter, PRIORITIES, Queue, Sent, Transfer, Waiter, names::QueueNames},
 };
@@ -64,7 +64,7 @@ fn mq_open(
     };
     let path = [b"/", QueueNames::shown(&name)].concat();
     let object = MessageQueue(queue.clone());
-    let file = File::new(closing, process.caller.user(), object, flags & (O_ACCMODE | O_NONBLOCK), path)?;
+    let file = OpenFile::new(closing, process.caller.user(), object, flags & (O_ACCMODE | O_NONBLOCK), path)?;
     // Linux marks the descriptors of queues whatever was asked for.
     let descriptor = process.insert(file, true)?;
     queues.add(name, queue);

@@ -155,7 +155,7 @@ pub fn path(processes: &Processes, to: Endpoint, request: &vfs::DescriptorPath) 
     let full = match request.what {
         WORKING => directory(&process.directories()?.working())?,
         ROOT => directory(&process.directories()?.root())?,
-        descriptor => name(&process.file(descriptor as i32)?)?,
+        descriptor => name(&*process.file(descriptor as i32)?)?,
     };
     let root = process.directories()?.root().path.clone();
     let shown = if request.what == ROOT { &full } else { paths::below(&full, &root).unwrap_or(&full) };

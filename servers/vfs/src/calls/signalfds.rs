@@ -3,7 +3,7 @@
 use super::{Entry, allow, call, call::Call, done};
 use crate::{
     memory as user,
-    objects::{File, O_CLOEXEC, O_NONBLOCK, O_RDWR, signalfd::SignalFile},
+    objects::{O_CLOEXEC, O_NONBLOCK, O_RDWR, OpenFile, signalfd::SignalFile},
 };
 use abi::{Errno, linux::nr};
 use sys::fallible::copied;
@@ -34,6 +34,6 @@ fn signalfd(call: &Call, flags: u32) -> Result<u64, Errno> {
     call.peers().connect_process_manager()?;
     let path = copied(b"anon_inode:[signalfd]")?;
     let signals = SignalFile::new(mask);
-    let file = File::new(call.closing(), process.caller.user(), signals, flags & O_NONBLOCK | O_RDWR, path)?;
+    let file = OpenFile::new(call.closing(), process.caller.user(), signals, flags & O_NONBLOCK | O_RDWR, path)?;
     process.insert(file, flags & O_CLOEXEC != 0)
 }

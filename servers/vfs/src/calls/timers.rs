@@ -5,7 +5,7 @@ use crate::{
     base::closing::Closing,
     memory as user,
     objects::{
-        File, O_CLOEXEC, O_NONBLOCK, O_RDWR,
+        O_CLOEXEC, O_NONBLOCK, O_RDWR, OpenFile,
         timer::{NS_PER_S, Timer, TimerFile},
     },
     processes::Process,
@@ -31,7 +31,7 @@ fn timer_create(closing: &Rc<Closing>, process: &Process, clock: u32, flags: u32
     let user = process.caller.user();
     let timer = Timer::new(closing.store(), user, clock == REALTIME)?;
     let path = copied(b"anon_inode:[timerfd]")?;
-    let file = File::new(closing, user, TimerFile(timer), flags & O_NONBLOCK | O_RDWR, path)?;
+    let file = OpenFile::new(closing, user, TimerFile(timer), flags & O_NONBLOCK | O_RDWR, path)?;
     process.insert(file, flags & O_CLOEXEC != 0)
 }
 

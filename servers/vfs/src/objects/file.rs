@@ -2,7 +2,7 @@
 //!
 //! Invariant: what is preserved says the same as the fields here, but for the position while a transfer is in progress.
 
-use super::{Kind, Object, OpenFile};
+use super::{AnyKind, AnyObject, Kind, Object};
 use crate::{
     base::closing::{Closed, Closing},
     files::{leases::FileOwner, vnode::NodeRef, watches::flag},
@@ -13,10 +13,7 @@ use crate::{
 };
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
-use core::{
-    any::Any,
-    cell::{Cell, Ref, RefCell},
-};
+use core::cell::{Cell, Ref, RefCell};
 
 /// Access mode bits.
 pub const O_ACCMODE: u32 = 3;
@@ -62,14 +59,14 @@ pub const CHANGEABLE: u32 = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME;
 /// An open file as a predecessor has left it: record, value (see [`Object::value`]), status flags.
 pub type FoundFile = (FileRecord, u64, u32);
 
-/// One open file, of an object of kind `O`.
+/// One open file.
 #[derive(Debug)]
-pub struct File<O: ?Sized + Object> {
+pub struct OpenFile {
     /// What is preserved of it besides position and flags.
     record: Kept<FileRecord>,
     flags: Cell<u32>,
     /// Where the next read or write goes; in directories the file system's own mark. While transfers are in progress it is
-    /// where they will end if all goes well; see [`File::begin_transfer`].
+    /// where they will end if all goes well; see [`OpenFile::begin_transfer`].
     position: Cell<u64>,
     path: RefCell<Vec<u8>>,
     locked: Cell<bool>,
@@ -78,12 +75,18 @@ pub struct File<O: ?Sized + Object> {
     /// Transfers in progress that move the position.
     transfers: Cell<u32>,
     closing: Rc<Closing>,
-    object: O,
+    object: AnyObject,
 }
 
-impl<O: Object> File<O> {
+impl OpenFile {
     /// A new open file of a user at position 0. `ENFILE`: there are too many; what opening has done is undone at the next sweep.
-    pub fn new(closing: &Rc<Closing>, user: u32, object: O, flags: u32, path: Vec<u8>) -> Result<Rc<OpenFile>, Errno> {
+    pub fn new(
+        closing: &Rc<Closing>,
+        user: u32,
+        object: impl Kind,
+        flags: u32,
+        path: Vec<u8>,
+    ) -> Result<Rc<OpenFile>, Errno> {
         let number = closing.next_number();
         let node = object.node().map_or(NodeRecord::NONE, |node| node.record());
         let record = FileRecord { object: object.record(), node, number, path: Text::EMPTY, user };
@@ -94,7 +97,7 @@ impl<O: Object> File<O> {
             object.close(closing);
             closing.closed();
         })?;
-        Ok(Rc::new(File {
+        Ok(Rc::new(OpenFile {
             record,
             flags: Cell::new(flags),
             position: Cell::new(0),
@@ -103,21 +106,23 @@ impl<O: Object> File<O> {
             owner: RefCell::new(None),
             transfers: Cell::new(0),
             closing: closing.clone(),
-            object,
+            object: object.into(),
         }))
     }
 
     /// An open file as a predecessor has left it.
-    pub fn restore(closing: &Rc<Closing>, object: O, place: u32, (record, value, flags): FoundFile) -> Rc<OpenFile>
-    where
-        O: Kind,
-    {
+    pub fn restore(
+        closing: &Rc<Closing>,
+        object: impl Kind,
+        place: u32,
+        (record, value, flags): FoundFile,
+    ) -> Rc<OpenFile> {
         let position = object.position_in(value);
         // Whoever has more than his share now, in another order, keeps what he has.
         let _ = object.hold(record.user);
         let path = closing.store().text(record.path);
         closing.open().expect("a successor needs no more than its predecessor had");
-        Rc::new(File {
+        Rc::new(OpenFile {
             record: Kept::new(closing.store(), place, record),
             flags: Cell::new(flags),
             position: Cell::new(position),
@@ -126,21 +131,18 @@ impl<O: Object> File<O> {
             owner: RefCell::new(None),
             transfers: Cell::new(0),
             closing: closing.clone(),
-            object,
+            object: object.into(),
         })
     }
-}
 
-impl OpenFile {
     /// Its object.
     pub fn any(&self) -> &dyn Object {
-        &self.object
+        &*self.object
     }
 
     /// Its object, if it is of this kind.
-    pub fn object<K: Object>(&self) -> Option<&K> {
-        let object: &dyn Any = &self.object;
-        object.downcast_ref()
+    pub fn object<K: AnyKind>(&self) -> Option<&K> {
+        K::of(&self.object)
     }
 
     /// A number of its own: owner of its flock locks.
@@ -168,7 +170,7 @@ impl OpenFile {
         self.owner.borrow().clone()
     }
 
-    /// [`File::owner`], made and charged to a user if there is none yet. `ENOMEM`: no room.
+    /// [`OpenFile::owner`], made and charged to a user if there is none yet. `ENOMEM`: no room.
     pub fn owner_for(&self, user: u32) -> Result<Rc<FileOwner>, Errno> {
         if let Some(known) = self.owner() {
             return Ok(known);
@@ -225,7 +227,7 @@ impl OpenFile {
         self.record.store().set_position(self.place(), position);
     }
 
-    /// As [`File::set_position`], for a call that may be made again, and of which nothing is noted.
+    /// As [`OpenFile::set_position`], for a call that may be made again, and of which nothing is noted.
     #[inline]
     pub fn set_position_again(&self, position: u64) {
         self.position.set(position);
@@ -233,7 +235,7 @@ impl OpenFile {
     }
 
     /// A transfer begins that will leave the position at `expected`. Others may go on from there meanwhile; but until
-    /// [`File::end_transfer`], the position that is preserved is the one that the transfer, done again, begins at.
+    /// [`OpenFile::end_transfer`], the position that is preserved is the one that the transfer, done again, begins at.
     pub fn begin_transfer(&self, expected: u64) {
         self.transfers.set(self.transfers.get() + 1);
         self.position.set(expected);
@@ -306,7 +308,7 @@ impl OpenFile {
     }
 }
 
-impl<O: ?Sized + Object> Drop for File<O> {
+impl Drop for OpenFile {
     fn drop(&mut self) {
         self.object.close(&self.closing);
         if self.closing.watches().any()

@@ -1,8 +1,9 @@
 //! What descriptors name: open files, each of an object of some kind, a kind a file of this folder.
 //!
-//! [`File`] is what all kinds have in common: flags, position, path, record. [`Object`] is what they differ in; a call on a descriptor
-//! looks up the open file and asks its object. A new kind is a file here with its `impl Object` and `impl Kind`, a line in [`KINDS`], and
-//! the call that makes it. Object and open file lie in one allocation: `Rc<File<Regular>>` is also an `Rc<File<dyn Object>>`.
+//! [`OpenFile`] is what all kinds have in common: flags, position, path, record. [`Object`] is what they differ in; a call on a descriptor
+//! looks up the open file and asks its object. A new kind is a file here with its `impl Object` and `impl Kind`, a line in `kinds!`, and
+//! the call that makes it. Object and open file lie in one allocation, and an open file of any kind has the same size: a `dyn Object` at its
+//! end would have its place, and that of all in front of it in an `Rc`, computed at each look.
 
 pub mod asynchronous;
 pub mod block;
@@ -48,17 +49,14 @@ use crate::{
 use abi::{Errno, Message};
 use alloc::{boxed::Box, rc::Rc};
 use core::{
-    any::Any,
     fmt::{self, Debug},
+    ops::Deref,
 };
 pub use file::*;
 use sys::text::Text;
 
 /// ioctl: bytes that can be read now.
 const FIONREAD: u32 = 0x541b;
-
-/// An open file of any kind.
-pub type OpenFile = File<dyn Object>;
 
 /// A call on an open file.
 pub struct Operation<'a> {
@@ -99,7 +97,7 @@ impl Wanted {
 pub type End = Box<dyn FnOnce()>;
 
 /// The object of an open file. The defaults refuse: a kind implements what it has.
-pub trait Object: Any + Debug {
+pub trait Object: Debug {
     /// Returns its description in records.
     fn record(&self) -> ObjectRecord;
 
@@ -243,7 +241,7 @@ pub trait Inheritance {
 }
 
 /// A kind of object, as records tell them apart.
-pub trait Kind: Object + Sized {
+pub trait Kind: Object + Into<AnyObject> {
     /// Its number in records.
     const NUMBER: u8;
     /// The object that a predecessor has described so. `None`: the record makes no sense.
@@ -264,29 +262,74 @@ fn restore_as<K: Kind>(
     from: &mut dyn Inheritance,
 ) -> Option<Rc<OpenFile>> {
     let object = K::restore(&found.0.object, node, from)?;
-    Some(File::restore(from.closing(), object, place, found))
+    Some(OpenFile::restore(from.closing(), object, place, found))
 }
 
-/// All kinds, by the number that records have.
-const KINDS: [(u8, Restore); 17] = [
-    (regular::Regular::NUMBER, restore_as::<regular::Regular>),
-    (directory::Directory::NUMBER, restore_as::<directory::Directory>),
-    (null::Null::NUMBER, restore_as::<null::Null>),
-    (path::PathOnly::NUMBER, restore_as::<path::PathOnly>),
-    (character::Character::NUMBER, restore_as::<character::Character>),
-    (block::Block::NUMBER, restore_as::<block::Block>),
-    (pipe::PipeEnd::NUMBER, restore_as::<pipe::PipeEnd>),
-    (queue::MessageQueue::NUMBER, restore_as::<queue::MessageQueue>),
-    (timer::TimerFile::NUMBER, restore_as::<timer::TimerFile>),
-    (socket::SocketFile::NUMBER, restore_as::<socket::SocketFile>),
-    (eventfd::EventCounter::NUMBER, restore_as::<eventfd::EventCounter>),
-    (epoll::EpollFile::NUMBER, restore_as::<epoll::EpollFile>),
-    (pidfd::PidFd::NUMBER, restore_as::<pidfd::PidFd>),
-    (signalfd::SignalFile::NUMBER, restore_as::<signalfd::SignalFile>),
-    (inotify::InotifyFile::NUMBER, restore_as::<inotify::InotifyFile>),
-    (loop_control::LoopControl::NUMBER, restore_as::<loop_control::LoopControl>),
-    (zero::Zero::NUMBER, restore_as::<zero::Zero>),
-];
+/// Any one of the kinds as the object of an open file.
+pub trait AnyKind: Sized {
+    /// The object, if it is of this kind.
+    fn of(object: &AnyObject) -> Option<&Self>;
+}
+
+macro_rules! kinds {
+    ($($module:ident::$kind:ident,)*) => {
+        /// The object of an open file.
+        #[derive(Debug)]
+        pub enum AnyObject {
+            $(#[doc = concat!("See [`", stringify!($module), "`].")] $kind($module::$kind),)*
+        }
+
+        impl Deref for AnyObject {
+            type Target = dyn Object + 'static;
+
+            #[inline]
+            fn deref(&self) -> &(dyn Object + 'static) {
+                match self {
+                    $(AnyObject::$kind(object) => object,)*
+                }
+            }
+        }
+
+        $(
+            impl From<$module::$kind> for AnyObject {
+                #[inline]
+                fn from(object: $module::$kind) -> AnyObject {
+                    AnyObject::$kind(object)
+                }
+            }
+
+            impl AnyKind for $module::$kind {
+                #[inline]
+                fn of(object: &AnyObject) -> Option<&Self> {
+                    if let AnyObject::$kind(object) = object { Some(object) } else { None }
+                }
+            }
+        )*
+
+        /// All kinds, by the number that records have.
+        const KINDS: &[(u8, Restore)] = &[$(($module::$kind::NUMBER, restore_as::<$module::$kind>),)*];
+    };
+}
+
+kinds! {
+    regular::Regular,
+    directory::Directory,
+    null::Null,
+    path::PathOnly,
+    character::Character,
+    block::Block,
+    pipe::PipeEnd,
+    queue::MessageQueue,
+    timer::TimerFile,
+    socket::SocketFile,
+    eventfd::EventCounter,
+    epoll::EpollFile,
+    pidfd::PidFd,
+    signalfd::SignalFile,
+    inotify::InotifyFile,
+    loop_control::LoopControl,
+    zero::Zero,
+}
 
 /// An open file as a predecessor has left it. `None`: the record makes no sense.
 pub fn restore(
@@ -360,6 +403,7 @@ impl Seek {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     fn seek(position: u64, size: u64, offset: i64, whence: u32) -> Result<u64, Errno> {
         Seek { position, offset, whence }.within(|| size)
@@ -367,7 +411,7 @@ mod tests {
 
     #[test]
     fn kinds_have_numbers_of_their_own() {
-        let mut numbers = KINDS.map(|(number, _)| number);
+        let mut numbers: Vec<u8> = KINDS.iter().map(|(number, _)| *number).collect();
         numbers.sort();
         assert!(numbers.windows(2).all(|two| two[0] != two[1]));
     }

@@ -7,7 +7,7 @@ use crate::{
 };
 use abi::Errno;
 
-/// See the head of the file. [`super::File::usable`] keeps most calls away from it.
+/// See the head of the file. [`super::OpenFile::usable`] keeps most calls away from it.
 #[derive(Debug)]
 pub struct PathOnly {
     /// The file.

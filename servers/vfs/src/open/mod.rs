@@ -24,8 +24,8 @@ use crate::{
         watches::flag,
     },
     objects::{
-        File, O_ACCMODE, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_NONBLOCK,
-        O_PATH, O_RDWR, O_TMPFILE, O_TRUNC, O_WRONLY, OpenFile,
+        O_ACCMODE, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_NONBLOCK, O_PATH,
+        O_RDWR, O_TMPFILE, O_TRUNC, O_WRONLY, OpenFile,
         block::{Block, Disk, Driven},
         character::Character,
         directory::Directory,
@@ -165,7 +165,7 @@ async fn open_checked(
         base.files().set_size(&process.caller, &file.node, 0).await?;
         base.files().watches().happened(&file.node, &path, flag::MODIFY);
     }
-    File::new(base.closing(), process.caller.user(), file, status_of(flags), path)
+    OpenFile::new(base.closing(), process.caller.user(), file, status_of(flags), path)
 }
 
 /// Opens a new file without a name on the file system of a directory (`O_TMPFILE`).
@@ -192,7 +192,7 @@ async fn open_nameless(
     node.set_linkable(flags & O_EXCL == 0);
     let mut path = found.canonical;
     paths::push(&mut path, format!("#{}", node.number() & 0xffff_ffff).as_bytes())?;
-    File::new(base.closing(), process.caller.user(), Regular::new(node, flags), status_of(flags), path)
+    OpenFile::new(base.closing(), process.caller.user(), Regular::new(node, flags), status_of(flags), path)
 }
 
 /// The status flags of a file opened with these flags.
@@ -216,7 +216,7 @@ fn reopen(closing: &Rc<Closing>, user: u32, open: &OpenFile, flags: u32) -> Resu
     let object =
         PipeEnd { pipe: pipe.clone(), node: node.clone(), inode: *inode, reads, writes, lonely: Cell::default() };
     let path = open.path().clone();
-    File::new(closing, user, object, flags & !NOT_STATUS, path)
+    OpenFile::new(closing, user, object, flags & !NOT_STATUS, path)
 }
 
 fn open_path(
@@ -229,7 +229,7 @@ fn open_path(
     if flags & O_DIRECTORY != 0 && !node.is_directory() {
         return Err(Errno::ENOTDIR);
     }
-    File::new(closing, user, PathOnly { node, crowd: Crowd::default() }, flags & !NOT_STATUS, path)
+    OpenFile::new(closing, user, PathOnly { node, crowd: Crowd::default() }, flags & !NOT_STATUS, path)
 }
 
 /// Finds the file at a path; creates it if the flags say so and it does not exist. Returns whether it is new. The request that creates it
@@ -320,20 +320,20 @@ async fn open_node(
     let (closing, user) = (base.closing(), process.caller.user());
     let status = status_of(flags);
     match node.kind() {
-        S_IFDIR => File::new(closing, user, Directory { node, crowd: Crowd::default() }, status, path),
+        S_IFDIR => OpenFile::new(closing, user, Directory { node, crowd: Crowd::default() }, status, path),
         S_IFIFO => {
-            let file = File::new(closing, user, open_fifo(base, &process.caller, node, flags)?, status, path)?;
+            let file = OpenFile::new(closing, user, open_fifo(base, &process.caller, node, flags)?, status, path)?;
             wait_for_other_end(&process.caller, &file).await?;
             Ok(file)
         }
         S_IFCHR | S_IFBLK if node.mount().has(MS_NODEV) => Err(Errno::EACCES),
         S_IFCHR => match base.devices().character(node.special_device())? {
             (OWN_NAME, _) if node.special_device() == LOOP_CONTROL => {
-                File::new(closing, user, LoopControl { node }, status, path)
+                OpenFile::new(closing, user, LoopControl { node }, status, path)
             }
-            (OWN_NAME, null::MINOR) => File::new(closing, user, Null { node }, status, path),
-            (OWN_NAME, minor) => File::new(closing, user, Zero::new(node, minor)?, status, path),
-            device => File::new(
+            (OWN_NAME, null::MINOR) => OpenFile::new(closing, user, Null { node }, status, path),
+            (OWN_NAME, minor) => OpenFile::new(closing, user, Zero::new(node, minor)?, status, path),
+            device => OpenFile::new(
                 closing,
                 user,
                 open_character(base.peers(), process, device, node, flags).await?,
@@ -350,7 +350,7 @@ async fn open_node(
                 }
                 _ => open_block(base.peers(), device, node).await?,
             };
-            File::new(closing, user, object, status, path)
+            OpenFile::new(closing, user, object, status, path)
         }
         _ => Err(Errno::ENXIO),
     }
@@ -423,7 +423,7 @@ pub async fn open_slave(
     paths::push(&mut path, file_name)?;
     let minor = MINOR_SLAVE + number;
     let slave = open_character(base.peers(), process, (name.as_str(), minor), node, flags).await?;
-    File::new(base.closing(), process.caller.user(), slave, status_of(flags), path)
+    OpenFile::new(base.closing(), process.caller.user(), slave, status_of(flags), path)
 }
 
 async fn open_block(peers: &Peers, device: Device<'_>, node: NodeRef) -> Result<Block, Errno> {

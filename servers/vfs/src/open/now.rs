@@ -6,7 +6,7 @@ use super::{How, ask_to_create, is_free, make_regular, may_open, status_of};
 use crate::{
     base::Base,
     files::{Files, nodes::Changing, vnode::NodeRef},
-    objects::{File, O_CREAT, O_DIRECTORY, O_PATH, O_TMPFILE, O_TRUNC, OpenFile},
+    objects::{O_CREAT, O_DIRECTORY, O_PATH, O_TMPFILE, O_TRUNC, OpenFile},
     paths::{
         self,
         walk::{self, Found, Resolution, Stopped},
@@ -62,7 +62,7 @@ pub fn open_now(
 
 /// Opens a regular file that nobody has to be waited for, and that the caller may open.
 fn open_free(base: &Base, process: &Process, node: NodeRef, flags: u32, path: Vec<u8>) -> Result<Rc<OpenFile>, Errno> {
-    File::new(base.closing(), process.caller.user(), make_regular(node, flags)?, status_of(flags), path)
+    OpenFile::new(base.closing(), process.caller.user(), make_regular(node, flags)?, status_of(flags), path)
 }
 
 /// A file that is being created, to be opened.

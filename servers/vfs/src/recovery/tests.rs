@@ -20,7 +20,7 @@ use crate::{
     },
     memory::buffer::UserBuffer,
     objects::{
-        File, O_APPEND, O_RDWR, Object,
+        O_APPEND, O_RDWR, OpenFile,
         epoll::{Epoll, EpollFile, Event, Owner, epoll_of, flag},
         eventfd::{EventCounter, Taking},
         pipe::PipeEnd,
@@ -141,7 +141,7 @@ fn mount(vfs: &'static Vfs) {
 
 fn open_file(vfs: &'static Vfs, node: u64, path: &[u8]) -> i32 {
     let object = Regular::new(root(vfs).mount().restore(node), O_RDWR);
-    let file = File::new(vfs.base().closing(), 0, object, O_RDWR, path.to_vec()).expect("room");
+    let file = OpenFile::new(vfs.base().closing(), 0, object, O_RDWR, path.to_vec()).expect("room");
     process(vfs, INIT).insert(file, node.is_multiple_of(2)).expect("room") as i32
 }
 
@@ -213,7 +213,8 @@ fn queue(vfs: &Vfs) -> Rc<Queue> {
 fn give_queue(vfs: &'static Vfs, name: &[u8]) {
     let record = QueueRecord { most_messages: 2, message_bytes: 100, uid: 1, gid: 2, mode: 0o600, ..NO_QUEUE };
     let queue = Queue::new(vfs.base().store(), record, name).expect("room");
-    let file = File::new(vfs.base().closing(), 0, MessageQueue(queue.clone()), O_RDWR, name.to_vec()).expect("room");
+    let file =
+        OpenFile::new(vfs.base().closing(), 0, MessageQueue(queue.clone()), O_RDWR, name.to_vec()).expect("room");
     process(vfs, INIT).insert(file, true).expect("room");
     vfs.queues().add(name.to_vec(), queue);
 }
@@ -283,8 +284,8 @@ fn turns_of_leases() -> Vec<fn(&'static Vfs)> {
 const COUNTER: i32 = 80;
 const EPOLL: i32 = 81;
 
-fn give(vfs: &Vfs, number: i32, object: impl Object) {
-    let file = File::new(vfs.base().closing(), 0, object, O_RDWR, b"it".to_vec()).expect("room");
+fn give(vfs: &Vfs, number: i32, object: impl crate::objects::Kind) {
+    let file = OpenFile::new(vfs.base().closing(), 0, object, O_RDWR, b"it".to_vec()).expect("room");
     process(vfs, INIT).files().replace(number, file, 100, false).expect("room");
 }
 
@@ -363,7 +364,7 @@ fn turns_of_sockets() -> Vec<fn(&'static Vfs)> {
         let base = vfs.base();
         let pair = Socket::pair(base.closing(), base.pipes(), Kind::Datagrams, 0, WHO).expect("room");
         for (number, socket) in (60..).zip(pair) {
-            let file = File::new(base.closing(), 0, SocketFile(socket), O_RDWR, b"socket".to_vec()).expect("room");
+            let file = OpenFile::new(base.closing(), 0, SocketFile(socket), O_RDWR, b"socket".to_vec()).expect("room");
             process(vfs, INIT).files().replace(number, file, 100, false).expect("room");
         }
     });
@@ -398,7 +399,7 @@ fn pair(vfs: &'static Vfs, kind: Kind, first: i32) {
     let base = vfs.base();
     let pair = Socket::pair(base.closing(), base.pipes(), kind, 0, WHO).expect("room");
     for (number, socket) in (first..).zip(pair) {
-        let file = File::new(base.closing(), 0, SocketFile(socket), O_RDWR, b"socket".to_vec()).expect("room");
+        let file = OpenFile::new(base.closing(), 0, SocketFile(socket), O_RDWR, b"socket".to_vec()).expect("room");
         process(vfs, INIT).files().replace(number, file, 100, false).expect("room");
     }
 }
@@ -595,7 +596,7 @@ fn a_full_store_refuses_and_recovers_its_places() {
     let node = root(vfs);
     let mut files = Vec::new();
     let error = loop {
-        match File::new(vfs.base().closing(), 0, Regular::new(node.clone(), 0), 0, b"/x".to_vec()) {
+        match OpenFile::new(vfs.base().closing(), 0, Regular::new(node.clone(), 0), 0, b"/x".to_vec()) {
             Ok(file) => files.push(file),
             Err(error) => break error,
         }
@@ -604,6 +605,6 @@ fn a_full_store_refuses_and_recovers_its_places() {
     drop(files);
     vfs.base().store().has_moved();
     finish_turn(vfs);
-    assert!(File::new(vfs.base().closing(), 0, Regular::new(node, 0), 0, b"/x".to_vec()).is_ok());
+    assert!(OpenFile::new(vfs.base().closing(), 0, Regular::new(node, 0), 0, b"/x".to_vec()).is_ok());
     assert_eq!(vfs.base().store().noted(INIT, 1), None::<Note>);
 }

@@ -14,7 +14,7 @@ use crate::{
     callers::{Caller, permission::Credentials},
     keep::records::Ucred,
     memory::address::AF_UNIX,
-    objects::{File, O_CLOEXEC, O_NONBLOCK, O_RDWR, OpenFile, socket::SocketFile},
+    objects::{O_CLOEXEC, O_NONBLOCK, O_RDWR, OpenFile, socket::SocketFile},
     processes::Process,
     sockets::{Kind, Socket, Who},
 };
@@ -110,7 +110,7 @@ fn socketpair(base: &Base, process: &Process, [domain, kind, protocol, address]:
 
 /// Opens a socket for a user, with the flags that its descriptor is to have. `ENFILE`: it is closed. It is shown by its inode number.
 fn open(base: &Base, user: u32, socket: Rc<Socket>, flags: u32) -> Result<Rc<OpenFile>, Errno> {
-    File::new(base.closing(), user, SocketFile(socket), flags & O_NONBLOCK | O_RDWR, Vec::new())
+    OpenFile::new(base.closing(), user, SocketFile(socket), flags & O_NONBLOCK | O_RDWR, Vec::new())
 }
 
 /// shutdown.
