@@ -263,6 +263,9 @@ pub struct Link<B> {
     seen: u32,
     /// The request that it has taken and not answered, or 0.
     unanswered: u32,
+    /// What the other one had given up just before that was taken. It waits for nothing between two requests, so once it has given up another one it waits for no answer
+    /// to this one.
+    given_up_before: u32,
     /// Up to which number the other one has said that it had seen everything.
     other_seen: u32,
     /// It has given up a request; what comes may be the answer to that one.
@@ -302,6 +305,7 @@ impl<B: Deref<Target = Box>> Link<B> {
             notes_taken,
             seen,
             unanswered: 0,
+            given_up_before: 0,
             other_seen: 0,
             is_doubtful: true,
             is_attached: false,
@@ -349,8 +353,11 @@ impl<B: Deref<Target = Box>> Link<B> {
     #[inline]
     pub fn is_awaited(&self, offered: Offered) -> bool {
         let shown = &self.other().shown;
-        let awaits_answer = offered.stamp & ANSWER != 0 && shown.given_up.load(SeqCst) != self.unanswered;
-        awaits_answer || self.waits()
+        let awaits_answer = || {
+            let given_up = shown.given_up.load(SeqCst);
+            given_up == self.given_up_before && given_up != self.unanswered
+        };
+        offered.stamp & ANSWER != 0 && awaits_answer() || self.waits()
     }
 
     /// Says when the call began whose message waits, and 0 when it waits no more.
@@ -486,6 +493,7 @@ impl<B: Deref<Target = Box>> Link<B> {
         let place = &self.other().messages[found.place.index()];
         let kind = place.kind.load(Relaxed).cast_signed();
         let words = std::array::from_fn(|at| place.words[at].load(Relaxed));
+        let given_up = self.given_up(found);
         store_and_fence(&self.mine().aside.taken[found.place.index()], found.stamp);
         let mut looks = 0;
         loop {
@@ -502,7 +510,7 @@ impl<B: Deref<Target = Box>> Link<B> {
             looks += 1;
         }
         *message = Message { source: message.source, kind, words };
-        self.has_taken(found);
+        self.has_taken(found, given_up);
         self.saw(found.number());
         true
     }
@@ -518,14 +526,22 @@ impl<B: Deref<Target = Box>> Link<B> {
     pub fn took_promised(&mut self, found: Found) {
         // Its value is all that matters. Who fills the place again knows by more than this that its words were read: by the announcement of a later wait, or
         // by a later message of this process.
-        self.mine().aside.taken[found.place.index()].store(found.stamp, Relaxed);
-        self.has_taken(found);
+        let given_up = self.given_up(found);
+        self.mine().aside.taken[found.place.index()].store(found.stamp, Release);
+        self.has_taken(found, given_up);
         // It is the next one after all that was seen.
         self.seen = found.number();
     }
 
+    /// What the other one has given up. Of one that does not ask nobody wants to know, and it may be writing that line.
+    #[inline(always)]
+    fn given_up(&self, found: Found) -> u32 {
+        if found.stamp & REQUEST != 0 { self.other().shown.given_up.load(Acquire) } else { 0 }
+    }
+
     #[inline]
-    fn has_taken(&mut self, found: Found) {
+    fn has_taken(&mut self, found: Found, given_up: u32) {
+        self.given_up_before = given_up;
         self.taken[found.place.index()] = found.stamp;
         self.others_place = found.place.other();
         self.unanswered = if found.stamp & REQUEST != 0 { found.number() } else { 0 };

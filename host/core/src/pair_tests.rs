@@ -154,6 +154,26 @@ fn a_late_answer_is_not_that_to_the_next_request() {
 }
 
 #[test]
+fn a_late_answer_is_not_awaited_though_another_request_was_retracted_since() {
+    let (mut client, mut server) = ends();
+    let first = client.offer(&message(1), Asks::Answer);
+    assert_eq!(receive(&mut server), Some(message(1)));
+    let late = server.offer(&message(2), Asks::No);
+    client.retract_request(first);
+    client.settle(first);
+    client.give_up();
+    let next = client.offer(&message(3), Asks::Answer);
+    client.retract_request(next);
+    assert!(!server.is_awaited(late), "nobody waits for it");
+    assert!(server.withdraw(late));
+    assert_eq!(receive(&mut server), Some(message(3)));
+    let answer = server.offer(&message(4), Asks::No);
+    assert!(!server.is_awaited(answer), "it is waited for at the desk");
+    let found = client.answer(next).expect("the answer is there");
+    assert_eq!(take_answer(&mut client, next, found), Some(message(4)));
+}
+
+#[test]
 fn one_notification_is_pending_beside_one_that_ends_a_wait() {
     let (mut sender, mut receiver) = ends();
     assert_eq!([sender.note(5, 1, false), sender.note(5, 2, false)], [true, false]);

@@ -28,8 +28,12 @@ mod sync {
 type Ends = Link<Arc<Box>>;
 
 fn model(run: impl Fn(Ends, Ends) + Sync + Send + 'static) {
+    model_with(3, run);
+}
+
+fn model_with(preemptions: usize, run: impl Fn(Ends, Ends) + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
+    model.preemption_bound = Some(preemptions);
     model.check(move || {
         let shared = Arc::new(Box::default());
         run(Link::new(shared.clone(), true), Link::new(shared, false));
@@ -271,6 +275,51 @@ fn the_answer_that_is_promised_is_the_one_to_this_request() {
         let (is_answered, _) = other.join().expect("the server does not panic");
         assert_eq!(answer, (is_answered == Some(true)).then(|| message(4)));
         assert!(!withdrawn || is_answered.is_none(), "what was taken back was not received");
+    });
+}
+
+/// What a client does that looks once for an answer and gives up. Returns the answer, and whether the request was taken back.
+fn ask_once(client: &mut Ends, kind: i32) -> (Option<Message>, bool) {
+    let request = client.offer(&message(kind), Asks::Answer);
+    let take = |client: &mut Ends, is_awaited| {
+        let mut message = Message::default();
+        let found = client.answer(request)?;
+        client.take_answer(request, found, is_awaited, &mut message).then_some(message)
+    };
+    if let Some(answer) = take(client, true) {
+        return (Some(answer), false);
+    }
+    client.retract_request(request);
+    if let Some(answer) = take(client, false) {
+        return (Some(answer), false);
+    }
+    let is_withdrawn = if client.is_taken(request) {
+        client.settle(request);
+        false
+    } else {
+        client.withdraw(request)
+    };
+    client.give_up();
+    (None, is_withdrawn)
+}
+
+/// The server may still be about to look whether its answer to the first request is awaited when the second one was put, and given up too.
+#[test]
+fn a_late_answer_counts_as_sent_to_nobody_who_asks_anew() {
+    // Two calls of the client are too many for three.
+    model_with(2, |mut client, mut server| {
+        let other = thread::spawn(move || {
+            let request = receive(&mut server);
+            (request, request.map(|request| send_once(&mut server, request.kind + 10)))
+        });
+        let asked = [1, 2].map(|kind| ask_once(&mut client, kind));
+        let (request, is_answered) = other.join().expect("the server does not panic");
+        assert!([None, Some(message(1)), Some(message(2))].contains(&request), "{request:?} is a mixture");
+        for (kind, (answer, is_withdrawn)) in [1, 2].into_iter().zip(asked) {
+            let answered = is_answered.filter(|_| request == Some(message(kind)));
+            assert_eq!(answer, (answered == Some(true)).then(|| message(kind + 10)));
+            assert!(!is_withdrawn || answered.is_none(), "what was taken back was not received");
+        }
     });
 }
 

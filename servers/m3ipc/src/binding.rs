@@ -1,6 +1,6 @@
 //! Who is bound: `bind` and its relatives, the waits for it, and how a binding ends.
 
-use crate::container::{Kind, Member};
+use crate::container::{Kind, Member, Unfinished};
 use crate::server::{Caller, Handled, M3ipc, Step};
 use crate::system::{Identity, System};
 use crate::threads::{Doing, Place, Wait};
@@ -33,7 +33,7 @@ impl<S: System> M3ipc<S> {
         }
         let thread = if kind == Kind::Thread { caller.thread } else { process.thread };
         self.check_joins(container, &process, &process)?;
-        self.bind(container as u8, number, thread, &process, kind)
+        self.bind(caller, container as u8, number, Member::of(thread, &process, kind), process.thread)
     }
 
     fn is_bound_itself(&mut self, caller: &Caller) -> bool {
@@ -48,7 +48,8 @@ impl<S: System> M3ipc<S> {
         self.node.id()?;
         let number = self.slot(container, number)?;
         let process = self.process_to_bind(caller, container, pid)?;
-        self.bind(container as u8, number, process.thread, &process, Kind::Process)
+        let member = Member::of(process.thread, &process, Kind::Process);
+        self.bind(caller, container as u8, number, member, process.thread)
     }
 
     /// Checks that `asking` may let a process join a container: root may let everybody, other users whom the container, or else the system file,
@@ -96,34 +97,56 @@ impl<S: System> M3ipc<S> {
         Ok(process)
     }
 
-    fn bind(&mut self, container: u8, number: Number, thread: Endpoint, process: &Identity, kind: Kind) -> Handled {
-        let leader = self.threads.get(process.thread).and_then(|leader| leader.place);
-        let name = self.with(container, |machine, _| match (kind, leader) {
+    /// `first`: the first thread of the member's process.
+    fn bind(&mut self, caller: &Caller, container: u8, number: Number, member: Member, first: Endpoint) -> Handled {
+        let leader = self.threads.get(first).and_then(|leader| leader.place);
+        let name = self.with(container, |machine, _| match (member.kind, leader) {
             (Kind::Process, _) => machine.bind(number, Where::Here),
             (Kind::Thread, Some(leader)) if leader.container == container => machine.bind_thread(number, leader.number),
             (Kind::Thread, _) => Err(Error::GroupLeader),
         })??;
-        self.admit(Place { container, number }, name, Member::of(thread, process, kind))
+        self.admit(caller, Place { container, number }, name, member)
     }
 
     /// A slot of the rendezvous is occupied: by this member.
-    fn admit(&mut self, place: Place, name: Name, mut member: Member) -> Handled {
+    fn admit(&mut self, caller: &Caller, place: Place, name: Name, mut member: Member) -> Handled {
         if let Some(known) = self.threads.enter(member.thread) {
             // What is sent to a thread directly must not reach it under another name: so it is direct once in each container.
             member.is_direct = known.was_in & 1 << place.container == 0 && member.flags & misc::RMTBACKUP == 0;
-            known.was_in |= 1 << place.container;
-            known.place = Some(place);
         }
         self.bindings += 1;
         member.binding = self.bindings;
-        let owner = self.container_of(place)?;
-        owner.members.set(place.number, Some(member));
-        let row = owner.row();
-        if member.is_direct {
+        member.unfinished = Some(Unfinished::Binding { by: caller.thread });
+        self.container_of(place)?.members.set(place.number, Some(member));
+        self.finish(place);
+        Ok(Step::Done(name.raw().into()))
+    }
+
+    /// Does what has been decided about a member.
+    pub fn finish(&mut self, place: Place) {
+        let Ok(member) = self.member(place).copied() else { return };
+        match member.unfinished {
+            Some(Unfinished::Binding { by }) => self.finish_binding(place, &member, by),
+            Some(Unfinished::Waking { by }) => self.finish_waking(place, &member, by),
+            Some(Unfinished::Unbinding { by, signal }) => return self.finish_unbinding(place, &member, by, signal),
+            None => {}
+        }
+        if let Ok(member) = self.member(place) {
+            member.unfinished = None;
+        }
+    }
+
+    fn finish_binding(&mut self, place: Place, member: &Member, by: Endpoint) {
+        if let Some(known) = self.threads.get_mut(member.thread) {
+            known.was_in |= 1 << place.container;
+            known.place = Some(place);
+        }
+        let name = self.name_of(place);
+        self.note(by, Step::Done(name.raw().into()));
+        if let Some(row) = self.container_of(place).ok().map(|owner| owner.row()).filter(|_| member.is_direct) {
             self.system.join(member.thread, row);
         }
         self.wake_waits_for(place, name, member.thread);
-        Ok(Step::Done(name.raw().into()))
     }
 
     /// Ends the waits for a binding.
@@ -144,7 +167,7 @@ impl<S: System> M3ipc<S> {
         let text = self.read(caller, text)?;
         let place = self.other_node(container, node)?;
         let member = Member { name: text, ..Member::of(Endpoint::NONE, &Identity::NOBODY, Kind::Process) };
-        self.bind_as(container as u8, Name::from_raw(name), place, member)
+        self.bind_as(caller, container as u8, Name::from_raw(name), place, member)
     }
 
     /// `bkupbind`: a process of this node stands by for one of another.
@@ -152,7 +175,7 @@ impl<S: System> M3ipc<S> {
         let place = self.other_node(container, node)?;
         let process = self.process_to_bind(caller, container, pid)?;
         let member = Member { flags: misc::RMTBACKUP, ..Member::of(process.thread, &process, Kind::Process) };
-        self.bind_as(container as u8, Name::from_raw(name), place, member)
+        self.bind_as(caller, container as u8, Name::from_raw(name), place, member)
     }
 
     /// `replbind`: a process of this node has the name of one of another, which it replicates.
@@ -161,7 +184,7 @@ impl<S: System> M3ipc<S> {
         self.container(container)?;
         let process = self.process_to_bind(caller, container, pid)?;
         let member = Member { flags: misc::REPLICATED, ..Member::of(process.thread, &process, Kind::Process) };
-        self.bind_as(container as u8, Name::from_raw(name), Where::Here, member)
+        self.bind_as(caller, container as u8, Name::from_raw(name), Where::Here, member)
     }
 
     /// A node of a container that is not this one.
@@ -175,11 +198,11 @@ impl<S: System> M3ipc<S> {
         if bits & 1 << node == 0 { Err(Error::NodeNotOfContainer) } else { Ok(Where::There(node)) }
     }
 
-    fn bind_as(&mut self, container: u8, name: Name, place: Where, member: Member) -> Handled {
+    fn bind_as(&mut self, caller: &Caller, container: u8, name: Name, place: Where, member: Member) -> Handled {
         let number = name.number()?;
         self.slot(container.into(), number.get())?;
         self.with(container, |machine, _| machine.bind_as(name, place))??;
-        self.admit(Place { container, number }, name, member)
+        self.admit(caller, Place { container, number }, name, member)
     }
 
     /// `wait4bind`.
@@ -237,47 +260,41 @@ impl<S: System> M3ipc<S> {
                 return Err(Error::NotPermitted);
             }
         }
-        self.vacate(number, slot);
+        self.vacate(Place { container: number, number: slot }, caller.thread, 0);
         Ok(Step::Done(0))
     }
 
-    /// Ends a binding, and those of the threads that it leads. Whoever waits for one of them is told.
-    pub fn vacate(&mut self, container: u8, number: Number) {
-        while let Some(led) = self.led_by(container, number) {
-            self.vacate_one(container, led);
+    /// Ends a binding, and those of the threads that it leads. Whoever waits for one of them is told. `by`: whose call it is; `signal`: goes to its
+    /// process, if it is not 0.
+    pub fn vacate(&mut self, place: Place, by: Endpoint, signal: u64) {
+        if let Ok(member) = self.member(place) {
+            member.unfinished = Some(Unfinished::Unbinding { by, signal });
+            self.finish(place);
         }
-        self.vacate_one(container, number);
     }
 
     /// A thread whose group leader is in this slot.
-    fn led_by(&mut self, container: u8, leader: Number) -> Option<Number> {
-        let owner = self.container(container.into()).ok()?;
-        let mut others = owner.members.iter().map(|(number, _)| number).filter(|number| *number != leader);
-        others.find(|number| owner.machine.leader(*number) == Some(leader))
+    fn led_by(&mut self, place: Place) -> Option<Place> {
+        let owner = self.container_of(place).ok()?;
+        let mut others = owner.members.iter().map(|(number, _)| number).filter(|number| *number != place.number);
+        others.find(|number| owner.machine.leader(*number) == Some(place.number)).map(|number| owner.place(number))
     }
 
-    /// Ends one binding.
-    fn vacate_one(&mut self, container: u8, number: Number) {
-        let place = Place { container, number };
-        let name = self.name_of(place);
-        let Ok(owner) = self.container_of(place) else { return };
-        let Some(member) = owner.members.get(number).copied() else { return };
-        let is_waiting = owner.machine.waits(number);
-        let _ = self.with(container, |machine, finish| {
-            if is_waiting {
-                let _ = machine.end_wait(number, Error::NotBound, finish);
-            }
-            machine.unbind(number, finish)
-        });
-        if let Ok(owner) = self.container_of(place) {
-            owner.members.set(number, None);
+    fn finish_unbinding(&mut self, place: Place, member: &Member, by: Endpoint, signal: u64) {
+        while let Some(led) = self.led_by(place) {
+            self.vacate(led, Endpoint::NONE, 0);
         }
+        let Place { container, number } = place;
+        let Ok(name) = self.container_of(place).map(|owner| owner.machine.last_name(number)) else { return };
+        self.leave_rendezvous(place, Name::from_raw(member.warn));
+        self.threads.for_each(|known| known.place = known.place.filter(|of| *of != place));
+        self.note(by, Step::Done(0));
+        self.give_results();
         if member.is_direct {
             self.system.join(member.thread, APPLICATIONS_BIT);
             self.system.notify(member.thread);
         }
-        self.threads.for_each(|known| known.place = known.place.filter(|of| *of != place));
-        self.warn_of(place, Name::from_raw(member.warn));
+        self.tell_direct(container, Name::from_raw(member.warn));
         let is_awaited = |known: &crate::threads::Thread| match known.doing {
             Doing::Waiting(Wait::UnboundOf(of, awaited)) => of == container && awaited == name,
             _ => false,
@@ -285,16 +302,27 @@ impl<S: System> M3ipc<S> {
         while let Some(waiter) = self.threads.find(is_awaited) {
             self.end_wait(waiter.endpoint, name.raw().into());
         }
+        if signal != 0 {
+            self.system.signal(member.pid, signal);
+        }
+        if let Ok(owner) = self.container_of(place) {
+            owner.members.set(number, None);
+        }
     }
 
-    /// Notifies whom `priv_warn` of a process names of its end, in its name.
-    fn warn_of(&mut self, ended: Place, whom: Name) {
-        if whom == Name::NONE {
-            return;
-        }
-        // It may be nobody, or know already.
-        let _ = self.with(ended.container, |machine, finish| machine.notify_of(ended.number, whom, true, finish));
-        self.tell_direct(ended.container, whom);
+    /// Ends the waits for a member in the rendezvous, and its own, and notifies whom `priv_warn` of it names, in its name.
+    fn leave_rendezvous(&mut self, place: Place, warn: Name) {
+        let number = place.number;
+        let _ = self.with(place.container, |machine, finish| {
+            if machine.waits(number) {
+                let _ = machine.end_wait(number, Error::NotBound, finish);
+            }
+            let is_first = machine.unbind(number, finish).is_ok();
+            if is_first && warn != Name::NONE {
+                // It may be nobody, or know already.
+                let _ = machine.notify_of(number, warn, true, finish);
+            }
+        });
     }
 
     /// Some thread has ended, its call was ended by a signal, or its process is another user's now: looks which ones.
@@ -343,7 +371,7 @@ impl<S: System> M3ipc<S> {
         if let Some(place) = place
             && self.container_of(place).is_ok_and(|container| container.members.of_thread(thread) == Some(place.number))
         {
-            self.vacate(place.container, place.number);
+            self.vacate(place, Endpoint::NONE, 0);
         }
         self.threads.remove(thread);
     }

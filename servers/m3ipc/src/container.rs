@@ -22,6 +22,17 @@ pub enum Kind {
     Thread,
 }
 
+/// What has been decided about a member and is not done yet: a successor does it ([`crate::server::M3ipc::finish`]). `by`: the thread whose call it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfinished {
+    /// It is bound.
+    Binding { by: Endpoint },
+    /// Its primitive is ended.
+    Waking { by: Endpoint },
+    /// Its binding ends, and this signal is sent to its process; 0: none.
+    Unbinding { by: Endpoint, signal: u64 },
+}
+
 /// A process that is bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
@@ -59,6 +70,8 @@ pub struct Member {
     pub flags: u32,
     /// Its name; of processes of other nodes.
     pub name: Name,
+    /// What is to be done about it.
+    pub unfinished: Option<Unfinished>,
 }
 
 impl Member {
@@ -82,6 +95,7 @@ impl Member {
             copies: 0,
             flags: 0,
             name: [0; 16],
+            unfinished: None,
         }
     }
 }
@@ -146,6 +160,8 @@ pub struct Container {
     pub machine: Rendezvous<Message>,
     /// Who is bound.
     pub members: Members,
+    /// The slots whose calls have ended in the rendezvous, and whose callers are still to be told.
+    pub ended: SlotSet,
 }
 
 impl Container {
@@ -157,7 +173,7 @@ impl Container {
         let slots = sys::fallible::filled(None, SLOTS).map_err(|_| Error::NoMemory)?;
         let last = sys::fallible::filled(None, SLOTS).map_err(|_| Error::NoMemory)?;
         let members = Members { slots, last, taken: SlotSet::NONE };
-        Ok(Container { number, info, machine: Rendezvous::new(), members })
+        Ok(Container { number, info, machine: Rendezvous::new(), members, ended: SlotSet::NONE })
     }
 
     /// How many slots a user who is not root may have: half of them, so that nobody fills the container.
@@ -203,19 +219,34 @@ impl Container {
                 }
             }
         }
+        system.join(member.thread, APPLICATIONS_BIT);
+        system.notify(member.thread);
+        // Last: if this process dies before, the call that asks for it does all this once more.
         if let Some(member) = self.members.get_mut(number) {
             member.is_direct = false;
         }
-        system.join(member.thread, APPLICATIONS_BIT);
-        system.notify(member.thread);
+    }
+
+    /// Tells the callers whose calls have ended.
+    pub fn give_results(&mut self, system: &mut impl System, threads: &Threads) {
+        while let Some(number) = self.ended.first() {
+            self.ended.remove(number);
+            let Some(member) = self.members.get_mut(number) else { continue };
+            let Some(Doing::Ended(outcome)) = threads.get(member.caller).map(|thread| thread.doing) else { continue };
+            if !give(system, member.caller, outcome) {
+                member.undelivered = outcome.received.map(|(_, message)| message);
+            }
+        }
     }
 }
 
-/// Ends calls that wait in a rendezvous, when somebody else's call lets them.
+/// Notes the ends of calls that wait in a rendezvous, when somebody else's call lets them. That call's own result is noted before anybody is told:
+/// if this process dies in between, it is not made twice.
 pub struct Finish<'a, S> {
     pub system: &'a mut S,
     pub threads: &'a mut Threads,
     pub members: &'a mut Members,
+    pub ended: &'a mut SlotSet,
 }
 
 impl<S: System> Ended<Message> for Finish<'_, S> {
@@ -236,9 +267,7 @@ impl<S: System> Ended<Message> for Finish<'_, S> {
         let outcome = Outcome { result: outcome.0, received: outcome.1.map(|message| (address, message)) };
         thread.doing = Doing::Ended(outcome);
         thread.deadline_ns = 0;
-        if !give(self.system, member.caller, outcome) {
-            member.undelivered = outcome.received.map(|(_, message)| message);
-        }
+        self.ended.insert(number);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The calls that move messages through m3ipc, and what ends them from outside.
 
-use crate::container::Member;
+use crate::container::{Member, Unfinished};
 use crate::server::{Caller, Handled, M3ipc, Step, identify};
 use crate::system::{Native, System};
 use crate::threads::{Doing, Place, Wait};
@@ -32,18 +32,21 @@ impl<S: System> M3ipc<S> {
         let place = self.begin_exchange(caller)?;
         let packet = self.read_packet(caller, address)?;
         let (name, may_wait) = (Name::from_raw(to), may_wait(limit_ms));
-        if call == Call::Send && self.hand_over(place, name, packet) {
+        if call == Call::Send && self.hand_over(caller, place, name, packet) {
             return Ok(Step::Done(0));
         }
         let turn = self.with(place.container, |machine, finish| match call {
             Call::Send => machine.send(place.number, name, packet, may_wait, finish),
             _ => machine.send_receive(place.number, name, packet, may_wait, finish),
         })?;
-        if !matches!(turn, Turn::Ended(m3ipc::rendezvous::End::Failed(_))) {
+        let is_sent = !matches!(turn, Turn::Ended(m3ipc::rendezvous::End::Failed(_)));
+        let step = self.settle(caller, turn, address, limit_ms)?;
+        if is_sent {
             self.count_sent(place);
+            self.note(caller.thread, step);
             self.tell_direct(place.container, name);
         }
-        self.settle(caller, turn, address, limit_ms)
+        Ok(step)
     }
 
     /// `receive`.
@@ -91,15 +94,15 @@ impl<S: System> M3ipc<S> {
         let place = self.begin_exchange(caller)?;
         let packet = self.read_packet(caller, address)?;
         let name = Name::from_raw(to);
-        if !self.hand_over(place, name, packet) {
+        if !self.hand_over(caller, place, name, packet) {
             self.with(place.container, |machine, finish| machine.reply(place.number, name, packet, finish))??;
+            self.count_sent(place);
         }
-        self.count_sent(place);
         Ok(Step::Done(0))
     }
 
     /// Gives a message to a member that receives by a primitive, and will fetch it. Returns whether it did: rights are as the rendezvous has them.
-    fn hand_over(&mut self, from: Place, to: Name, packet: Packet) -> bool {
+    fn hand_over(&mut self, caller: &Caller, from: Place, to: Name, packet: Packet) -> bool {
         if !self.receives_elsewhere(from, to) {
             return false;
         }
@@ -111,6 +114,8 @@ impl<S: System> M3ipc<S> {
         };
         receiver.undelivered = Some(Packet { source, ..packet });
         let thread = receiver.thread;
+        self.count_sent(from);
+        self.note(caller.thread, Step::Done(0));
         self.system.notify(thread);
         true
     }
@@ -118,7 +123,7 @@ impl<S: System> M3ipc<S> {
     /// `notify`, `ntfy_value`.
     pub fn notify(&mut self, caller: &Caller, to: i32, value: i32) -> Handled {
         let place = caller.bound()?;
-        self.notify_in_name(place, Name::from_raw(to), value)
+        self.notify_in_name(caller, place, Name::from_raw(to), value)
     }
 
     /// `src_notify`.
@@ -128,7 +133,7 @@ impl<S: System> M3ipc<S> {
         if self.container_of(place)?.members.get(place.number).is_none() {
             return Err(Error::BadProcess);
         }
-        self.notify_in_name(place, Name::from_raw(to), 0)
+        self.notify_in_name(caller, place, Name::from_raw(to), 0)
     }
 
     /// `hdw_notify`: in the name of HARDWARE, a task that need not be bound.
@@ -138,14 +143,16 @@ impl<S: System> M3ipc<S> {
         let to = Name::from_raw(to);
         let is_open = self.receives_elsewhere(place, to);
         self.with(place.container, |machine, finish| machine.notify_of(place.number, to, is_open, finish))??;
+        self.note(caller.thread, Step::Done(0));
         self.tell_direct(place.container, to);
         Ok(Step::Done(0))
     }
 
-    fn notify_in_name(&mut self, source: Place, to: Name, value: i32) -> Handled {
+    fn notify_in_name(&mut self, caller: &Caller, source: Place, to: Name, value: i32) -> Handled {
         let is_open = self.receives_elsewhere(source, to);
         self.member(source)?.value = value;
         self.with(source.container, |machine, finish| machine.notify(source.number, to, is_open, finish))??;
+        self.note(caller.thread, Step::Done(0));
         self.tell_direct(source.container, to);
         Ok(Step::Done(0))
     }
@@ -207,15 +214,25 @@ impl<S: System> M3ipc<S> {
         }
         let name = Name::from_raw(name);
         let container = self.container(container)?;
-        let (number, slot, row) = (container.number, container.machine.locate(name)?, container.row());
+        let (number, slot) = (container.number, container.machine.locate(name)?);
         let place = Place { container: number, number: slot };
         let member = *self.member(place)?;
         if member.is_direct && self.system.state(member.thread) == Some(Native::Receiving(Endpoint::ANY)) {
-            self.system.fail(member.thread, row, Endpoint::NONE, Error::WokenUp);
+            self.member(place)?.unfinished = Some(Unfinished::Waking { by: caller.thread });
+            self.finish(place);
             return Ok(Step::Done(0));
         }
         self.with(number, |machine, finish| machine.wake_up(name, finish))??;
         Ok(Step::Done(0))
+    }
+
+    /// Ends the primitive by which a member receives from anybody.
+    pub fn finish_waking(&mut self, place: Place, member: &Member, by: Endpoint) {
+        self.note(by, Step::Done(0));
+        let Ok(row) = self.container_of(place).map(|container| container.row()) else { return };
+        if self.system.state(member.thread) == Some(Native::Receiving(Endpoint::ANY)) {
+            self.system.fail(member.thread, row, Endpoint::NONE, Error::WokenUp);
+        }
     }
 
     /// Prepares for a call of the rendezvous by a member. One endpoint makes one call at a time.
@@ -263,13 +280,15 @@ impl<S: System> M3ipc<S> {
         self.node.alarm_ns = 0;
         let is_late = |deadline: u64| deadline != 0 && deadline <= now_ns;
         while let Some(late) = self.threads.find(|known| is_late(known.deadline_ns)) {
-            self.threads.set_deadline(late.endpoint, 0);
+            let mut again_ns = 0;
             match (late.doing, late.place) {
                 (Doing::Waiting(Wait::Message { .. }), Some(place)) => self.fail(place, Error::TimedOut),
                 (Doing::Waiting(_), _) => self.end_wait(late.endpoint, Error::TimedOut.to_result().into()),
-                (_, Some(place)) => self.end_primitive(late.endpoint, place, now_ns),
+                (_, Some(place)) if !self.end_primitive(late.endpoint, place) => again_ns = now_ns + TRY_AGAIN_NS,
                 _ => {}
             }
+            // A successor does once more what this process dies of.
+            self.threads.set_deadline(late.endpoint, again_ns);
         }
         self.threads.deadlines_passed();
         self.keep_alarm();
@@ -279,16 +298,18 @@ impl<S: System> M3ipc<S> {
     fn fail(&mut self, place: Place, error: Error) {
         // It waits.
         let _ = self.with(place.container, |machine, finish| machine.end_wait(place.number, error, finish));
+        self.give_results();
     }
 
-    /// Ends the primitive of a thread whose time limit has passed, now or when it has begun.
-    fn end_primitive(&mut self, thread: Endpoint, place: Place, now_ns: u64) {
-        let Ok(row) = self.container_of(place).map(|container| container.row()) else { return };
+    /// Ends the primitive of a thread whose time limit has passed. Returns false when it has not begun yet.
+    fn end_primitive(&mut self, thread: Endpoint, place: Place) -> bool {
+        let Ok(row) = self.container_of(place).map(|container| container.row()) else { return true };
         match self.system.state(thread) {
-            Some(Native::Elsewhere) => self.threads.set_deadline(thread, now_ns + TRY_AGAIN_NS),
+            Some(Native::Elsewhere) => return false,
             Some(_) => self.system.fail(thread, row, Endpoint::NONE, Error::TimedOut),
             None => {}
         }
+        true
     }
 
     /// A thread whose call waits here, while pm has ended that because of a signal.

@@ -3,11 +3,13 @@
 use crate::container::Container;
 use crate::server::{Caller, Handled, M3ipc, Step};
 use crate::system::System;
+use crate::threads::Place;
+use abi::Endpoint;
 use m3ipc::descriptor::{ContainerInfo, DrvsInfo, NodeInfo, node};
 use m3ipc::endpoint::Endpoint as Name;
 use m3ipc::error::Error;
 use m3ipc::limits::{CONTAINERS, NODES};
-use m3ipc::rendezvous::Place;
+use m3ipc::rendezvous::Place as Where;
 use m3ipc::settings::OWN_NODE;
 use sys::fallible::TryVec;
 use zerocopy::IntoBytes;
@@ -124,10 +126,8 @@ impl<S: System> M3ipc<S> {
             .ok()
             .and_then(|container| container.members.iter().next().map(|(slot, member)| (slot, member.pid)))
         {
-            self.vacate(number, slot);
-            if pid > 0 && pid != asking {
-                self.system.signal(pid, END_SIGNAL);
-            }
+            let signal = if pid > 0 && pid != asking { END_SIGNAL } else { 0 };
+            self.vacate(Place { container: number, number: slot }, Endpoint::NONE, signal);
         }
         self.containers.retain(|container| container.number != number);
     }
@@ -194,7 +194,7 @@ impl<S: System> M3ipc<S> {
         let id = node_number(id)?;
         let container = self.container(number)?;
         let mut bound = container.members.iter().map(|(slot, _)| container.machine.place(slot));
-        let is_used = bound.any(|place| place == Some(Place::There(id)));
+        let is_used = bound.any(|place| place == Some(Where::There(id)));
         let info = &mut container.info;
         if info.nodes & 1 << id == 0 {
             return Err(Error::NodeNotOfContainer);

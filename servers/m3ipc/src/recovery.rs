@@ -1,20 +1,25 @@
 //! m3ipc has died, and its tables are as it left them.
 //!
 //! Whoever waited for an answer makes its call again, with the same number: it waits on, or gets the result that was ready
-//! (`M3ipc::repeated`). Messages by the kernel's primitives have gone on meanwhile; notifications of the predecessor have not. A binding that was half made or half undone is undone here,
+//! (`M3ipc::repeated`). Messages by the kernel's primitives have gone on meanwhile; notifications of the predecessor have not. What had been decided about a member is done here (`container::Unfinished`),
 //! and the ends of processes that were missed are looked for.
 
+use crate::container::Container;
 use crate::server::M3ipc;
 use crate::system::System;
 use crate::threads::Place;
+use m3ipc::endpoint::Number;
+use m3ipc::limits::SLOTS;
+use m3ipc::rights::SlotSet;
 
 impl<S: System> M3ipc<S> {
     /// Makes the predecessor's tables consistent.
     pub fn recover(&mut self) {
         self.node.alarm_ns = 0;
         self.threads.recover();
-        while let Some(place) = self.half_bound() {
-            self.vacate(place.container, place.number);
+        self.containers.iter_mut().for_each(free_half_taken);
+        while let Some(place) = self.next_unfinished() {
+            self.finish(place);
         }
         let M3ipc { threads, containers, .. } = self;
         threads.for_each(|known| {
@@ -36,14 +41,20 @@ impl<S: System> M3ipc<S> {
         threads.iter().filter(|known| known.was_in != 0).for_each(|known| system.notify(known.endpoint));
     }
 
-    /// A slot that is occupied in the rendezvous or among the members, but not in both, or whose thread does not know of it.
-    fn half_bound(&self) -> Option<Place> {
+    /// A member about which something has been decided that is not done.
+    fn next_unfinished(&self) -> Option<Place> {
         self.containers.iter().find_map(|container| {
-            let of_member = container.members.iter().find(|(number, member)| {
-                let known = self.threads.get(member.thread).and_then(|known| known.place);
-                container.machine.endpoint(*number).is_none() || known != Some(container.place(*number))
-            });
-            of_member.map(|(number, _)| container.place(number))
+            let mut members = container.members.iter();
+            members.find(|(_, member)| member.unfinished.is_some()).map(|(number, _)| container.place(number))
         })
+    }
+}
+
+/// Frees the slots that were occupied in the rendezvous, but by no member yet. Those whose calls have ended, and who were not told, make them again.
+fn free_half_taken(container: &mut Container) {
+    container.ended = SlotSet::NONE;
+    for number in (0..SLOTS).map(Number::at).filter(|number| container.members.get(*number).is_none()) {
+        // Mostly it is free. Nobody has had time to wait for who is in it.
+        let _ = container.machine.unbind(number, &mut |_, _| ());
     }
 }

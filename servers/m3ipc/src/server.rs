@@ -130,12 +130,24 @@ impl<S: System> M3ipc<S> {
         thread.doing = Doing::Nothing;
         let result =
             self.call(message.source, &message.words).unwrap_or_else(|error| Step::Done(error.to_result().into()));
-        if let (Step::Done(result), Some(thread)) = (result, self.threads.get_mut(message.source))
+        self.note(message.source, result);
+        self.give_results();
+        result
+    }
+
+    /// Notes the result of a thread's call, if that is not done yet: before anything is told to others that must not be told twice.
+    pub fn note(&mut self, thread: Endpoint, step: Step) {
+        if let (Step::Done(result), Some(thread)) = (step, self.threads.get_mut(thread))
             && thread.doing == Doing::Nothing
         {
             thread.doing = Doing::Ended(Outcome { result, received: None });
         }
-        result
+    }
+
+    /// Tells those whose calls have ended.
+    pub fn give_results(&mut self) {
+        let M3ipc { system, threads, containers, .. } = self;
+        containers.iter_mut().for_each(|container| container.give_results(system, threads));
     }
 
     fn call(&mut self, thread: Endpoint, words: &[u64; 7]) -> Handled {
@@ -241,7 +253,7 @@ impl<S: System> M3ipc<S> {
         self.containers.iter_mut().find(|container| container.number == place.container).ok_or(Error::NotBound)
     }
 
-    /// Lets `act` change a container, and ends the calls that its rendezvous says have ended.
+    /// Lets `act` change a container, and notes the ends of the calls that its rendezvous says have ended: [`M3ipc::give_results`] tells them.
     pub fn with<T>(
         &mut self,
         container: u8,
@@ -249,7 +261,8 @@ impl<S: System> M3ipc<S> {
     ) -> Result<T, Error> {
         let M3ipc { system, threads, containers, .. } = self;
         let container = containers.iter_mut().find(|one| one.number == container).ok_or(Error::NotBound)?;
-        Ok(act(&mut container.machine, &mut Finish { system, threads, members: &mut container.members }))
+        let Container { machine, members, ended, .. } = container;
+        Ok(act(machine, &mut Finish { system, threads, members, ended }))
     }
 
     /// A call of the rendezvous has ended or waits. A message goes to `address`.

@@ -1,8 +1,10 @@
 //! m3ipc dies between any two messages, and nobody notices.
 
-use super::world::{PACKET, World};
+use super::world::{MEMORY, PACKET, World};
 use m3ipc::call::Call;
+use m3ipc::endpoint::Number;
 use m3ipc::error::Error;
+use m3ipc::rendezvous::Place;
 
 const ANY: i64 = 0x7ace;
 const FOREVER: i64 = -1;
@@ -84,4 +86,29 @@ fn what_waits_for_a_member_that_uses_primitives_is_told_again() {
     }
     world.die();
     assert_eq!([two, three].map(|thread| world.server.system.program(thread).notified), [1, 1]);
+}
+
+/// They have no thread that could know of it.
+#[test]
+fn bindings_of_processes_of_other_nodes_outlive_the_server() {
+    let (mut world, root) = World::new();
+    let one = world.program(0);
+    world.bind(one, 3);
+    assert_eq!(world.call(root, Call::AddNode, &[0, 5]), Some(0));
+    assert_eq!(world.call(root, Call::RemoteBind, &[0, 20, 5, MEMORY as i64]), Some(20));
+    world.die();
+    assert_eq!(world.call(one, Call::Send, &[20, PACKET as i64, FOREVER]), World::fails(Error::NoProxy));
+    assert_eq!(world.call(root, Call::Unbind, &[0, 20]), Some(0));
+    assert_eq!(world.call(one, Call::Send, &[20, PACKET as i64, FOREVER]), World::fails(Error::DestinationDied));
+}
+
+#[test]
+fn a_slot_that_was_occupied_and_has_no_member_is_free_again() {
+    let (mut world, _) = World::new();
+    let one = world.program(0);
+    let slot = Number::new(3).expect("a slot");
+    let _ = world.server.containers[0].machine.bind(slot, Place::Here);
+    assert_eq!(world.bind(one, 3), World::fails(Error::SlotUsed).expect("an error"));
+    world.die();
+    assert_eq!(world.bind(one, 3), 3);
 }

@@ -4,4 +4,5 @@ mod bindings;
 mod deaths;
 mod files;
 mod messages;
+mod steps;
 mod world;

@@ -10,6 +10,7 @@ use m3ipc::descriptor::{CONTAINER_OPEN, ContainerInfo};
 use m3ipc::error::Error;
 use m3ipc::message::Message as Packet;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::vec::Vec;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -49,6 +50,8 @@ pub struct Fake {
     pub log: Vec<std::string::String>,
     /// What was written into [`GRANT`].
     pub granted: Vec<u8>,
+    /// m3ipc dies at this one of the beginnings and ends of what it asks for.
+    pub dies_in: Option<u32>,
 }
 
 /// The only grant.
@@ -59,32 +62,23 @@ impl Fake {
         self.programs.get_mut(&thread.0).expect("it lives")
     }
 
-    fn bytes(&mut self, thread: Endpoint, address: u64, length: usize) -> Result<&mut [u8], Error> {
-        let start = address.checked_sub(MEMORY).ok_or(Error::Fault)? as usize;
-        let program = self.programs.get_mut(&thread.0).ok_or(Error::Fault)?;
-        program.memory.get_mut(start..start + length).ok_or(Error::Fault)
+    /// m3ipc asks for something, which may be the last thing it does.
+    fn step<T>(&mut self, act: impl FnOnce(&mut Fake) -> T) -> T {
+        self.come_closer_to_death();
+        let result = act(self);
+        self.come_closer_to_death();
+        result
     }
-}
 
-impl System for Fake {
-    fn read(&mut self, thread: Endpoint, address: u64, into: &mut [u8]) -> Result<(), Error> {
-        into.copy_from_slice(self.bytes(thread, address, into.len())?);
-        Ok(())
+    fn come_closer_to_death(&mut self) {
+        self.dies_in = self.dies_in.map(|left| left - 1);
+        if self.dies_in == Some(0) {
+            self.dies_in = None;
+            std::panic::resume_unwind(Box::new("m3ipc dies"));
+        }
     }
-    fn write(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Error> {
-        self.bytes(thread, address, bytes.len())?.copy_from_slice(bytes);
-        Ok(())
-    }
-    fn copy(&mut self, from: (Endpoint, u64), to: (Endpoint, u64), bytes: u64) -> Result<(), Error> {
-        let block = self.bytes(from.0, from.1, bytes as usize)?.to_vec();
-        self.write(to.0, to.1, &block)
-    }
-    fn reply(&mut self, thread: Endpoint, result: i64) -> bool {
-        let Some(program) = self.programs.get_mut(&thread.0).filter(|program| program.calls) else { return false };
-        (program.calls, program.result) = (false, Some(result));
-        true
-    }
-    fn join(&mut self, thread: Endpoint, row: usize) {
+
+    fn end_primitive(&mut self, thread: Endpoint, row: usize) {
         if let Some(program) = self.programs.get_mut(&thread.0) {
             program.row = row;
             if program.state != Native::Elsewhere {
@@ -93,53 +87,100 @@ impl System for Fake {
             }
         }
     }
+
+    fn bytes(&mut self, thread: Endpoint, address: u64, length: usize) -> Result<&mut [u8], Error> {
+        let start = address.checked_sub(MEMORY).ok_or(Error::Fault)? as usize;
+        let program = self.programs.get_mut(&thread.0).ok_or(Error::Fault)?;
+        program.memory.get_mut(start..start + length).ok_or(Error::Fault)
+    }
+
+    fn put(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.bytes(thread, address, bytes.len())?.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+impl System for Fake {
+    fn read(&mut self, thread: Endpoint, address: u64, into: &mut [u8]) -> Result<(), Error> {
+        self.step(|fake| {
+            into.copy_from_slice(fake.bytes(thread, address, into.len())?);
+            Ok(())
+        })
+    }
+    fn write(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.step(|fake| fake.put(thread, address, bytes))
+    }
+    fn copy(&mut self, from: (Endpoint, u64), to: (Endpoint, u64), bytes: u64) -> Result<(), Error> {
+        self.step(|fake| {
+            let block = fake.bytes(from.0, from.1, bytes as usize)?.to_vec();
+            fake.put(to.0, to.1, &block)
+        })
+    }
+    fn reply(&mut self, thread: Endpoint, result: i64) -> bool {
+        self.step(|fake| {
+            let Some(program) = fake.programs.get_mut(&thread.0).filter(|program| program.calls) else { return false };
+            (program.calls, program.result) = (false, Some(result));
+            true
+        })
+    }
+    fn join(&mut self, thread: Endpoint, row: usize) {
+        self.step(|fake| fake.end_primitive(thread, row));
+    }
     fn fail(&mut self, thread: Endpoint, row: usize, peer: Endpoint, error: Error) {
-        let waits_for = self.programs.get(&thread.0).and_then(|program| match program.state {
-            Native::Elsewhere => None,
-            Native::Sending(peer) | Native::Receiving(peer) | Native::Answering(peer) => Some(peer),
+        self.step(|fake| {
+            let waits_for = fake.programs.get(&thread.0).and_then(|program| match program.state {
+                Native::Elsewhere => None,
+                Native::Sending(peer) | Native::Receiving(peer) | Native::Answering(peer) => Some(peer),
+            });
+            if peer == Endpoint::NONE || waits_for == Some(peer) {
+                fake.end_primitive(thread, row);
+                fake.program(thread).failed = Some(error);
+            }
         });
-        if peer == Endpoint::NONE || waits_for == Some(peer) {
-            self.join(thread, row);
-            self.program(thread).failed = Some(error);
-        }
     }
     fn notify(&mut self, thread: Endpoint) {
-        if let Some(program) = self.programs.get_mut(&thread.0) {
-            program.notified += 1;
-        }
+        self.step(|fake| {
+            if let Some(program) = fake.programs.get_mut(&thread.0) {
+                program.notified += 1;
+            }
+        });
     }
     fn state(&mut self, thread: Endpoint) -> Option<Native> {
-        self.programs.get(&thread.0).map(|program| program.state)
+        self.step(|fake| fake.programs.get(&thread.0).map(|program| program.state))
     }
     fn is_calling(&mut self, thread: Endpoint) -> bool {
-        self.programs.get(&thread.0).is_some_and(|program| program.calls)
+        self.step(|fake| fake.is_calling_now(thread))
     }
     fn enroll(&mut self, thread: Endpoint, pid: i32) -> Result<Identity, Error> {
-        let mut programs = self.programs.iter_mut();
-        let found = programs.find(|(raw, program)| match pid {
-            0 => **raw == thread.0,
-            pid => program.process.pid == pid && program.process.thread.0 == **raw,
-        });
-        let (_, program) = found.ok_or(Error::BadPid)?;
-        program.is_enrolled = true;
-        Ok(program.process)
+        self.step(|fake| {
+            let mut programs = fake.programs.iter_mut();
+            let found = programs.find(|(raw, program)| match pid {
+                0 => **raw == thread.0,
+                pid => program.process.pid == pid && program.process.thread.0 == **raw,
+            });
+            let (_, program) = found.ok_or(Error::BadPid)?;
+            program.is_enrolled = true;
+            Ok(program.process)
+        })
     }
     fn signal(&mut self, pid: i32, signal: u64) {
-        self.signals.push((pid, signal));
+        self.step(|fake| fake.signals.push((pid, signal)));
     }
     fn write_grant(&mut self, _: Endpoint, grant: GrantId, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
-        assert_eq!((grant, offset), (GRANT, self.granted.len() as u64));
-        self.granted.extend_from_slice(bytes);
-        Ok(())
+        self.step(|fake| {
+            assert_eq!((grant, offset), (GRANT, fake.granted.len() as u64));
+            fake.granted.extend_from_slice(bytes);
+            Ok(())
+        })
     }
     fn now_ns(&mut self) -> u64 {
         self.now_ns
     }
     fn set_alarm(&mut self, deadline_ns: u64) {
-        self.alarm_ns = deadline_ns;
+        self.step(|fake| fake.alarm_ns = deadline_ns);
     }
     fn log(&mut self, line: core::fmt::Arguments) {
-        self.log.push(std::format!("{line}"));
+        self.step(|fake| fake.log.push(std::format!("{line}")));
     }
 }
 
@@ -225,15 +266,24 @@ impl World {
     fn send(&mut self, message: &Message) -> Option<i64> {
         let program = self.server.system.program(message.source);
         (program.calls, program.result) = (true, None);
-        if let Some(reply) = self.server.handle(message).done() {
-            assert!(self.server.system.reply(message.source, reply.words[0] as i64));
-        }
+        self.live(&|server| {
+            if let Some(reply) = server.handle(message).done() {
+                assert!(server.system.reply(message.source, reply.words[0] as i64));
+            }
+        });
         self.result(message.source)
+    }
+
+    /// Lets m3ipc do something, and a successor what is to be done if it dies of that.
+    fn live(&mut self, act: &dyn Fn(&mut M3ipc<Fake>)) {
+        if catch_unwind(AssertUnwindSafe(|| act(&mut self.server))).is_err() {
+            self.die();
+        }
     }
 
     /// m3ipc dies, and whoever waits for it makes the call again.
     pub fn die(&mut self) {
-        self.server.recover();
+        self.live(&|server| server.recover());
         let waiting = self.last.values().filter(|message| self.server.system.is_calling_now(message.source));
         for mut message in waiting.copied().collect::<Vec<_>>() {
             message.words[6] |= REPEATED;
@@ -259,12 +309,13 @@ impl World {
     }
 
     pub fn put<T: IntoBytes + zerocopy::Immutable>(&mut self, thread: Endpoint, address: u64, value: &T) {
-        self.server.system.write(thread, address, value.as_bytes()).expect("memory");
+        self.server.system.put(thread, address, value.as_bytes()).expect("memory");
     }
 
     pub fn get<T: FromBytes + IntoBytes>(&mut self, thread: Endpoint, address: u64) -> T {
         let mut value = T::new_zeroed();
-        self.server.system.read(thread, address, value.as_mut_bytes()).expect("memory");
+        let bytes = value.as_mut_bytes();
+        bytes.copy_from_slice(self.server.system.bytes(thread, address, bytes.len()).expect("memory"));
         value
     }
 
@@ -282,22 +333,32 @@ impl World {
     /// pm tells that a thread is about to end.
     pub fn ends(&mut self, thread: Endpoint) {
         let told = Message { source: Endpoint::PM, ..abi::m3ipc::Ends { thread }.message() };
-        assert!(self.server.handle(&told).done().is_none(), "pm waits for no reply");
+        self.live(&|server| assert!(server.handle(&told).done().is_none(), "pm waits for no reply"));
     }
 
     /// A thread ends, and pm tells.
     pub fn end(&mut self, thread: Endpoint) {
         self.server.system.programs.remove(&thread.0);
+        // The kernel ends the primitives that wait for it.
+        for program in self.server.system.programs.values_mut() {
+            let (Native::Sending(of) | Native::Receiving(of) | Native::Answering(of)) = program.state else { continue };
+            if of == thread {
+                program.state = Native::Elsewhere;
+            }
+        }
         self.last.remove(&thread.0);
-        self.server.look_for_ends();
+        self.live(&|server| server.look_for_ends());
     }
 
     /// Time passes.
     pub fn advance_ms(&mut self, ms: u64) {
         self.server.system.now_ns += ms * 1_000_000;
-        let (now, alarm) = (self.server.system.now_ns, self.server.system.alarm_ns);
-        if alarm != 0 && alarm <= now {
-            self.server.end_late_waits(now);
+        let now = self.server.system.now_ns;
+        for _ in 0..2 {
+            if (1..=now).contains(&self.server.system.alarm_ns) {
+                self.server.system.alarm_ns = 0;
+                self.live(&|server| server.end_late_waits(now));
+            }
         }
     }
 
