@@ -1270,13 +1270,14 @@ struct skink_fs_put {
 };
 
 /* Reads into the grant. Word 0 of the reply: bytes read (0: end of file); then the time of last access, in ns since 1970, u64::MAX if the
- * read has left it as it was. */
+ * read has left it as it was. kept: vfs keeps what it gets, so the file system need not. */
 #define SKINK_FS_READ 0x60005u
 struct skink_fs_read {
     uint64_t node;
     uint64_t grant;
     uint64_t position;
     uint64_t bytes;
+    uint64_t kept;
 };
 struct skink_fs_read_reply {
     uint64_t accessed_ns;

@@ -372,7 +372,7 @@ fn move_paths(files: &Files, processes: &Processes, old: &Found, new: &Found, fl
         // Neither is above the other, so that a path is concerned at most once.
         _ => path::renamed(path, old, new).or_else(|| path::renamed(path, new, old)),
     };
-    files.watches().move_paths(&renamed);
+    files.watches().move_paths(renamed);
     for process in processes.all() {
         for (_, file) in process.files().descriptors().iter() {
             let moved = renamed(&file.path());
