@@ -451,13 +451,11 @@ fn what_could_not_be_written_back_is_not_read() {
     let mut world = World::new();
     world.make("/file", &[1; 500], 0o644, (0, 0));
     let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
-    world.make("/large", &std::vec![0; 1_500_000], 0o644, (0, 0));
     let (object, ..) = map(&world, file, 0, PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
     let read = |world: &World| world.pread(world.root, file, 10, 0).unwrap();
     (0..3).for_each(|_| assert_eq!(read(&world), [1; 10]));
-    world.call(world.root, nr::SYNC, &[]).unwrap();
     // Its file system has forgotten what is on the disk.
-    world.content("/large");
+    world.evict();
     store(&world, object, 5, b'!');
     world.disk.lock().unwrap().broken_from = Some(0);
     {

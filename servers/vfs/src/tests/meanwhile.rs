@@ -19,16 +19,8 @@ pub fn expected(range: std::ops::Range<u64>) -> Vec<u8> {
 fn world() -> World {
     let world = World::new();
     world.make("/file", &expected(0..BYTES), 0o666, (0, 0));
-    evict(&world);
+    world.evict();
     world
-}
-
-fn evict(world: &World) {
-    if world.stat(world.root, "/large").is_err() {
-        world.make("/large", &std::vec![0; 1_500_000], 0o644, (0, 0));
-    }
-    world.call(world.root, nr::SYNC, &[]).unwrap();
-    world.content("/large");
 }
 
 fn begin(world: &World, who: Endpoint, call: u32, arguments: &[u64]) {
@@ -75,7 +67,7 @@ fn appends_that_wait_do_not_overwrite_each_other() {
     let children = [0; 3].map(|_| world.fork(world.root, 0));
     let files = children.map(|child| world.open(child, "/file", O_WRONLY | O_APPEND, 0).unwrap());
     let thread = world.fork(children[0], abi::vfs::FORK_FILES);
-    evict(&world);
+    world.evict();
     world.hold_disk();
     for ((child, file), letter) in children.into_iter().zip(files).zip([b'a', b'b', b'c']) {
         world.data(child, &[letter; 100]);
@@ -128,7 +120,7 @@ fn a_transfer_that_ends_while_another_goes_on_does_not_move_what_is_preserved() 
 fn an_append_that_was_in_progress_is_made_once() {
     let mut world = world();
     let file = world.open(world.root, "/file", O_WRONLY | O_APPEND, 0).unwrap();
-    evict(&world);
+    world.evict();
     world.data(world.root, &[b'a'; 100]);
     let call = [file, DATA, 100];
     world.hold_disk();
@@ -199,7 +191,7 @@ fn a_process_that_ends_in_a_call_holds_no_directory() {
     assert_eq!(world.change_directory(child, "/tmp"), Ok(0));
     let path = world.path(child, 0, "/file");
     let file = world.open(child, "/file", O_RDWR, 0).unwrap();
-    evict(&world);
+    world.evict();
     world.hold_disk();
     begin(&world, child, nr::TRUNCATE, &[path, 10_000]);
     world.exit(child);

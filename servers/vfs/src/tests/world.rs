@@ -671,6 +671,17 @@ impl World {
         self.close(self.root, large).expect("is open");
     }
 
+    /// Writes everything to the disk, and lets it leave ext2's cache for the blocks of a file `/large`, which is made or written over.
+    pub fn evict(&self) {
+        self.call(self.root, nr::SYNC, &[]).expect("everything is written");
+        let large = self.open(self.root, "/large", O_CREAT | O_WRONLY, 0o644).expect("it can be made");
+        for _ in 0..400 {
+            assert_eq!(self.write(self.root, large, &[0; PAGE as usize]), Ok(PAGE));
+        }
+        self.close(self.root, large).expect("is open");
+        self.call(self.root, nr::SYNC, &[]).expect("everything is written");
+    }
+
     /// Whether these bytes are on the disk, not only in ext2's cache.
     pub fn is_on_disk(&self, bytes: &[u8]) -> bool {
         let medium = self.disk.lock().expect("the disk has not panicked");
