@@ -440,3 +440,20 @@ fn a_file_that_is_read_from_page_to_page_is_read_ahead_and_another_page_alone() 
         assert_eq!(world.begin_call(reader, nr::PREAD64, &[FILE, DATA, 10, page * PAGE]), None, "page {page}");
     }
 }
+
+#[test]
+fn what_is_in_the_cache_is_not_in_that_of_the_file_system_as_well() {
+    let mut world = World::new();
+    world.make("/file", &[1; 20_000], 0o644, (0, 0));
+    world.evict();
+    world.restart_vfs();
+    assert_eq!(world.content("/file"), [1; 20_000]);
+    assert_eq!(world.content("/file"), [1; 20_000]);
+    // The cache is empty again.
+    world.restart_vfs();
+    let file = world.open(world.root, "/file", O_RDONLY, 0).unwrap();
+    world.hold_disk();
+    assert_eq!(world.begin_call(world.root, nr::READ, &[file, DATA, 20_000]), None, "it waits for the disk");
+    world.release_disk();
+    assert_eq!(world.result(world.root), Some(Ok(20_000)));
+}
