@@ -41,12 +41,6 @@ fn targets(world: &World, who: Endpoint) -> Vec<String> {
     text.lines().filter_map(|line| line.split(' ').nth(1)).map(String::from).collect()
 }
 
-fn working(world: &World, who: Endpoint) -> String {
-    let address = world.words(who, &[0; 32]);
-    let bytes = world.call(who, nr::GETCWD, &[address, 256]).expect("there is one");
-    String::from_utf8(world.machine.read(who, address, bytes as usize - 1)).expect("is text")
-}
-
 /// A world with two directories and a file in the first.
 fn world() -> World {
     let mut world = World::new();
@@ -85,9 +79,9 @@ fn a_directory_that_is_bound_shows_the_same_files_in_two_places() {
     let errors = [nr::RENAME, nr::LINK].map(|call| world.paths_call(world.root, call, "/a/file", "/b/other"));
     assert_eq!(errors, [Err(Errno::EXDEV); 2], "as on Linux, although it is one file system");
     assert_eq!(world.change_directory(world.root, "/b/out"), Ok(0));
-    assert_eq!(working(&world, world.root), "/b/out");
+    assert_eq!(world.working(world.root), "/b/out");
     assert_eq!(world.change_directory(world.root, "../.."), Ok(0));
-    assert_eq!(working(&world, world.root), "/", "the way up is that of the mount");
+    assert_eq!(world.working(world.root), "/", "the way up is that of the mount");
     assert_eq!(unmount(&world, world.root, "/b", 0), Ok(0));
     assert_eq!(world.names(world.root, "/b"), Ok(vec![]));
     assert_eq!(world.content("/a/file"), b"text");
@@ -263,7 +257,7 @@ fn a_root_is_changed_and_nothing_of_the_old_one_is_left_whenever_vfs_dies() {
         assert_eq!(targets(&world, inside), ["/"], "death after step {death}");
         assert_eq!(world.names(inside, "/"), Ok(vec!["file".into(), "in".into()]));
         assert_eq!(world.change_directory(inside, "../../.."), Ok(0));
-        assert_eq!(working(&world, inside), "/");
+        assert_eq!(world.working(inside), "/");
         assert_eq!(world.names(inside, ".."), Ok(vec!["file".into(), "in".into()]), "there is no way up");
         assert_eq!(targets(&world, world.root), ["/"]);
         world.exit(inside);

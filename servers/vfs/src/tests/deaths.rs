@@ -1,4 +1,4 @@
-//! vfs dies at each message of a call: the call ends as it would have ended, and leaves what it would have left.
+//! vfs, or ext2, dies at each message of a call: the call ends as it would have ended, and leaves what it would have left.
 
 use super::{world::Stat, *};
 use abi::{Endpoint, linux::nr};
@@ -70,16 +70,10 @@ impl Scene {
         (nr::RENAMEAT2, std::vec![AT_FDCWD, paths[0], AT_FDCWD, paths[1], flags])
     }
 
-    fn working(&self, who: Endpoint) -> String {
-        let address = self.world.words(who, &[0; 32]);
-        let bytes = self.world.call(who, nr::GETCWD, &[address, 256]).expect("has one");
-        String::from_utf8(self.world.machine.read(who, address, bytes as usize - 1)).expect("is text")
-    }
-
     /// What can be seen of everything.
     fn picture(&self) -> Vec<String> {
         let Scene { world, child, .. } = self;
-        let mut picture = std::vec![self.working(world.root), self.working(*child)];
+        let mut picture = std::vec![world.working(world.root), world.working(*child)];
         for descriptor in 0..10 {
             let position = world.call(world.root, nr::LSEEK, &[descriptor, 0, SEEK_CUR]);
             let flags = world.call(world.root, nr::FCNTL, &[descriptor, F_GETFL, 0]);

@@ -645,6 +645,13 @@ impl World {
         self.path_call(program, nr::CHDIR, path, &[])
     }
 
+    /// The path of a program's working directory.
+    pub fn working(&self, program: Endpoint) -> String {
+        let address = self.words(program, &[0; 32]);
+        let bytes = self.call(program, nr::GETCWD, &[address, 256]).expect("there is one");
+        String::from_utf8(self.machine.read(program, address, bytes as usize - 1)).expect("is text")
+    }
+
     /// A pipe: the end to read, the end to write.
     pub fn pipe(&self, program: Endpoint, flags: u64) -> (u64, u64) {
         assert_eq!(self.call(program, nr::PIPE2, &[STRUCTURE, flags]), Ok(0));
