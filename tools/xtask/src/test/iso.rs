@@ -2,7 +2,7 @@
 //! set up, as those of real PCs: the shell is on it too.
 
 use super::dialogue::{self, Step};
-use super::{Setting, Test, Verdict};
+use super::{Setting, Test, Verdict, scripts};
 use crate::cli::RAMDISK_SYSTEM;
 use crate::image;
 use crate::machine::{Adapter, Boot, Machine, Screen, UEFI_VARIABLES};
@@ -18,12 +18,13 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(600);
 const SHOWN_LINES: usize = 30;
 
-/// One test for each kind of firmware, and for each way in which it sets up a screen.
-pub fn tests<'a>(setting: &'a Setting) -> [Test<'a>; 3] {
+/// One test for each kind of firmware and for each way in which it sets up a screen, and one of an image with packages.
+pub fn tests<'a>(setting: &'a Setting) -> [Test<'a>; 4] {
     [
         Test::new("iso/bios", || run(setting, Firmware::Bios)),
         Test::new("iso/vbe", || run(setting, Firmware::Vbe)),
         Test::new("iso/uefi", || run(setting, Firmware::Uefi)),
+        Test::new("iso/packages", || run_packages(setting)),
     ]
 }
 
@@ -66,10 +67,28 @@ fn run(setting: &Setting, firmware: Firmware) -> Result<Verdict> {
             Ok(Verdict::passed())
         }
         Ok(_) => Ok(Verdict::passed()),
-        Err(failure) => {
-            Ok(Verdict::failed(format!("{}\nconsole:\n{}", failure.reason, tail(&failure.console, SHOWN_LINES))))
-        }
+        Err(failure) => Ok(failed(&failure)),
     }
+}
+
+/// Debian's programs on an image run, and dpkg finds all their files whole.
+fn run_packages(setting: &Setting) -> Result<Verdict> {
+    const NAMES: [&str; 3] = ["hello", "lua5.4", "dpkg"];
+    let packages = scripts::packages(setting, &NAMES.map(str::to_string))?;
+    let bundle = setting.bundle(RAMDISK_SYSTEM)?;
+    let iso = image::make(setting.workspace, bundle, packages.as_ref(), "", "packages.iso")?;
+    let command = "hello; lua5.4 -e 'print(6 * 7 .. \" in \" .. _VERSION)'; dpkg --verify && echo every file is 'whole'\r";
+    let mut steps = vec![expected("# "), typed(command)];
+    steps.extend(["Hello, world!", "42 in Lua 5.4", "every file is whole", "# "].map(expected));
+    steps.extend([typed("poweroff\r"), Step::End]);
+    match dialogue::hold(&mut Machine::new(Boot::IsoBios(iso)), &steps, LIMIT)? {
+        Ok(_) => Ok(Verdict::passed()),
+        Err(failure) => Ok(failed(&failure)),
+    }
+}
+
+fn failed(failure: &dialogue::Failure) -> Verdict {
+    Verdict::failed(format!("{}\nconsole:\n{}", failure.reason, tail(&failure.console, SHOWN_LINES)))
 }
 
 /// What the screen shows has the sum that the guest has told of /dev/fb0, and is text.

@@ -95,7 +95,7 @@ fn record_in_emulator(setting: &Setting, case: &Case) -> Result<()> {
 fn make_root(setting: &Setting, case: &Case, folder: &RunFolder) -> Result<PathBuf> {
     let bundle = setting.bundle(&case.terms.system)?;
     let overlay = make_overlay(case, &folder.join("overlay"), &setting.workspace.build.join("programs"))?;
-    let packages = packages(setting, case)?;
+    let packages = packages(setting, &case.terms.packages)?;
     let mut contents = Contents {
         command: Some(&case.text),
         overlays: std::slice::from_ref(&overlay),

@@ -136,7 +136,7 @@ impl<'a> Parts<'a> {
     pub fn of(setting: &Setting, case: &'a Case, work: &'a Path) -> Result<Parts<'a>> {
         let overlay = make_overlay(case, &work.join("overlay"), &setting.workspace.build.join("programs"))?;
         let (command, limit) = command_of(case, setting.depth);
-        let packages = packages(setting, case)?;
+        let packages = packages(setting, &case.terms.packages)?;
         Ok(Parts { case, work, command, limit, overlay, packages, check: case.companion("check") })
     }
 
@@ -231,13 +231,13 @@ fn continue_on_linux(
     Ok(())
 }
 
-/// The case's Debian packages. One case at a time downloads and unpacks.
+/// Debian packages by their names. One case at a time downloads and unpacks.
 ///
 /// # Errors
 /// When there is no such package or no network.
-pub fn packages(setting: &Setting, case: &Case) -> Result<Option<Set>> {
+pub fn packages(setting: &Setting, names: &[String]) -> Result<Option<Set>> {
     let _alone = setting.workspace.fetch_alone();
-    Set::get(&setting.workspace.build, &case.terms.packages)
+    Set::get(&setting.workspace.build, names)
 }
 
 /// The case's script for the other end of the second serial line.
@@ -279,13 +279,26 @@ fn run_script(script: &Path, variables: &[(&str, &Path)]) -> Result<()> {
     process::run(&mut shell).with_context(|| script.display().to_string())
 }
 
+/// Lines shown of both texts where they part.
+const LINES_THAT_DIFFER: usize = 4;
+
+/// Ok when both are equal; else the error shows where they part.
 fn compare(expected: &[u8], got: &[u8]) -> Result<()> {
     if expected == got {
         return Ok(());
     }
-    let same = expected.iter().zip(got).take_while(|(a, b)| a == b).count();
-    let line = expected[..same].iter().filter(|byte| **byte == b'\n').count() + 1;
-    bail!("the output differs from the expected one from line {line} on")
+    let (expected, got) = (String::from_utf8_lossy(expected), String::from_utf8_lossy(got));
+    let same = expected.split('\n').zip(got.split('\n')).take_while(|(a, b)| a == b).count();
+    let from_there = |text: &str| {
+        let lines: Vec<&str> = text.split('\n').skip(same).take(LINES_THAT_DIFFER).collect();
+        lines.join("\n")
+    };
+    bail!(
+        "the output differs from the expected one from line {} on\nexpected:\n{}\nprinted:\n{}",
+        same + 1,
+        from_there(&expected),
+        from_there(&got)
+    )
 }
 
 /// After each run the disk has to be clean.
@@ -336,4 +349,17 @@ fn run_here(setting: &Setting, case: &Case) -> Result<Verdict> {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let shown = format!("{}\n{}", tail(&stdout, SHOWN_LINES), tail(&stderr, SHOWN_LINES));
     Ok(Verdict::failed(format!("exit status {status} instead of {}\n{shown}", case.terms.status)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_shown_from_its_line_on() {
+        let error = compare(b"a\nb\nc\nd\ne\nf\n", b"a\nx\nc\n").unwrap_err().to_string();
+        assert!(error.contains("from line 2 on\nexpected:\nb\nc\nd\ne\nprinted:\nx\nc\n"), "{error}");
+        assert!(compare(b"a\n", b"a\n").is_ok());
+        assert!(compare(b"a\n", b"a").unwrap_err().to_string().contains("from line 2 on"));
+    }
 }
