@@ -3,7 +3,7 @@
 #: package coreutils,grep,sed,gdb,gcc,libc6-dev
 #: timeout 1500
 #: memory 1024
-masked() { sed 's/0x[0-9a-f]\{5,\}/ADDRESS/g; s/(LWP [0-9]*)/(LWP N)/g; s/[Pp]rocess [0-9]\+/process N/g; s/, id [0-9]*/, id N/; s/__[a-z_]*kill[a-z_]* ([^)]*)/kill ()/' | grep -v -e '^$' -e libthread_db -e 'Thread debugging' -e debuginfod -e '^warning:.*source' -e 'No such file or directory'; }
+masked() { sed 's/0x[0-9a-f]\{5,\}/ADDRESS/g; s/(LWP [0-9]*)/(LWP N)/g; s/[Pp]rocess [0-9]\+/process N/g; s/, id [0-9]*/, id N/; s/Target Id *Frame/Target Id Frame/; s/__[a-z_]*kill[a-z_]* ([^)]*)/kill ()/' | grep -v -e '^$' -e libthread_db -e 'Thread debugging' -e debuginfod -e '^warning:.*source' -e 'No such file or directory'; }
 # What the program itself prints comes behind gdb's output: in which order both reach a pipe is chance.
 debug() {
     program=$1; shift

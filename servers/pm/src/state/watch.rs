@@ -18,6 +18,14 @@ const FIELDS_SHIFT: usize = 16;
 /// What the watched places hold; `None`: the place is not watched for stores, or cannot be read.
 pub type Values = [Option<u64>; PLACES];
 
+/// A watched place holds another value.
+#[derive(Clone, Copy, Debug)]
+pub struct Store {
+    address: u64,
+    length: usize,
+    value: u64,
+}
+
 /// What happens at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
@@ -177,6 +185,24 @@ impl Watches {
         let Some(seen) = self.seen else { return 0 };
         let has_changed = |n: usize| matches!((seen[n], values[n]), (Some(before), Some(now)) if before != now);
         (0..PLACES).filter(|n| has_changed(*n)).fold(0, |bits, n| bits | 1 << n)
+    }
+
+    /// What of these values differs from what the places held.
+    pub fn stored(&self, values: &Values) -> impl Iterator<Item = Store> {
+        let changed = self.changed(values);
+        let stored = self.stores().filter(move |(n, ..)| changed & 1 << n != 0);
+        stored.filter_map(|(n, address, length)| Some(Store { address, length, value: values[n]? }))
+    }
+
+    /// Another thread has made a store.
+    pub fn learn(&mut self, store: Store) {
+        let Some(mut seen) = self.seen else { return };
+        for (n, address, length) in self.stores() {
+            if (address, length) == (store.address, store.length) {
+                seen[n] = Some(store.value);
+            }
+        }
+        self.seen = Some(seen);
     }
 
     /// The instruction has run, `rip` is at the next one, and the places hold these values. `is_seen`: the tracer sees it as a single step.

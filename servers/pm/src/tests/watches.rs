@@ -8,6 +8,9 @@ use abi::registers::Registers;
 use abi::{Endpoint, kernel};
 
 const CONT: u64 = 7;
+const ATTACH: u64 = 16;
+/// CLONE_VM, CLONE_SIGHAND and CLONE_THREAD.
+const CLONE_THREAD: u64 = 0x100 | 0x800 | 0x1_0000;
 const POKEUSER: u64 = 6;
 const PEEKUSER: u64 = 3;
 const SIGSTOP: u64 = 19;
@@ -47,14 +50,29 @@ fn watched_child(m: &mut Mortal, control: u64) -> (u64, Endpoint) {
     let (pid, child) = m.fork(m.world.init);
     assert_eq!(m.call(child, nr::PTRACE, &[0, 0, 0, 0]), Some(Ok(0)));
     assert_eq!(m.call(child, nr::KILL, &[pid, SIGSTOP]), Some(Ok(0)));
-    m.report_interrupted(child);
-    assert_eq!(status(m, pid), Some((SIGSTOP << 8 | 0x7f) as u32));
-    m.thread(child).registers = Registers { rip: CODE, rsp: STACK, ..Registers::ZERO };
-    request(m, POKEUSER, pid, DEBUG, PLACE);
-    request(m, POKEUSER, pid, DEBUG + 8, CODE + 3);
-    request(m, POKEUSER, pid, DEBUG + 56, control);
-    request(m, CONT, pid, 0, 0);
+    watch(m, pid, child, control);
     (pid, child)
+}
+
+/// Another thread of a child, which runs watched as the child is.
+fn watched_thread(m: &mut Mortal, child: Endpoint) -> (u64, Endpoint) {
+    let init = m.world.init;
+    let tid = m.call(child, nr::CLONE, &[CLONE_THREAD, 0, 0, 0, 0]).expect("answered").expect("cloned");
+    let thread = m.world.newest();
+    assert_eq!(m.call(init, nr::PTRACE, &[ATTACH, tid, 0, 0]), Some(Ok(0)));
+    watch(m, tid, thread, STORES);
+    (tid, thread)
+}
+
+/// A traced thread that is about to stop by SIGSTOP runs on, watched as `control` says.
+fn watch(m: &mut Mortal, id: u64, thread: Endpoint, control: u64) {
+    m.report_interrupted(thread);
+    assert_eq!(status(m, id), Some((SIGSTOP << 8 | 0x7f) as u32));
+    m.thread(thread).registers = Registers { rip: CODE, rsp: STACK, ..Registers::ZERO };
+    request(m, POKEUSER, id, DEBUG, PLACE);
+    request(m, POKEUSER, id, DEBUG + 8, CODE + 3);
+    request(m, POKEUSER, id, DEBUG + 56, control);
+    request(m, CONT, id, 0, 0);
 }
 
 /// The thread runs an instruction, and the processor tells of the step.
@@ -90,6 +108,24 @@ fn a_tracer_sees_the_step_that_changed_a_place_and_no_other() {
             assert_eq!(status(m, pid), None, "it stops once");
             request(m, CONT, pid, 0, 0);
         }
+    });
+}
+
+#[test]
+fn a_store_is_that_of_the_thread_whose_step_ends_first_and_of_no_other() {
+    at_every_step(|m| {
+        let (pid, child) = watched_child(m, STORES);
+        let (tid, second) = watched_thread(m, child);
+        for value in [1, 2] {
+            step(m, child, |_, _| {});
+            step(m, second, |m, _| m.world.write(second, PLACE, &[value]));
+            step(m, child, |_, _| {});
+            assert_eq!((status(m, pid), is_trapped(m, tid)), (None, true));
+            request(m, CONT, tid, 0, 0);
+        }
+        step(m, child, |m, _| m.world.write(child, PLACE, &[3]));
+        step(m, second, |_, _| {});
+        assert_eq!((is_trapped(m, pid), status(m, tid)), (true, None));
     });
 }
 

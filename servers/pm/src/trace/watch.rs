@@ -55,6 +55,18 @@ impl<S: System> Programs<S> {
         }
     }
 
+    /// A step of `t` has stored into watched places, which hold `values` now: the other threads did not.
+    fn credit_stores(&mut self, t: ThreadIndex, values: &Values) {
+        let Some(trace) = self.table[t].trace else { return };
+        let mut next = self.table[self.table.process_of(t)].main();
+        while let Some(thread) = next {
+            next = self.table[thread].next();
+            if let Some(other) = self.table[thread].trace.as_mut().filter(|_| thread != t) {
+                trace.watches.stored(values).for_each(|store| other.watches.learn(store));
+            }
+        }
+    }
+
     /// The watched places hold something else, or hold what a tracer may have changed, before the next instruction.
     pub fn forget_watched_values(&mut self, t: ThreadIndex) {
         if let Some(trace) = &mut self.table[t].trace {
@@ -73,8 +85,9 @@ impl<S: System> Pm<S> {
         let stops = is_seen || trace.watches.changed(&values) != 0;
         hide_step(registers);
         if stops {
-            // Should pm die over this, the values still differ.
+            // Should pm die over this, the values still differ. From here to the stop it asks nobody.
             self.programs.set_held(t, registers);
+            self.programs.credit_stores(t, &values);
         }
         if let Some(trace) = self.trace_of(t) {
             trace.watches.end_step(values, registers.rip, is_seen);

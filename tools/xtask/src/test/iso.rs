@@ -77,7 +77,8 @@ fn run_packages(setting: &Setting) -> Result<Verdict> {
     let packages = scripts::packages(setting, &NAMES.map(str::to_string))?;
     let bundle = setting.bundle(RAMDISK_SYSTEM)?;
     let iso = image::make(setting.workspace, bundle, packages.as_ref(), "", "packages.iso")?;
-    let command = "hello; lua5.4 -e 'print(6 * 7 .. \" in \" .. _VERSION)'; dpkg --verify && echo every file is 'whole'\r";
+    let command =
+        "hello; lua5.4 -e 'print(6 * 7 .. \" in \" .. _VERSION)'; dpkg --verify && echo every file is 'whole'\r";
     let mut steps = vec![expected("# "), typed(command)];
     steps.extend(["Hello, world!", "42 in Lua 5.4", "every file is whole", "# "].map(expected));
     steps.extend([typed("poweroff\r"), Step::End]);
