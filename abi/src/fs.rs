@@ -109,6 +109,11 @@ pub const fn inode_of(node: u64) -> u64 {
     node & ((1 << INODE_BITS) - 1)
 }
 
+/// The volume of a node: for one of procfs, the tree that it is in.
+pub const fn volume_of(node: u64) -> u64 {
+    node >> INODE_BITS
+}
+
 /// The node of /proc/PID on a file system of the kind proc: procfs and vfs know the process behind it by its number.
 pub const fn process_folder(pid: u32) -> u64 {
     (pid as u64) << 40 | 2

@@ -14,6 +14,7 @@ use crate::{
     paths as path,
     paths::{
         change::{make_node, may_change, new_file},
+        own_program,
         walk::{self, Found, Last, Name, Resolution},
     },
     processes::{AT_FDCWD, Place, Process, Processes},
@@ -256,6 +257,9 @@ async fn readlink(files: &Files, process: Rc<Process>, side: Side, address: u64,
         Err(_) | Ok(0) => return Err(Errno::EINVAL),
         Ok(room) => room.min(TARGET_MAX),
     };
+    if let Some(target) = own_program::path(files, &process, &side.1) {
+        return give_target(&process, address, &target, room);
+    }
     let (node, parent) = if side.1.is_empty() {
         let node = process.file(side.0)?.node().filter(|node| node.is_link()).cloned();
         (node.ok_or(Errno::ENOENT)?, None)
@@ -270,9 +274,13 @@ async fn readlink(files: &Files, process: Rc<Process>, side: Side, address: u64,
     if let Some(parent) = parent.filter(|_| target.process != process.caller.pid) {
         walk::check_link(&process.caller.credentials(), &parent, &node)?;
     }
-    let mut target = target.path;
-    target.truncate(room);
-    user::store(process.caller.endpoint, address, &target)?;
+    give_target(&process, address, &target.path, room)
+}
+
+/// Stores as much of a link's target as there is room for. Returns its length.
+fn give_target(process: &Process, address: u64, target: &[u8], room: usize) -> Result<u64, Errno> {
+    let target = &target[..target.len().min(room)];
+    user::store(process.caller.endpoint, address, target)?;
     Ok(target.len() as u64)
 }
 

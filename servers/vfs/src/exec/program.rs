@@ -119,7 +119,7 @@ impl Executable {
             process.caller.take_cancelled();
             base.break_leases(&process.caller, &file.node, Access::Read, Wait::Yes).await?;
         }
-        let running = Running::new(&file.node)?;
+        let running = Running::new(&file.node, &canonical)?;
         let head = base.mappings().read_into(&file.node, 0, elf::HEAD_BYTES).await?;
         Ok(Executable { file, running, canonical, head })
     }

@@ -423,35 +423,47 @@ impl Inode {
 
 /// A file that is executed, or about to be: while there is one of these, nobody may open it for writing or truncate it.
 #[derive(Debug)]
-pub struct Running(NodeRef);
+pub struct Running {
+    node: NodeRef,
+    path: Option<Rc<[u8]>>,
+}
 
 impl Running {
-    /// `ETXTBSY`: the file is open for writing.
-    pub fn new(node: &NodeRef) -> Result<Running, Errno> {
-        if node.leases.is_written() { Err(Errno::ETXTBSY) } else { Ok(Running::restore(node.clone())) }
+    /// The file at this canonical path. `ETXTBSY`: it is open for writing.
+    pub fn new(node: &NodeRef, path: &[u8]) -> Result<Running, Errno> {
+        if node.leases.is_written() { Err(Errno::ETXTBSY) } else { Ok(Running::of(node.clone(), Some(Rc::from(path)))) }
     }
 
     /// That of a predecessor of this vfs.
     pub fn restore(node: NodeRef) -> Running {
+        Running::of(node, None)
+    }
+
+    fn of(node: NodeRef, path: Option<Rc<[u8]>>) -> Running {
         node.running.set(node.running.get() + 1);
-        Running(node)
+        Running { node, path }
     }
 
     /// The file.
     pub fn node(&self) -> &NodeRef {
-        &self.0
+        &self.node
+    }
+
+    /// The path at which it was found; `None`: by a predecessor of this vfs.
+    pub fn path(&self) -> Option<Rc<[u8]>> {
+        self.path.clone()
     }
 }
 
 impl Clone for Running {
     fn clone(&self) -> Running {
-        Running::restore(self.0.clone())
+        Running::of(self.node.clone(), self.path.clone())
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.running.set(self.0.running.get() - 1);
+        self.node.running.set(self.node.running.get() - 1);
     }
 }
 

@@ -4,6 +4,7 @@
 //! Neighbours: `walk` resolves what is split here; `process` and `file` keep canonical paths.
 
 pub mod change;
+pub mod own_program;
 pub mod restriction;
 pub mod walk;
 

@@ -1,8 +1,8 @@
 //! A file system whose names come and go by themselves, and its links that stand for pipes.
 
-use super::{mappings::map, services::Proc, *};
-use abi::{Errno, linux::nr};
-use std::string::String;
+use super::{exec::program, mappings::map, services::Proc, *};
+use abi::{Errno, linux::nr, vfs};
+use std::string::{String, ToString};
 
 const MAP_PRIVATE: u64 = 2;
 const PROT_READ: u64 = 1 << 32;
@@ -120,4 +120,52 @@ fn a_file_that_changes_by_itself_is_read_anew_each_time() {
         links.lock().unwrap().push(("text".into(), text.into()));
         (0..3).for_each(|_| assert_eq!(read(&world), text.as_bytes()));
     }
+}
+
+#[test]
+fn a_process_reads_which_program_it_runs_without_procfs() {
+    let mut world = World::new();
+    let links = world.start_proc();
+    let read_link = |world: &World, who, path| {
+        let length = world.path_call(who, nr::READLINK, path, &[DATA, 100])?;
+        Ok(String::from_utf8(world.machine.read(who, DATA, length as usize)).unwrap())
+    };
+    let own = |world: &World, who| read_link(world, who, "/proc/self/exe");
+    let run = |world: &World, process| {
+        world.exec(process, "/./program").0.expect("it is found");
+        assert_eq!(world.call_as_pm(vfs::ExecCommit { process }.message()), Ok(0));
+    };
+    world.make("/program", &program(), 0o755, (0, 0));
+    let process = world.fork(world.root, 0);
+    assert_eq!(own(&world, process), Err(Errno::ENOENT), "procfs, which knows no such link, was asked");
+    world.exec(process, "/program").0.expect("it is found");
+    assert_eq!(own(&world, process), Err(Errno::ENOENT), "it does not run it yet");
+    run(&world, process);
+    let child = world.fork(process, 0);
+    let found = Ok("/program".to_string());
+    assert_eq!((own(&world, process), own(&world, child)), (found.clone(), found.clone()));
+    assert_eq!(world.path_call(child, nr::READLINK, "/proc/self/exe", &[DATA, 3]), Ok(3));
+    assert_eq!(world.path_call(child, nr::READLINK, "/proc/self/exe", &[DATA, 0]), Err(Errno::EINVAL));
+    assert_eq!(world.path_call(child, nr::READLINK, "/proc/self/exe", &[8, 9]), Err(Errno::EFAULT));
+    for path in ["/proc/self/exe/", "/proc/self", "/proc//self/exe"] {
+        assert_eq!(read_link(&world, child, path), Err(Errno::ENOENT), "{path}");
+    }
+    let user = world.user(1000, 100);
+    run(&world, user);
+    for (mode, answer) in [(0o700, Err(Errno::EACCES)), (0o755, found.clone())] {
+        assert_eq!(world.path_call(world.root, nr::CHMOD, "/", &[mode]), Ok(0));
+        assert_eq!(own(&world, user), answer);
+    }
+    // What was found by a predecessor is procfs's to say.
+    world.restart_vfs();
+    while world.next_event().is_some() {}
+    assert_eq!(own(&world, child), Err(Errno::ENOENT));
+    links.lock().unwrap().extend([("self".into(), "/proc/1".into()), ("exe".into(), "/elsewhere".into())]);
+    assert_eq!(own(&world, child), Ok("/elsewhere".to_string()));
+    run(&world, child);
+    assert_eq!(own(&world, child), found);
+    // Another directory in its place.
+    world.make_directory("/other", 0o755, (0, 0));
+    assert_eq!(world.path_call(child, nr::CHROOT, "/other", &[]), Ok(0));
+    assert_eq!(own(&world, child), Err(Errno::ENOENT));
 }
