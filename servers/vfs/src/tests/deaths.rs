@@ -1,4 +1,4 @@
-//! vfs, or ext2, dies at each message of a call: the call ends as it would have ended, and leaves what it would have left.
+//! vfs, ext2 or tmpfs dies at each message of a call: the call ends as it would have ended, and leaves what it would have left.
 
 use super::{world::Stat, *};
 use abi::{Endpoint, linux::nr};
@@ -127,26 +127,28 @@ fn outcome<D>(
     ((result, scene.picture()), deaths)
 }
 
-/// The call ends and leaves the same whenever vfs dies in it, or ext2.
+/// The call ends and leaves the same whenever vfs dies in it, or a file system.
 fn survives(call: impl Fn(&Scene) -> Call) {
     for base in ["", "/tmp"] {
         let expected = outcome_with_deaths(base, &call, &[]).0;
-        for death in 1.. {
+        let vfs_died_at = |death| {
             let (outcome, died) = outcome_with_deaths(base, &call, &[death]);
             assert_eq!(outcome, expected, "below {base:?}, vfs dies at {death}");
-            if died == 0 {
-                assert!(death > 1);
-                break;
-            }
-        }
-        for death in 1.. {
-            let (outcome, died) = outcome(base, &call, |scene, (number, arguments)| {
-                scene.world.call_with_death_of_ext2(death, scene.world.root, number, &arguments)
-            });
-            assert_eq!(outcome, expected, "below {base:?}, ext2 dies at {death}");
-            if !died {
-                break;
-            }
+            died > 0
+        };
+        assert!((1..).take_while(|death| vfs_died_at(*death)).count() > 0);
+        let file_systems: &[fn(&World) -> Endpoint] =
+            if base.is_empty() { &[World::ext2] } else { &[World::ext2, World::tmpfs] };
+        for file_system in file_systems {
+            let died_at = |death| {
+                let (outcome, died) = outcome(base, &call, |scene, (number, arguments)| {
+                    let World { root, .. } = scene.world;
+                    scene.world.call_with_death_of(file_system(&scene.world), death, root, number, &arguments)
+                });
+                assert_eq!(outcome, expected, "below {base:?}, a file system dies at {death}");
+                died
+            };
+            (1..).take_while(|death| died_at(*death)).count();
         }
     }
 }
@@ -171,6 +173,18 @@ fn outcome_with_deaths(
     outcome(base, call, |scene, (number, arguments)| {
         scene.world.call_with_deaths(deaths, scene.world.root, number, &arguments)
     })
+}
+
+#[test]
+fn a_file_system_dies_in_a_call_that_it_serves() {
+    for (base, file_system) in [("", World::ext2 as fn(&World) -> Endpoint), ("/tmp", World::tmpfs)] {
+        let call = |scene: &Scene| scene.paths(nr::MKDIR, ["new"], &[0o750]);
+        let (_, died) = outcome(base, &call, |scene, (number, arguments)| {
+            let World { root, .. } = scene.world;
+            scene.world.call_with_death_of(file_system(&scene.world), 1, root, number, &arguments)
+        });
+        assert!(died, "below {base:?}");
+    }
 }
 
 #[test]

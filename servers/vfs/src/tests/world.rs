@@ -165,9 +165,19 @@ impl World {
 
     /// The file system of the root has died, and its successor finds what it has preserved.
     pub fn restart_ext2(&mut self) {
-        let successor = self.machine.start(EXT2, |endpoint| ext2::process::main(start(endpoint, "cache_kib=1024")));
+        self.restart(EXT2);
+    }
+
+    fn restart(&mut self, file_system: usize) {
+        let (name, successor) = match file_system {
+            TMPFS => ("tmpfs", self.machine.start(TMPFS, |endpoint| tmpfs::process::main(start(endpoint, "")))),
+            _ => {
+                let main = |endpoint| ext2::process::main(start(endpoint, "cache_kib=1024"));
+                ("ext2", self.machine.start(EXT2, main))
+            }
+        };
         self.machine.run();
-        *self.restarted.lock().expect("ds has not panicked") = Some(("ext2", successor));
+        *self.restarted.lock().expect("ds has not panicked") = Some((name, successor));
         self.machine.notify(Endpoint::new(slot::DS, 1), self.vfs.get());
     }
 
@@ -444,24 +454,26 @@ impl World {
         (result.unwrap_or_else(|| panic!("call {number} waits after deaths at {deaths:?}")), died)
     }
 
-    /// The same while the file system of the root dies with the message of this number from now on. Returns whether it has died, too.
-    pub fn call_with_death_of_ext2(
+    /// The same while a file system, [`World::ext2`] or [`World::tmpfs`], dies with the message of this number from now on. Returns whether it has
+    /// died, too.
+    pub fn call_with_death_of(
         &mut self,
+        file_system: Endpoint,
         death: u64,
         program: Endpoint,
         number: u32,
         arguments: &[u64],
     ) -> (Result<u64>, bool) {
-        self.machine.kill_at(self.ext2(), Some(death));
+        self.machine.kill_at(file_system, Some(death));
         let mut result = self.begin_call(program, number, arguments);
-        let died = !self.machine.is_alive(self.ext2());
+        let died = !self.machine.is_alive(file_system);
         if died {
-            self.restart_ext2();
+            self.restart(file_system.slot());
             result = result.or_else(|| self.result(program));
         } else {
-            self.machine.kill_at(self.ext2(), None);
+            self.machine.kill_at(file_system, None);
         }
-        (result.unwrap_or_else(|| panic!("call {number} waits after a death of ext2 at {death}")), died)
+        (result.unwrap_or_else(|| panic!("call {number} waits after a death of {file_system:?} at {death}")), died)
     }
 
     /// The last call of a program comes once more, as after a death of vfs.
