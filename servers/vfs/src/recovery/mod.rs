@@ -234,8 +234,9 @@ impl Restoration {
         locks.iter().for_each(|(place, lock)| self.restore_lock(*place, lock));
         let owners: Vec<(u16, OwnerRecord)> = store.owners().collect();
         owners.into_iter().for_each(|(place, owner)| self.restore_owner(place, owner));
-        self.restore_interests();
         self.restore_watches();
+        // Last: a registration looks at once whether its file is ready.
+        self.restore_interests();
         self.vfs.base().loops().settle();
     }
 

@@ -66,6 +66,40 @@ fn an_edge_that_nobody_has_seen_is_reported_by_the_successor() {
 }
 
 #[test]
+fn whatever_is_ready_is_reported_by_the_successor() {
+    const CREATE: u32 = 0x100;
+    let mut world = World::new();
+    let (level, edge, inner) = (create(&world), create(&world), create(&world));
+    let inotify = inotify::create(&world);
+    inotify::watch(&world, inotify, "/", CREATE).unwrap();
+    world.make("/file", b"", 0o644, (0, 0));
+    let ((stream, writer), (alone, gone)) = (sockets::pair(&world, 0), sockets::pair(&world, 0));
+    assert_eq!(world.write(world.root, writer, b"x"), Ok(1));
+    world.close(world.root, gone).unwrap();
+    let (datagram, sender) = sockets::datagram_pair(&world);
+    assert_eq!(world.write(world.root, sender, b""), Ok(0));
+    let (listener, client) = sockets::listener(&world, "/socket", 1);
+    let socket = world.call(client, nr::SOCKET, &[1, 1, 0]).unwrap();
+    assert_eq!(sockets::connect(&world, client, socket, "/socket"), Some(Ok(0)));
+    let queue = queues::make(&world, world.root, "queue", 1, 1).unwrap();
+    assert_eq!(queues::send(&world, queue, b"x", 0), Some(Ok(0)));
+    assert_eq!(control(&world, inner, ADD, counter(&world, 1), IN), Ok(0));
+    let files = [inner, inotify, stream, alone, datagram, listener, queue];
+    for (epoll, how) in [(level, IN), (edge, IN | ET)] {
+        files.iter().for_each(|file| assert_eq!(control(&world, epoll, ADD, *file, how), Ok(0)));
+    }
+    let found = |world: &World, epoll| {
+        let mut found: Vec<u64> = now(world, epoll).into_iter().map(|(file, _)| file).collect();
+        found.sort_unstable();
+        found
+    };
+    for edges in [&files[..], &[]] {
+        world.restart_vfs();
+        assert_eq!((found(&world, level), found(&world, edge)), (files.to_vec(), edges.to_vec()));
+    }
+}
+
+#[test]
 fn an_edge_that_was_reported_is_not_reported_again_by_a_successor_until_the_next() {
     let mut world = World::new();
     let (epoll, file) = (create(&world), counter(&world, 0));

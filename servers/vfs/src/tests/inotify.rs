@@ -30,7 +30,7 @@ const MASK_ADD: u32 = 0x2000_0000;
 const ISDIR: u32 = 0x4000_0000;
 const ONESHOT: u32 = 0x8000_0000;
 
-fn create(world: &World) -> u64 {
+pub(super) fn create(world: &World) -> u64 {
     world.call(world.root, nr::INOTIFY_INIT1, &[O_NONBLOCK]).unwrap()
 }
 
@@ -39,7 +39,7 @@ fn watch_as(world: &World, who: Endpoint, inotify: u64, path: &str, mask: u32) -
     world.call(who, nr::INOTIFY_ADD_WATCH, &[inotify, path, mask.into()])
 }
 
-fn watch(world: &World, inotify: u64, path: &str, mask: u32) -> Result<u64> {
+pub(super) fn watch(world: &World, inotify: u64, path: &str, mask: u32) -> Result<u64> {
     watch_as(world, world.root, inotify, path, mask)
 }
 

@@ -16,12 +16,12 @@ fn open(world: &World, who: Endpoint, name: &str, flags: u64, mode: u64) -> Resu
 }
 
 /// Makes a queue for so many messages of so many bytes.
-fn make(world: &World, who: Endpoint, name: &str, messages: u64, bytes: u64) -> Result<u64> {
+pub(super) fn make(world: &World, who: Endpoint, name: &str, messages: u64, bytes: u64) -> Result<u64> {
     let attributes = world.words(who, &[0, messages, bytes, 0, 0, 0, 0, 0]);
     world.path_call(who, nr::MQ_OPEN, name, &[O_CREAT | O_RDWR, 0o644, attributes])
 }
 
-fn send(world: &World, queue: u64, text: &[u8], priority: u64) -> Option<Result<u64>> {
+pub(super) fn send(world: &World, queue: u64, text: &[u8], priority: u64) -> Option<Result<u64>> {
     let address = world.data(world.root, text);
     world.begin_call(world.root, nr::MQ_TIMEDSEND, &[queue, address, text.len() as u64, priority, 0])
 }

@@ -28,7 +28,7 @@ const SOL_SOCKET: u64 = 1;
 const SIGPIPE: u64 = 13;
 const FIONREAD: u64 = 0x541b;
 
-fn pair(world: &World, flags: u64) -> (u64, u64) {
+pub(super) fn pair(world: &World, flags: u64) -> (u64, u64) {
     assert_eq!(world.call(world.root, nr::SOCKETPAIR, &[AF_UNIX, SOCK_STREAM | flags, 0, DATA]), Ok(0));
     let both = world.read_words(world.root, DATA, 1)[0];
     (both & 0xffff_ffff, both >> 32)
@@ -78,12 +78,12 @@ fn bind(world: &World, who: Endpoint, socket: u64, name: &str) -> Result<u64> {
 }
 
 /// Begins to connect; its result, if it does not wait.
-fn connect(world: &World, who: Endpoint, socket: u64, name: &str) -> Option<Result<u64>> {
+pub(super) fn connect(world: &World, who: Endpoint, socket: u64, name: &str) -> Option<Result<u64>> {
     world.begin_call(who, nr::CONNECT, &[socket, put_address(world, who, name), address_bytes(name)])
 }
 
 /// A socket of root that listens, and a child of root without descriptors.
-fn listener(world: &World, name: &str, backlog: u64) -> (u64, Endpoint) {
+pub(super) fn listener(world: &World, name: &str, backlog: u64) -> (u64, Endpoint) {
     let child = world.fork(world.root, 0);
     world.call(child, nr::CLOSE_RANGE, &[0, u64::from(u32::MAX), 0]).unwrap();
     let server = socket(world, world.root, 0);
@@ -361,7 +361,7 @@ fn a_datagram_socket_is_ready_for_sending_while_its_peer_has_room() {
     assert_eq!(poll(&world, one), output, "a message would be refused at once");
 }
 
-fn datagram_pair(world: &World) -> (u64, u64) {
+pub(super) fn datagram_pair(world: &World) -> (u64, u64) {
     assert_eq!(world.call(world.root, nr::SOCKETPAIR, &[AF_UNIX, SOCK_DGRAM, 0, DATA]), Ok(0));
     let both = world.read_words(world.root, DATA, 1)[0];
     (both & 0xffff_ffff, both >> 32)
