@@ -20,9 +20,13 @@ use crate::{
     pipes::Pipe,
 };
 use abi::{Errno, fs};
-use alloc::rc::{Rc, Weak};
+use alloc::{
+    rc::{Rc, Weak},
+    vec::Vec,
+};
 use core::cell::{Cell, RefCell};
 use core::num::NonZeroU64;
+use sys::fallible::copied;
 
 /// What a file system replies about a node to `Mount`, `Lookup` and `Create`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -425,13 +429,16 @@ impl Inode {
 #[derive(Debug)]
 pub struct Running {
     node: NodeRef,
-    path: Option<Rc<[u8]>>,
+    path: Option<Rc<Vec<u8>>>,
 }
 
 impl Running {
-    /// The file at this canonical path. `ETXTBSY`: it is open for writing.
+    /// The file at this canonical path. `ETXTBSY`: it is open for writing; `ENOMEM`.
     pub fn new(node: &NodeRef, path: &[u8]) -> Result<Running, Errno> {
-        if node.leases.is_written() { Err(Errno::ETXTBSY) } else { Ok(Running::of(node.clone(), Some(Rc::from(path)))) }
+        if node.leases.is_written() {
+            return Err(Errno::ETXTBSY);
+        }
+        Ok(Running::of(node.clone(), Some(Rc::new(copied(path)?))))
     }
 
     /// That of a predecessor of this vfs.
@@ -439,7 +446,7 @@ impl Running {
         Running::of(node, None)
     }
 
-    fn of(node: NodeRef, path: Option<Rc<[u8]>>) -> Running {
+    fn of(node: NodeRef, path: Option<Rc<Vec<u8>>>) -> Running {
         node.running.set(node.running.get() + 1);
         Running { node, path }
     }
@@ -450,7 +457,7 @@ impl Running {
     }
 
     /// The path at which it was found; `None`: by a predecessor of this vfs.
-    pub fn path(&self) -> Option<Rc<[u8]>> {
+    pub fn path(&self) -> Option<Rc<Vec<u8>>> {
         self.path.clone()
     }
 }

@@ -7,10 +7,10 @@ use crate::{
     processes::Process,
 };
 use abi::{container::Part, fs};
-use alloc::rc::Rc;
+use alloc::{rc::Rc, vec::Vec};
 
 /// What the link says, if `path` is the path of it. `None`: it is another path, or it has to be resolved like any other.
-pub fn path(files: &Files, process: &Process, path: &[u8]) -> Option<Rc<[u8]>> {
+pub fn path(files: &Files, process: &Process, path: &[u8]) -> Option<Rc<Vec<u8>>> {
     if path != b"/proc/self/exe" {
         return None;
     }

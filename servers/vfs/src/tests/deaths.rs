@@ -12,6 +12,8 @@ const SOCK_STREAM: u64 = 1;
 const SOCK_DGRAM: u64 = 2;
 const RENAME_EXCHANGE: u64 = 2;
 const RENAME_WHITEOUT: u64 = 4;
+const ALL_EVENTS: u32 = 0xfff;
+const Q_OVERFLOW: u32 = 0x4000;
 
 /// A world with a tree below `base`, a child in one of its directories, and open files.
 struct Scene {
@@ -24,6 +26,26 @@ struct Scene {
     directory: u64,
     /// Both ends of a pipe that holds six bytes.
     pipe: (u64, u64),
+    /// An inotify instance that watches the directories.
+    watcher: u64,
+    /// An epoll of it and the pipe.
+    epoll: u64,
+}
+
+/// What can be seen after a call.
+#[derive(Debug, PartialEq)]
+struct Picture {
+    /// Of files, descriptors and directories.
+    state: Vec<String>,
+    /// What was told of files.
+    events: Vec<(u32, String)>,
+}
+
+impl Picture {
+    /// Whether events were lost, as they may be when vfs dies, and it was told.
+    fn lacks_events(&self) -> bool {
+        self.events.iter().any(|(mask, _)| *mask == Q_OVERFLOW)
+    }
 }
 
 type Call = (u32, Vec<u64>);
@@ -51,7 +73,14 @@ impl Scene {
         assert_eq!(world.seek(world.root, file, 4, SEEK_SET), Ok(4));
         let name = world.path(world.root, 1, "user.kept");
         assert_eq!(world.call(world.root, nr::FSETXATTR, &[file, name, DATA, 6, 0]), Ok(0));
-        Scene { world, base, child, file, directory, pipe }
+        let (watcher, epoll) = (inotify::create(&world), epoll::create(&world));
+        for directory in ["", "dir", "dir/in", "other"] {
+            inotify::watch(&world, watcher, &at(directory), ALL_EVENTS).unwrap();
+        }
+        for (file, events) in [(watcher, epoll::IN), (pipe.0, epoll::IN), (pipe.1, epoll::OUT)] {
+            assert_eq!(epoll::control(&world, epoll, epoll::ADD, file, events), Ok(0));
+        }
+        Scene { world, base, child, file, directory, pipe, watcher, epoll }
     }
 
     fn at(&self, path: &str) -> String {
@@ -71,10 +100,19 @@ impl Scene {
     }
 
     /// What can be seen of everything.
-    fn picture(&self) -> Vec<String> {
+    fn picture(&self) -> Picture {
+        let ready = epoll::now(&self.world, self.epoll);
+        let events = inotify::events(&self.world, self.watcher);
+        assert_eq!(ready.iter().any(|(file, _)| *file == self.watcher), !events.is_empty());
+        let mut state = self.state();
+        state.push(format!("{:?}", ready.iter().filter(|(file, _)| *file != self.watcher).collect::<Vec<_>>()));
+        Picture { state, events }
+    }
+
+    fn state(&self) -> Vec<String> {
         let Scene { world, child, .. } = self;
         let mut picture = std::vec![world.working(world.root), world.working(*child)];
-        for descriptor in 0..10 {
+        for descriptor in 0..12 {
             let position = world.call(world.root, nr::LSEEK, &[descriptor, 0, SEEK_CUR]);
             let flags = world.call(world.root, nr::FCNTL, &[descriptor, F_GETFL, 0]);
             let stat = world.fstat(world.root, descriptor).map(|stat| (stat.mode, stat.size, stat.links));
@@ -120,11 +158,19 @@ fn outcome<D>(
     base: &'static str,
     call: &impl Fn(&Scene) -> Call,
     make: impl FnOnce(&mut Scene, Call) -> (Result<u64>, D),
-) -> ((Result<u64>, Vec<String>), D) {
+) -> ((Result<u64>, Picture), D) {
     let mut scene = Scene::new(base);
     let call = call(&scene);
     let (result, deaths) = make(&mut scene, call);
     ((result, scene.picture()), deaths)
+}
+
+/// The call has ended in the same way, and left the same.
+fn assert_same(outcome: &(Result<u64>, Picture), expected: &(Result<u64>, Picture), when: std::fmt::Arguments) {
+    assert_eq!((outcome.0, &outcome.1.state), (expected.0, &expected.1.state), "{when}");
+    if !outcome.1.lacks_events() {
+        assert_eq!(outcome.1.events, expected.1.events, "{when}");
+    }
 }
 
 /// The call ends and leaves the same whenever vfs dies in it, or a file system.
@@ -133,7 +179,7 @@ fn survives(call: impl Fn(&Scene) -> Call) {
         let expected = outcome_with_deaths(base, &call, &[]).0;
         let vfs_died_at = |death| {
             let (outcome, died) = outcome_with_deaths(base, &call, &[death]);
-            assert_eq!(outcome, expected, "below {base:?}, vfs dies at {death}");
+            assert_same(&outcome, &expected, format_args!("below {base:?}, vfs dies at {death}"));
             died > 0
         };
         assert!((1..).take_while(|death| vfs_died_at(*death)).count() > 0);
@@ -145,7 +191,7 @@ fn survives(call: impl Fn(&Scene) -> Call) {
                     let World { root, .. } = scene.world;
                     scene.world.call_with_death_of(file_system(&scene.world), death, root, number, &arguments)
                 });
-                assert_eq!(outcome, expected, "below {base:?}, a file system dies at {death}");
+                assert_same(&outcome, &expected, format_args!("below {base:?}, a file system dies at {death}"));
                 died
             };
             (1..).take_while(|death| died_at(*death)).count();
@@ -158,7 +204,7 @@ fn survives_two(call: impl Fn(&Scene) -> Call) {
     let expected = outcome_with_deaths("", &call, &[]).0;
     let died = |deaths: [u64; 2]| {
         let (outcome, died) = outcome_with_deaths("", &call, &deaths);
-        assert_eq!(outcome, expected, "vfs dies at {deaths:?}");
+        assert_same(&outcome, &expected, format_args!("vfs dies at {deaths:?}"));
         died
     };
     let ends_with_one = |first| (1..).map(|second| died([first, second])).find(|died| *died < 2) == Some(1);
@@ -169,7 +215,7 @@ fn outcome_with_deaths(
     base: &'static str,
     call: &impl Fn(&Scene) -> Call,
     deaths: &[u64],
-) -> ((Result<u64>, Vec<String>), usize) {
+) -> ((Result<u64>, Picture), usize) {
     outcome(base, call, |scene, (number, arguments)| {
         scene.world.call_with_deaths(deaths, scene.world.root, number, &arguments)
     })

@@ -66,7 +66,7 @@ fn events_with_cookies(world: &World, inotify: u64) -> Vec<(u32, u32, u32, Strin
     events
 }
 
-fn events(world: &World, inotify: u64) -> Vec<(u32, String)> {
+pub(super) fn events(world: &World, inotify: u64) -> Vec<(u32, String)> {
     events_with_cookies(world, inotify).into_iter().map(|(_, mask, _, name)| (mask, name)).collect()
 }
 
