@@ -20,10 +20,8 @@ use crate::{
     pipes::Pipe,
 };
 use abi::{Errno, fs};
-use alloc::{
-    rc::{Rc, Weak},
-    vec::Vec,
-};
+use alloc::rc::{Rc, Weak};
+use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::num::NonZeroU64;
 use sys::fallible::copied;
@@ -435,10 +433,8 @@ pub struct Running {
 impl Running {
     /// The file at this canonical path. `ETXTBSY`: it is open for writing; `ENOMEM`.
     pub fn new(node: &NodeRef, path: &[u8]) -> Result<Running, Errno> {
-        if node.leases.is_written() {
-            return Err(Errno::ETXTBSY);
-        }
-        Ok(Running::of(node.clone(), Some(Rc::new(copied(path)?))))
+        let path = Rc::new(copied(path)?);
+        if node.leases.is_written() { Err(Errno::ETXTBSY) } else { Ok(Running::of(node.clone(), Some(path))) }
     }
 
     /// That of a predecessor of this vfs.
