@@ -96,7 +96,7 @@ impl<F: FileSystem> Volumes<F> {
     /// Returns the file system that a node of vfs belongs to, and its own number of the node. `ESTALE` if the
     /// volume is not mounted.
     pub fn find(&mut self, node: u64) -> Result<(&mut F, NodeId), Errno> {
-        let volume = self.get((node >> INODE_BITS) as usize).ok_or(Errno::ESTALE)?;
+        let volume = self.get(volume_of(node)).ok_or(Errno::ESTALE)?;
         Ok((&mut volume.file_system, number_of(node)))
     }
 
@@ -133,7 +133,7 @@ pub fn number_of(node: u64) -> NodeId {
 
 /// The volume that a node of vfs belongs to.
 pub fn volume_of(node: u64) -> usize {
-    (node >> INODE_BITS) as usize
+    abi::fs::volume_of(node) as usize
 }
 
 /// The node as vfs sees it.

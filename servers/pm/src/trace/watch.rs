@@ -85,7 +85,7 @@ impl<S: System> Pm<S> {
         let stops = is_seen || trace.watches.changed(&values) != 0;
         hide_step(registers);
         if stops {
-            // Should pm die over this, the values still differ. From here to the stop it asks nobody.
+            // Should pm die over this, the values still differ. From then on it asks nobody until the stop is recorded.
             self.programs.set_held(t, registers);
             self.programs.credit_stores(t, &values);
         }

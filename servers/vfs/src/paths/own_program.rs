@@ -20,7 +20,7 @@ pub fn path(files: &Files, process: &Process, path: &[u8]) -> Option<Rc<Vec<u8>>
     let proc = walk::into_mount(files.known(&root, b"proc")??);
     check(&credentials, proc.attributes(), EXECUTE).ok()?;
     let tree = fs::volume_of(proc.number());
-    let shows_all = tree == fs::TREE_PROC || tree == fs::tree_of_container(process.caller.parts().of(Part::Processes));
+    let shows_it = tree == fs::TREE_PROC || tree == fs::tree_of_container(process.caller.parts().of(Part::Processes));
     let is_proc = proc.mount().kind() == "proc" && proc.mount().is_root(&proc);
-    if is_proc && shows_all { process.program()?.path() } else { None }
+    if is_proc && shows_it { process.program()?.path() } else { None }
 }

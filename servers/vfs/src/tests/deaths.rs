@@ -50,6 +50,9 @@ impl Picture {
 
 type Call = (u32, Vec<u64>);
 
+/// Which file system it is.
+type Which = fn(&World) -> Endpoint;
+
 impl Scene {
     fn new(base: &'static str) -> Scene {
         let mut world = World::new();
@@ -183,14 +186,10 @@ fn survives(call: impl Fn(&Scene) -> Call) {
             died > 0
         };
         assert!((1..).take_while(|death| vfs_died_at(*death)).count() > 0);
-        let file_systems: &[fn(&World) -> Endpoint] =
-            if base.is_empty() { &[World::ext2] } else { &[World::ext2, World::tmpfs] };
+        let file_systems: &[Which] = if base.is_empty() { &[World::ext2] } else { &[World::ext2, World::tmpfs] };
         for file_system in file_systems {
             let died_at = |death| {
-                let (outcome, died) = outcome(base, &call, |scene, (number, arguments)| {
-                    let World { root, .. } = scene.world;
-                    scene.world.call_with_death_of(file_system(&scene.world), death, root, number, &arguments)
-                });
+                let (outcome, died) = outcome_with_death_of(*file_system, base, &call, death);
                 assert_same(&outcome, &expected, format_args!("below {base:?}, a file system dies at {death}"));
                 died
             };
@@ -221,14 +220,23 @@ fn outcome_with_deaths(
     })
 }
 
+fn outcome_with_death_of(
+    file_system: Which,
+    base: &'static str,
+    call: &impl Fn(&Scene) -> Call,
+    death: u64,
+) -> ((Result<u64>, Picture), bool) {
+    outcome(base, call, |scene, (number, arguments)| {
+        let (who, program) = (file_system(&scene.world), scene.world.root);
+        scene.world.call_with_death_of(who, death, program, number, &arguments)
+    })
+}
+
 #[test]
 fn a_file_system_dies_in_a_call_that_it_serves() {
-    for (base, file_system) in [("", World::ext2 as fn(&World) -> Endpoint), ("/tmp", World::tmpfs)] {
+    for (base, file_system) in [("", World::ext2 as Which), ("/tmp", World::tmpfs)] {
         let call = |scene: &Scene| scene.paths(nr::MKDIR, ["new"], &[0o750]);
-        let (_, died) = outcome(base, &call, |scene, (number, arguments)| {
-            let World { root, .. } = scene.world;
-            scene.world.call_with_death_of(file_system(&scene.world), 1, root, number, &arguments)
-        });
+        let (_, died) = outcome_with_death_of(file_system, base, &call, 1);
         assert!(died, "below {base:?}");
     }
 }

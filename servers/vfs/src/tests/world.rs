@@ -146,8 +146,17 @@ impl World {
 
     /// Starts tmpfs too.
     pub fn start_tmpfs(&mut self) {
-        self.machine.start(TMPFS, |endpoint| tmpfs::process::main(start(endpoint, "")));
+        self.start_file_system(TMPFS);
+    }
+
+    /// Starts tmpfs, or the file system of the root.
+    fn start_file_system(&mut self, which: usize) -> Endpoint {
+        let started = match which {
+            TMPFS => self.machine.start(TMPFS, |endpoint| tmpfs::process::main(start(endpoint, ""))),
+            _ => self.machine.start(EXT2, |endpoint| ext2::process::main(start(endpoint, "cache_kib=1024"))),
+        };
         self.machine.run();
+        started
     }
 
     /// Starts the file system of loop devices.
@@ -169,14 +178,8 @@ impl World {
     }
 
     fn restart(&mut self, file_system: usize) {
-        let (name, successor) = match file_system {
-            TMPFS => ("tmpfs", self.machine.start(TMPFS, |endpoint| tmpfs::process::main(start(endpoint, "")))),
-            _ => {
-                let main = |endpoint| ext2::process::main(start(endpoint, "cache_kib=1024"));
-                ("ext2", self.machine.start(EXT2, main))
-            }
-        };
-        self.machine.run();
+        let successor = self.start_file_system(file_system);
+        let name = if file_system == TMPFS { "tmpfs" } else { "ext2" };
         *self.restarted.lock().expect("ds has not panicked") = Some((name, successor));
         self.machine.notify(Endpoint::new(slot::DS, 1), self.vfs.get());
     }
