@@ -13,11 +13,18 @@
 #                 want rights, a network or other hardware, and skip themselves without
 #   aiol, forkheavy, oom-pipe, vforkmany
 #                 fill all of memory or all slots of processes, or ask for calls that are not there (io_setup)
+# mutex ends by time, not by a number of operations: stress-ng fails it for want of resources (3) when its first thread has done them all
+# before the second one is made. On Linux it failed 11 times of 60 on one processor.
 cd /tmp
 stress() {
     for name; do
+        case $name in
+        mutex) limit="-t 1" ;;
+        *) limit="-t 20 --$name-ops 2" ;;
+        esac
+        # shellcheck disable=SC2086 # the options of a limit are words
         chroot --userspec=1000:1000 / timeout -s KILL 100 \
-            stress-ng --verify --oomable --temp-path /tmp -t 20 "--$name" 1 "--$name-ops" 2 >output 2>&1
+            stress-ng --verify --oomable --temp-path /tmp "--$name" 1 $limit >output 2>&1
         status=$?
         echo "$name $status"
         [ $status = 0 ] || cat output >&2
