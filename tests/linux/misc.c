@@ -94,6 +94,38 @@ BEHAVIOUR("prctl PR_SET_TIMERSLACK: 0 sets what it was at first, children inheri
     prctl(PR_SET_TIMERSLACK, 0);
     show(prctl(PR_GET_TIMERSLACK) == first);
 }
+static int large_pages_are_off(void) { return prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0); }
+BEHAVIOUR("prctl PR_SET_THP_DISABLE: children inherit it; with arguments that it does not have") {
+    show(large_pages_are_off());
+    show(prctl(PR_GET_THP_DISABLE, 1, 0, 0, 0));
+    show(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 1));
+    show(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+    show(large_pages_are_off());
+    IN_CHILD { show(large_pages_are_off()); }
+    show(prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0));
+    show(large_pages_are_off());
+}
+static int memory_failure(void) { return prctl(PR_MCE_KILL_GET, 0, 0, 0, 0); }
+BEHAVIOUR("prctl PR_MCE_KILL: children inherit it; with arguments that it does not have") {
+    show(memory_failure());
+    show(prctl(PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_EARLY, 0, 0));
+    show(memory_failure());
+    IN_CHILD { show(memory_failure()); }
+    show(prctl(PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_LATE, 0, 0));
+    show(memory_failure());
+    show(prctl(PR_MCE_KILL, PR_MCE_KILL_SET, 3, 0, 0));
+    show(prctl(PR_MCE_KILL, 2, PR_MCE_KILL_EARLY, 0, 0));
+    show(prctl(PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_EARLY, 1, 0));
+    show(prctl(PR_MCE_KILL, PR_MCE_KILL_CLEAR, PR_MCE_KILL_EARLY, 0, 0));
+    show(prctl(PR_MCE_KILL_GET, 1, 0, 0, 0));
+    show(memory_failure());
+    show(prctl(PR_MCE_KILL, PR_MCE_KILL_CLEAR, 0, 0, 0));
+    show(memory_failure());
+}
+BEHAVIOUR("prctl PR_TASK_PERF_EVENTS_DISABLE and PR_TASK_PERF_EVENTS_ENABLE without any") {
+    show(prctl(PR_TASK_PERF_EVENTS_DISABLE));
+    show(prctl(PR_TASK_PERF_EVENTS_ENABLE));
+}
 BEHAVIOUR("arch_prctl of unknown options, with bad memory") {
     show(syscall(SYS_arch_prctl, 0x7777, 0));
     show(syscall(SYS_arch_prctl, 0x1003, bad()));

@@ -2,7 +2,7 @@
 
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
-use crate::state::control::TIMER_SLACK_NS;
+use crate::state::control::{MemoryFailure, TIMER_SLACK_NS};
 use crate::state::index::ThreadIndex;
 use crate::state::name::{NAME_BYTES, ShortName};
 use crate::state::oom::OomAdjust;
@@ -32,18 +32,23 @@ mod option {
     pub const SET_SECUREBITS: u64 = 28;
     pub const SET_TIMERSLACK: u64 = 29;
     pub const GET_TIMERSLACK: u64 = 30;
+    pub const TASK_PERF_EVENTS_DISABLE: u64 = 31;
+    pub const TASK_PERF_EVENTS_ENABLE: u64 = 32;
+    pub const MCE_KILL: u64 = 33;
     pub const MCE_KILL_GET: u64 = 34;
     pub const SET_CHILD_SUBREAPER: u64 = 36;
     pub const GET_CHILD_SUBREAPER: u64 = 37;
     pub const SET_NO_NEW_PRIVS: u64 = 38;
     pub const GET_NO_NEW_PRIVS: u64 = 39;
     pub const GET_TID_ADDRESS: u64 = 40;
+    pub const SET_THP_DISABLE: u64 = 41;
     pub const GET_THP_DISABLE: u64 = 42;
     pub const CAP_AMBIENT: u64 = 47;
 }
 
-/// What PR_MCE_KILL_GET says of a process that has chosen nothing.
-const PR_MCE_KILL_DEFAULT: u64 = 2;
+/// What PR_MCE_KILL does.
+const MCE_KILL_CLEAR: u64 = 0;
+const MCE_KILL_SET: u64 = 1;
 
 fn flag(value: u64) -> Result<bool> {
     match value {
@@ -96,9 +101,19 @@ impl<S: System> Programs<S> {
             option::CAP_AMBIENT => return self.ambient(p, a),
             // Time is counted exactly, which Linux calls statistical.
             option::GET_TIMING | option::GET_SECCOMP => {}
+            // Nobody counts events.
+            option::TASK_PERF_EVENTS_DISABLE | option::TASK_PERF_EVENTS_ENABLE => {}
             option::SET_TIMING if value == 0 => {}
-            option::MCE_KILL_GET if a[1..5] == [0; 4] => return Ok(PR_MCE_KILL_DEFAULT),
-            option::GET_THP_DISABLE if a[1..5] == [0; 4] => {}
+            option::MCE_KILL if a[3..5] == [0; 2] => {
+                control.memory_failure = match (value, a[2]) {
+                    (MCE_KILL_CLEAR, 0) => MemoryFailure::Default,
+                    (MCE_KILL_SET, wanted) => MemoryFailure::from_number(wanted)?,
+                    _ => return Err(Errno::EINVAL),
+                }
+            }
+            option::MCE_KILL_GET if a[1..5] == [0; 4] => return Ok(control.memory_failure as u64),
+            option::SET_THP_DISABLE if a[2..5] == [0; 3] => control.small_pages = value != 0,
+            option::GET_THP_DISABLE if a[1..5] == [0; 4] => return Ok(control.small_pages.into()),
             option::GET_TID_ADDRESS => {
                 let address = self.table[t].clear_tid;
                 self.write_words(t, value, [address])?;
@@ -118,7 +133,6 @@ impl<S: System> Programs<S> {
         Ok(0)
     }
 
-    /// The first 15 bytes of a name. The text may end right before memory that is not there.
     /// `pm::SetOomAdjust`. Only root may spare a process more than it was spared.
     pub fn set_oom_adjust(&mut self, ask: &pm::SetOomAdjust) -> Result<u64> {
         let p = u32::try_from(ask.pid).ok().and_then(|pid| self.table.process_by_pid(pid)).ok_or(Errno::ESRCH)?;
@@ -138,6 +152,7 @@ impl<S: System> Programs<S> {
         Ok(ask.bytes)
     }
 
+    /// The first 15 bytes of a name. The text may end right before memory that is not there.
     fn read_name(&mut self, t: ThreadIndex, address: u64) -> Result<[u8; NAME_BYTES - 1]> {
         let to_page_end = (layout::PAGE_BYTES - address % layout::PAGE_BYTES) as usize;
         let mut bytes = [0; NAME_BYTES - 1];
