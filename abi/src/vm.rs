@@ -157,6 +157,9 @@ protocol! {
     /// same frames from then on, as after `ImageShow`. Returns two sets of these pages, the first page in the lowest bit: those that the shared file has, and those that read as zeros because the file has
     /// grown while it was mapped, but that nobody has made yet. `EINVAL`: no such shared file, or not the start of a page; otherwise as `CacheTake`.
     SharedShow = 52 { object: u64, offset: u64, first: u64, pages: u64 } -> { shown: u64, zeros: u64 }
+    /// vfs, as a successor: these are the images that it holds, each as often as its number is in the grant, 64 bits each. What a predecessor held besides ends. A number that is no image's
+    /// counts for nothing. `EINVAL`: more than `MAX_CLAIMS`; then nothing ends.
+    ClaimImages = 53 { grant: GrantId, images: u64 }
 }
 
 /// `FileName`: longest path.
@@ -171,6 +174,8 @@ pub const CACHE_BATCH: u64 = 64;
 
 /// `SegmentAttach`: for reading.
 pub const ATTACH_READ: u64 = 1;
+/// Most numbers in one `ClaimImages`: program and interpreter of every thread.
+pub const MAX_CLAIMS: u64 = 2 * crate::endpoint::SLOTS as u64;
 /// `SegmentAttach`: for writing.
 pub const ATTACH_WRITE: u64 = 2;
 /// `SegmentAttach`: for executing.

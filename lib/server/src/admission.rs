@@ -43,6 +43,7 @@ const RELEASING_OF_VFS: &[u32] = &[
     chardev::Cancel::LABEL,
     chardev::Close::LABEL,
     fs::Put::LABEL,
+    vm::ClaimImages::LABEL,
     vm::DeviceMapDone::LABEL,
     vm::FileMapDone::LABEL,
     vm::ImageClose::LABEL,

@@ -3,10 +3,11 @@
 //! vm answers these requests at once and asks nobody for them, so they are calls. Neighbour: `mappings`, which fills the pages.
 
 use super::vnode::NodeRef;
-use abi::{Endpoint, Errno, Message, vm};
+use crate::paths;
+use abi::{Endpoint, Errno, GrantId, Message, vm};
 use alloc::vec::Vec;
 use sys::{
-    fallible::copied,
+    fallible::{collect, copied},
     grant::{Access, GrantedBuffer},
     ipc,
 };
@@ -82,19 +83,27 @@ pub fn open_shared(node: &NodeRef, path: &[u8]) -> Result<u64, Errno> {
     Ok(object)
 }
 
-/// Tells vm the path of a file that is mapped, for whom asks what is in a program's memory. Without memory nobody is told.
+/// Tells vm the path of a file that is mapped, if it is known, for whom asks what is in a program's memory. Without memory nobody is told.
 fn set_name(object: u64, path: &[u8]) {
     let bytes = path.len().min(vm::MAX_NAME_BYTES as usize);
-    let Ok(granted) = copied(&path[..bytes]).and_then(|name| GrantedBuffer::new(name, Endpoint::VM, Access::Read))
-    else {
-        return;
-    };
+    let name = paths::known(path).and_then(|path| copied(&path[..bytes]));
+    let Ok(granted) = name.and_then(|name| GrantedBuffer::new(name, Endpoint::VM, Access::Read)) else { return };
     tell_vm(&vm::FileName { object, grant: granted.id(), bytes: bytes as u64 }.message());
 }
 
 /// Closes an image.
 pub fn close_image(image: u64) {
     tell_vm(&vm::ImageClose { image }.message());
+}
+
+/// Tells vm which images are held, each as often as it is in the list: what a predecessor held besides has ended.
+pub fn claim_images(images: &[u64]) -> Result<(), Errno> {
+    if images.is_empty() {
+        return ipc::call(Endpoint::VM, &vm::ClaimImages { grant: GrantId(0), images: 0 }.message()).map(drop);
+    }
+    let list =
+        GrantedBuffer::new(collect(images.iter().flat_map(|image| image.to_le_bytes()))?, Endpoint::VM, Access::Read)?;
+    ipc::call(Endpoint::VM, &vm::ClaimImages { grant: list.id(), images: images.len() as u64 }.message()).map(drop)
 }
 
 /// Tells vm something that it never refuses and whose result nobody needs.

@@ -142,11 +142,18 @@ impl Mappings {
 
     /// Writes back what programs have changed within a part of a file: all of it, if they have not mapped it.
     pub async fn write_back(&self, node: &NodeRef, offset: u64, bytes: u64) -> Result<(), Errno> {
-        let Some(map) = self.map_of(node) else { return self.files.settle([Some(node)]).await };
-        map.lock().await;
-        let result = self.write_back_pages(&map, offset, offset.saturating_add(bytes)).await;
-        map.unlock();
-        result
+        while let Some(map) = self.map_of(node) {
+            map.lock().await;
+            // Else it was closed meanwhile, and another one may have been opened.
+            let is_open = self.shared_map(map.object).is_some();
+            let end = offset.saturating_add(bytes);
+            let result = if is_open { self.write_back_pages(&map, offset, end).await } else { Ok(()) };
+            map.unlock();
+            if is_open {
+                return result;
+            }
+        }
+        self.files.settle([Some(node)]).await
     }
 
     async fn write_back_pages(&self, map: &SharedMap, mut offset: u64, end: u64) -> Result<(), Errno> {

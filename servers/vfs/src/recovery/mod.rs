@@ -20,6 +20,7 @@ use crate::{
     files::{
         loops::LoopDevice,
         mount::{Another, Mount, NewMount},
+        pages,
         vnode::{NodeRef, Running},
         watches::Inotify,
     },
@@ -56,7 +57,10 @@ use alloc::{
     string::String,
     vec::Vec,
 };
-use sys::grant::{Access, GrantedBuffer};
+use sys::{
+    fallible::collect,
+    grant::{Access, GrantedBuffer},
+};
 
 /// A restoration in progress.
 struct Restoration {
@@ -155,6 +159,9 @@ fn resume_work(vfs: &'static Vfs) {
     if global.sync != 0 {
         mounts::begin_sync(base, global.sync == 2);
     }
+    if let Err(error) = claim_images(vfs) {
+        sys::log!("images that the predecessor held are held for ever: {error}");
+    }
     let mounts = base.files().mounts.all();
     for process in vfs.processes().all() {
         if let Some(record) = base.store().exec(process.caller.endpoint.slot()) {
@@ -164,6 +171,13 @@ fn resume_work(vfs: &'static Vfs) {
         }
     }
     serve_vm(base, vfs.processes(), startup);
+}
+
+/// Tells vm which images are held for an exec that is in progress.
+fn claim_images(vfs: &Vfs) -> Result<(), Errno> {
+    let processes = vfs.processes().all();
+    let execs = processes.iter().filter_map(|process| vfs.base().store().exec(process.caller.endpoint.slot()));
+    pages::claim_images(&collect(execs.flat_map(|exec| exec.images).filter(|image| *image != 0))?)
 }
 
 /// Tells a file system which of its nodes are in use.

@@ -38,6 +38,27 @@ fn a_program_is_loaded_into_vm() {
     assert_eq!(world.vm().images[0].open, 0);
 }
 
+/// Its predecessor has died between a request to vm and its own note of it.
+#[test]
+fn a_successor_tells_vm_which_images_it_holds() {
+    for held in [1, 3] {
+        let mut world = World::new();
+        world.make("/program", &program(), 0o755, (0, 0));
+        let processes = [world.root, world.fork(world.root, 0)];
+        processes.iter().for_each(|process| assert!(world.exec(*process, "/program").0.is_ok()));
+        world.vm().images[0].open = held;
+        world.restart_vfs();
+        assert_eq!(world.vm().images[0].open, 2);
+        for process in processes {
+            assert_eq!(world.call_as_pm(vfs::ExecCommit { process }.message()), Ok(0));
+        }
+        assert_eq!(world.vm().images[0].open, 0);
+        world.vm().images[0].open = 1;
+        world.restart_vfs();
+        assert_eq!(world.vm().images[0].open, 0, "nothing is in progress");
+    }
+}
+
 /// What pm is told of an exec by a child of this process, which ends then.
 fn exec_in_child(world: &World, parent: abi::Endpoint, path: &str) -> (Result<u64>, [u64; 3]) {
     let child = world.fork(parent, 0);

@@ -100,6 +100,31 @@ fn what_nobody_maps_any_more_is_written_back_and_given_up() {
 }
 
 #[test]
+fn a_file_is_synced_while_what_its_last_mapping_has_stored_is_written_back() {
+    let world = World::new();
+    let file = file_of_pages(&world, 1, O_RDWR);
+    let [child, other] = [0; 2].map(|_| world.fork(world.root, 0));
+    let new = world.open(other, "/new", O_CREAT | O_WRONLY, 0o600).unwrap();
+    assert_eq!(world.write(other, new, b"new"), Ok(3));
+    let (object, ..) = map(&world, file, 0, PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
+    b"stored by a program".iter().enumerate().for_each(|(at, byte)| store(&world, object, at as u64, *byte));
+    {
+        let mut vm = world.vm();
+        vm.shared[0].mapped = false;
+        vm.unmapped.push(object);
+    }
+    world.hold_disk();
+    assert_eq!(world.begin_call(other, nr::FSYNC, &[new]), None);
+    world.notify_from_vm();
+    assert!(!world.vm().shared[0].forgotten, "the file system waits for the disk");
+    assert_eq!(world.begin_call(child, nr::FSYNC, &[file]), None);
+    world.release_disk();
+    assert!(world.vm().shared[0].forgotten);
+    assert_eq!(world.result(child), Some(Ok(0)));
+    assert!(world.is_on_disk(b"stored by a program"));
+}
+
+#[test]
 fn msync_brings_the_pages_to_the_disk() {
     let world = World::new();
     let file = file_of_pages(&world, 1, O_RDWR);

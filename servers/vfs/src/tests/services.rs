@@ -597,6 +597,9 @@ impl Vm {
     fn take(&self, message: &Message, request: vm::SharedTake) -> Result<Message, Errno> {
         let mut memory = self.0.lock().map_err(|_| Errno::EIO)?;
         let pages = memory.pages(request.object);
+        if pages.forgotten {
+            return Err(Errno::EINVAL);
+        }
         let is_within = |at: &u64| *at < request.end && at + PAGE > request.offset;
         let first = pages.changed.iter().chain(&pages.taken).copied().filter(is_within).min();
         let Some(offset) = first else { return Ok(vm::SharedTake::reply(message, 0, 0)) };
@@ -667,6 +670,15 @@ impl Vm {
                 return Ok(vm::ImageMissing::reply(message, bytes, offset));
             }
             ImageClose(request) => memory.pages(request.image).open -= 1,
+            ClaimImages(request) => {
+                let mut list = std::vec![0; request.images as usize * 8];
+                if !list.is_empty() {
+                    copy::from_grant(message.source, request.grant, 0, &mut list)?;
+                }
+                memory.images.iter_mut().for_each(|pages| pages.open = 0);
+                let numbers = list.chunks(8).map(|number| u64::from_le_bytes(number.try_into().unwrap()));
+                numbers.for_each(|number| memory.pages(number).open += 1);
+            }
             ImageForget(vm::ImageForget { device, inode, gone }) => {
                 let in_use = memory.forget(device, inode);
                 memory.forgets += 1;

@@ -7,7 +7,7 @@ use crate::memory::{Floor, Memory};
 use abi::{
     Errno,
     layout::{MAX_COPY, PAGE_BYTES},
-    vm::MAX_NAME_BYTES,
+    vm::{MAX_CLAIMS, MAX_NAME_BYTES},
 };
 use sys::fallible::filled;
 
@@ -38,6 +38,23 @@ pub fn set_name<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, from: Source, b
     let mut name = filled(0, bytes as usize)?;
     memory.kernel.read_grant(from, &mut name)?;
     memory.objects.get_mut(id).ok_or(Errno::EINVAL)?.set_name(name)
+}
+
+/// `vm::ClaimImages` with so many numbers. `EINVAL`: too many; `EFAULT`: not granted; `ENOMEM`.
+pub fn claim<K: Kernel>(memory: &mut Memory<K>, from: Source, images: u64) -> Result<(), Errno> {
+    if images > MAX_CLAIMS {
+        return Err(Errno::EINVAL);
+    }
+    let bytes = images as usize * size_of::<u64>();
+    memory.ensure_heap(bytes)?;
+    let mut list = filled(0, bytes)?;
+    if images > 0 {
+        memory.kernel.read_grant(from, &mut list)?;
+    }
+    let (numbers, _) = list.as_chunks();
+    let held = numbers.iter().map(|number| ObjectId(u64::from_le_bytes(*number)));
+    memory.objects.claim_images(&mut memory.frames, held);
+    Ok(())
 }
 
 /// The first stretch within `wanted` that is absent; `None`: all is present.

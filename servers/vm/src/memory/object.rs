@@ -11,6 +11,8 @@
 //! its file is as it was. Every frame of an object has the object as its one user, except those that the cache of vfs has, too, and where a private copy begins as the
 //! shared tail of a program (`loaded`).
 
+mod claims;
+
 pub use crate::memory::content::{Content, FileId};
 
 use crate::memory::attaches::Attaches;

@@ -169,6 +169,9 @@ impl<K: Kernel> Server<K> {
                 let memory = &mut self.memory;
                 memory.objects.close(&mut memory.frames, ObjectId(close.image)).map(|()| done)
             }
+            Request::ClaimImages(claim) => {
+                images::claim(&mut self.memory, source(claim.grant), claim.images).map(|()| done)
+            }
             Request::ImageForget(forget) => {
                 let file = FileId { device: forget.device, inode: forget.inode };
                 let (objects, frames) = (&mut self.memory.objects, &mut self.memory.frames);

@@ -182,6 +182,40 @@ fn frames_set_aside_for_an_image_come_back_when_it_is_let_go() {
 }
 
 #[test]
+fn a_successor_of_vfs_holds_what_it_claims_and_nothing_else() {
+    let (mut server, p) = with_program(512);
+    let claim = |server: &mut Server<Simulation>, held: &[u64]| {
+        let grant = grant(server, held.iter().flat_map(|image| image.to_le_bytes()).collect());
+        server.ask(slot::VFS, vm::ClaimImages { grant, images: held.len() as u64 }.message()).result()
+    };
+    let close =
+        |server: &mut Server<Simulation>, image| server.ask(slot::VFS, vm::ImageClose { image }.message()).result();
+    let [once, twice, lost, shown] = [1, 2, 3, 4].map(|inode| image(&mut server, inode, content(2 * P)));
+    begin_map(&mut server, p, [0, P, READ, PRIVATE, 3, 0]);
+    let at = end_map(&mut server, shown, 0).expect("mapped");
+    assert_eq!(open(&mut server, 1, 1, 2 * P), once);
+    server.ask(slot::VFS, vm::ImageForget { device: 1, inode: 3, gone: true }.message()).result().expect("known");
+    let free = server.memory.frames.free();
+    assert_eq!(claim(&mut server, &[once, twice, twice, 0, u64::MAX, 12345]), Ok(0));
+    assert_eq!(server.memory.frames.free(), free + 2, "the file of an image that nobody holds is gone");
+    for (image, holds) in [(once, 1), (twice, 2), (lost, 0), (shown, 0)] {
+        (0..holds).for_each(|_| assert_eq!(close(&mut server, image), Ok(0)));
+        assert_eq!(close(&mut server, image), Err(Errno::EINVAL));
+    }
+    assert_eq!(server.load(p, at + 9), Ok(content(P)[9]));
+    assert_eq!(claim(&mut server, &[once; vm::MAX_CLAIMS as usize]), Ok(0));
+    assert_eq!(claim(&mut server, &[twice; vm::MAX_CLAIMS as usize + 1]), Err(Errno::EINVAL));
+    let none = vm::ClaimImages { grant: GrantId(u32::MAX), images: 1 };
+    assert!(server.ask(slot::VFS, none.message()).result().is_err());
+    assert_eq!(close(&mut server, once), Ok(0), "nothing has ended");
+    let nothing = vm::ClaimImages { grant: GrantId(u32::MAX), images: 0 };
+    assert_eq!(server.ask(slot::PM, nothing.message()).result(), Err(Errno::EPERM));
+    assert_eq!(server.ask(slot::VFS, nothing.message()).result(), Ok(0));
+    assert_eq!(close(&mut server, once), Err(Errno::EINVAL));
+    invariants::check(&server);
+}
+
+#[test]
 fn images_nobody_maps_give_way_when_memory_is_short() {
     let (mut server, p) = with_program(400);
     let used = image(&mut server, 1, content(4 * P));
