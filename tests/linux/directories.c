@@ -1,6 +1,7 @@
 /* mkdir, rmdir, chdir, getcwd, chroot and reading of directories. */
 #include "behaviour.h"
 #include <dirent.h>
+#include <sys/sendfile.h>
 
 static char *long_name(void) {
     static char name[300];
@@ -347,4 +348,111 @@ BEHAVIOUR("a tree of 60 directories") {
     char path[1000];
     note("%d", syscall(SYS_getcwd, path, sizeof path) > 600);
     show(chdir(path));
+}
+
+#define DEEP_LEVELS 45
+/* A name of 100 bytes. */
+static const char *level(void) {
+    static char name[101];
+    memset(name, 'l', 100);
+    return name;
+}
+/* Makes directories in each other until no path of PATH_MAX bytes leads to the last, which is where it goes. */
+static void go_deep(void) {
+    for (int i = 0; i < DEEP_LEVELS; i++) {
+        must(mkdir(level(), 0755));
+        must(chdir(level()));
+    }
+}
+/* Goes back, and removes them. */
+static void come_back(void) {
+    for (int i = 0; i < DEEP_LEVELS; i++) {
+        must(chdir(".."));
+        must(rmdir(level()));
+    }
+}
+BEHAVIOUR("files in a directory that no path leads to") {
+    go_deep();
+    make("file", "text");
+    show(rename("file", "other"));
+    show(link("other", "third"));
+    show(symlink("third", "link"));
+    show_file("link");
+    show(mkdir("d", 0755));
+    show(rename("d", "d/d"));
+    show(rename("third", "d/third"));
+    int directory = open("d", O_RDONLY);
+    show(directory >= 0);
+    show(chdir("/"));
+    show(unlinkat(directory, "third", 0));
+    show(fchdir(directory));
+    show(chdir(".."));
+    show(rmdir("d"));
+    show(unlink("link"));
+    show(unlink("other"));
+    come_back();
+}
+BEHAVIOUR("getcwd and links of /proc where no path leads to, and back again") {
+    char path[8192], link[40];
+    struct stat before, after;
+    must(syscall(SYS_getcwd, path, sizeof path));
+    must(stat(".", &before));
+    go_deep();
+    show(syscall(SYS_getcwd, path, sizeof path));
+    show(readlink("/proc/self/cwd", path, sizeof path));
+    int file = open("file", O_CREAT | O_WRONLY, 0644);
+    show(file >= 0);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    show(readlink(link, path, sizeof path));
+    show(unlink("file"));
+    come_back();
+    show(syscall(SYS_getcwd, path, sizeof path) > 0);
+    must(stat(path, &after));
+    show(before.st_ino == after.st_ino);
+    must(mkdir("d", 0755));
+    must(chdir("d"));
+    show(syscall(SYS_getcwd, path, sizeof path) > 0);
+    note("%s", strrchr(path, '/'));
+}
+BEHAVIOUR("a directory that no path leads to is renamed far above") {
+    char path[8192];
+    must(mkdir("top", 0755));
+    must(chdir("top"));
+    go_deep();
+    int deep = open(".", O_RDONLY);
+    for (int i = 0; i < DEEP_LEVELS + 1; i++)
+        must(chdir(".."));
+    show(rename("top", "new"));
+    show(fchdir(deep));
+    come_back();
+    show(syscall(SYS_getcwd, path, sizeof path) > 0);
+    note("%s", strrchr(path, '/'));
+}
+BEHAVIOUR("a program starts where no path leads to") {
+    go_deep();
+    int from = open("/proc/self/exe", O_RDONLY), to = open("program", O_CREAT | O_WRONLY, 0755);
+    while (sendfile(to, from, NULL, 1 << 20) > 0)
+        ;
+    close(to);
+    IN_CHILD {
+        execl("./program", "program", "no such behaviour", NULL);
+        show(errno);
+    }
+    show(unlink("program"));
+    come_back();
+}
+BEHAVIOUR("a directory is not moved into itself where no path leads to") {
+    go_deep();
+    must(mkdir("d", 0755));
+    must(mkdir("d/e", 0755));
+    int e = open("d/e", O_RDONLY);
+    show(renameat(AT_FDCWD, "d", e, "d"));
+    show(renameat(e, ".", AT_FDCWD, "x"));
+    must(chdir("d"));
+    must(chdir("e"));
+    show(renameat(AT_FDCWD, "../../d", AT_FDCWD, "f"));
+    must(chdir("../.."));
+    must(rmdir("d/e"));
+    must(rmdir("d"));
+    come_back();
 }

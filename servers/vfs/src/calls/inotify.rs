@@ -6,7 +6,10 @@ use crate::{
     callers::permission::{self, READ},
     files::watches::{Inotify, Wanted, flag},
     objects::{O_CLOEXEC, O_NONBLOCK, O_RDONLY, OpenFile, inotify::InotifyFile},
-    paths::walk::{self, Last},
+    paths::{
+        self,
+        walk::{self, Last},
+    },
     processes::{AT_FDCWD, Process},
 };
 use abi::{Errno, linux::nr};
@@ -80,7 +83,7 @@ async fn add(base: &Base, process: Rc<Process>, file: Rc<OpenFile>, path: Vec<u8
     permission::check(&process.caller.credentials(), node.attributes(), READ)?;
     let instance = instance_of(&file)?;
     instance.set_number(file.number());
-    let descriptor = base.files().watches().add(instance, Wanted { node, path: found.canonical, mask })?;
+    let descriptor = base.files().watches().add(instance, Wanted { node, path: paths::kept(found.canonical), mask })?;
     file.save_object();
     Ok(descriptor.into())
 }

@@ -274,7 +274,7 @@ async fn readlink(files: &Files, process: Rc<Process>, side: Side, address: u64,
     if let Some(parent) = parent.filter(|_| target.process != process.caller.pid) {
         walk::check_link(&process.caller.credentials(), &parent, &node)?;
     }
-    give_target(&process, address, &target.path, room)
+    give_target(&process, address, target.text(&node)?, room)
 }
 
 /// Stores as much of a link's target as there is room for. Returns its length.
@@ -391,7 +391,7 @@ fn move_paths(files: &Files, processes: &Processes, old: &Found, new: &Found, fl
         let Ok(directories) = process.directories() else { continue };
         let moved = |place: &Place| {
             let path = renamed(&place.path)?;
-            Some(Place { node: place.node.clone(), path: path.into() })
+            Some(Place::new(place.node.clone(), path))
         };
         let (working, root) = (moved(&directories.working()), moved(&directories.root()));
         // Without room for the new path the old one stays.
@@ -424,7 +424,7 @@ async fn directory_at(files: &Files, process: &Process, text: Vec<u8>) -> Result
         return Err(Errno::ENOTDIR);
     }
     permission::check(&process.caller.credentials(), node.attributes(), EXECUTE)?;
-    Ok(Place { node, path: found.canonical.into() })
+    Ok(Place::new(node, found.canonical))
 }
 
 /// fchdir.
@@ -436,7 +436,7 @@ fn fchdir(process: &Process, descriptor: i32) -> Result<u64, Errno> {
     Ok(0)
 }
 
-/// getcwd: returns the length with the NUL.
+/// getcwd: returns the length with the NUL. `ENAMETOOLONG`: the path is not known.
 fn getcwd(process: &Process, address: u64, bytes: u64) -> Result<u64, Errno> {
     let directories = process.directories()?;
     let working = directories.working();
@@ -444,7 +444,7 @@ fn getcwd(process: &Process, address: u64, bytes: u64) -> Result<u64, Errno> {
         return Err(Errno::ENOENT);
     }
     let root = directories.root();
-    let mut text = match path::below(&working.path, &root.path) {
+    let mut text = match path::below(path::known(&working.path)?, &root.path) {
         Some(text) => copied(text)?,
         None => [b"(unreachable)", &working.path[..]].concat(),
     };
@@ -475,7 +475,9 @@ fn may_rename(process: &Process, old: &Found, new: &Found, node: &NodeRef) -> Re
 
 /// Checks that the file at the name `old` may leave it for `new`, whatever that name is for now.
 fn may_leave(process: &Process, old: &Found, node: &NodeRef, new: &Found) -> Result<(), Errno> {
-    let into_itself = path::renamed(&new.canonical, &old.canonical, b"").is_some();
+    // Where paths are not known, the file system is the first to find out.
+    let is_told = path::is_known(&old.canonical) && path::is_known(&new.canonical);
+    let into_itself = is_told && path::renamed(&new.canonical, &old.canonical, b"").is_some();
     if node.is_directory() && into_itself {
         return Err(Errno::EINVAL);
     }

@@ -348,8 +348,7 @@ fn move_processes(
             if Rc::ptr_eq(&place.node, &old_root.node) {
                 return Place { node: new_root.clone(), path: old_root.path.clone() };
             }
-            let path = changed(&place.path).map_or_else(|| place.path.clone(), Rc::from);
-            Place { node: place.node.clone(), path }
+            changed(&place.path).map_or_else(|| place.clone(), |path| Place::new(place.node.clone(), path))
         };
         let result = directories.set_root(moved(&root)).and_then(|()| directories.set_working(moved(&working)));
         if let Err(error) = result {

@@ -69,9 +69,9 @@ fn save(base: &Base, mount: &Mount, covers: Option<&NodeRef>, user: u32) -> Resu
     record.inspect_err(|_| saved.into_iter().for_each(|text| store.release_text(text)))
 }
 
-/// The path of a file below the root of the mount that it is seen through.
+/// The path of a file below the root of the mount that it is seen through. `ENAMETOOLONG`: it is not known.
 pub fn path_in_mount(mount: &Mount, canonical: &[u8]) -> Result<Vec<u8>, Errno> {
-    copied(paths::below(canonical, &mount.path()).unwrap_or(canonical))
+    copied(paths::below(paths::known(canonical)?, &mount.path()).unwrap_or(canonical))
 }
 
 /// Whether a mount that may not be taken away is over a file at this path of another one, or below it.

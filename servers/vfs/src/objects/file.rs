@@ -10,6 +10,7 @@ use crate::{
         Kept, Text,
         records::{FileRecord, NodeRecord},
     },
+    paths,
 };
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
@@ -79,7 +80,7 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
-    /// A new open file of a user at position 0. `ENFILE`: there are too many; what opening has done is undone at the next sweep.
+    /// A new open file of a user at position 0, with its canonical path. `ENFILE`: there are too many; what opening has done is undone at the next sweep.
     pub fn new(
         closing: &Rc<Closing>,
         user: u32,
@@ -87,7 +88,7 @@ impl OpenFile {
         flags: u32,
         path: Vec<u8>,
     ) -> Result<Rc<OpenFile>, Errno> {
-        let number = closing.next_number();
+        let (number, path) = (closing.next_number(), paths::kept(path));
         let node = object.node().map_or(NodeRecord::NONE, |node| node.record());
         let record = FileRecord { object: object.record(), node, number, path: Text::EMPTY, user };
         object.hold(user).inspect_err(|_| object.close(closing))?;

@@ -1,18 +1,22 @@
 //! Path names as text: taking components off, joining link targets, canonical paths. Knows nothing of files.
 //!
-//! Invariant: a canonical path starts with `/`, holds no empty component, no `.` and no `..`, and ends with `/` only when it is the root's.
+//! Invariant: a canonical path starts with `/`, holds no empty component, no `.` and no `..`, and ends with `/` only when it is the root's;
+//! one that is too long is kept as `long` says.
 //! Neighbours: `walk` resolves what is split here; `process` and `file` keep canonical paths.
 
 pub mod change;
+mod long;
 pub mod own_program;
 pub mod restriction;
 pub mod walk;
+
+pub use long::{is_known, kept, known};
 
 use crate::memory::PATH_MAX;
 use abi::Errno;
 use alloc::vec::Vec;
 use core::ops::Range;
-use sys::fallible::{TryVec, copied, with_capacity};
+use sys::fallible::{TryVec, with_capacity};
 
 /// Longest component.
 pub const NAME_MAX: usize = 255;
@@ -87,6 +91,9 @@ pub fn last(canonical: &[u8]) -> &[u8] {
 
 /// Takes the last component off a canonical path; the root stays what it is.
 pub fn pop(canonical: &mut Vec<u8>) {
+    if !is_known(canonical) {
+        return long::pop(canonical);
+    }
     let cut = canonical.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
     canonical.truncate(cut.max(1));
 }
@@ -103,16 +110,23 @@ pub fn below<'a>(path: &'a [u8], root: &[u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// The canonical `path` after the directory `old` was renamed to `new`; `None` when it is not concerned.
+/// The canonical `path` after the directory `old` was renamed to `new`; `None` when it is not concerned, or cannot be told to be.
 pub fn renamed(path: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
-    let rest = path.strip_prefix(old)?;
+    let rest = match is_known(path) {
+        true => path.strip_prefix(old)?,
+        false => path[1..].strip_prefix(known(old).ok()?.strip_prefix(b"/")?)?,
+    };
     if !rest.is_empty() && rest[0] != b'/' {
         return None;
     }
     // Without memory for the new path the old one stays.
-    let mut moved = copied(new).ok()?;
+    let mut moved = with_capacity(new.len() + rest.len()).ok()?;
+    moved.try_extend_from_slice(new).ok()?;
     moved.try_extend_from_slice(rest).ok()?;
-    Some(moved)
+    if !is_known(path) {
+        long::mark(&mut moved);
+    }
+    Some(kept(moved))
 }
 
 #[cfg(test)]

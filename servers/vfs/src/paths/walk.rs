@@ -411,7 +411,7 @@ impl<'a> Walk<'a> {
         if link.mount().is_volatile() && target.path.starts_with(PIPE_PREFIX) {
             return self.own_pipe(&target.path).map(Followed::Object);
         }
-        self.text = path::splice(&target.path, &self.text[self.at..])?;
+        self.text = path::splice(target.text(link)?, &self.text[self.at..])?;
         self.at = 0;
         if self.text[0] == b'/' {
             if self.forbids(restriction::BENEATH) {
