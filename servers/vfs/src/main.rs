@@ -13,7 +13,7 @@
 //! | `mounts` | mount, unmount, sync |
 //! | `exec` | loads programs into vm |
 //! | `open` | from a path to an open file |
-//! | `paths` | path names as text, and their resolution |
+//! | `pathname`, `paths` | path names as text, and their resolution |
 //! | `processes` | threads of programs: descriptors, directories |
 //! | `objects` | open files, a file for each kind of object |
 //! | `sockets` | local sockets: names, connections |
@@ -51,6 +51,7 @@ mod memory;
 mod mounts;
 mod objects;
 mod open;
+mod pathname;
 mod paths;
 mod peers;
 mod pipes;

@@ -4105,6 +4105,9 @@ struct skink_vfs_works_for {
 /* SegmentAttach: for reading. */
 #define SKINK_VM_ATTACH_READ 1ull
 
+/* Most numbers in one ClaimImages: program and interpreter of every thread. */
+#define SKINK_VM_MAX_CLAIMS 0x900ull
+
 /* SegmentAttach: for writing. */
 #define SKINK_VM_ATTACH_WRITE 2ull
 
@@ -4704,6 +4707,14 @@ struct skink_vm_shared_show {
 struct skink_vm_shared_show_reply {
     uint64_t shown;
     uint64_t zeros;
+};
+
+/* vfs, as a successor: these are the images that it holds, each as often as its number is in the grant, 64 bits each. What a predecessor
+ * held besides ends. A number that is no image's counts for nothing. EINVAL: more than MAX_CLAIMS; then nothing ends. */
+#define SKINK_VM_CLAIM_IMAGES 0x10035u
+struct skink_vm_claim_images {
+    uint64_t grant;
+    uint64_t images;
 };
 
 #endif

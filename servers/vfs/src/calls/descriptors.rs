@@ -17,7 +17,7 @@ use crate::{
         SEEK_END, SEEK_HOLE, Seek, block::Block, pipe::PipeEnd, regular::Regular,
     },
     open::open_slave,
-    paths::decimal,
+    pathname::decimal,
     processes::Process,
 };
 use abi::{Errno, linux::nr};

@@ -17,7 +17,7 @@ use crate::{
     memory as user,
     objects::{O_CLOEXEC, O_CREAT, O_NOFOLLOW},
     open::open_found,
-    paths,
+    pathname,
     processes::{AT_FDCWD, Process},
 };
 use abi::{Capability, Errno, linux::nr};
@@ -114,7 +114,7 @@ async fn open(
     process.files().check_room(process.caller.descriptor_limit())?;
     let node = base.files().open_handle(&place, handle).await?;
     let mut path = node.mount().path();
-    paths::push(&mut path, format!("#{}", handle.0).as_bytes())?;
+    pathname::push(&mut path, format!("#{}", handle.0).as_bytes())?;
     // There is no name to be created or followed.
     let flags = flags & !(O_CREAT | O_NOFOLLOW);
     let file = open_found(base, &process, node, flags, path, false).await?;

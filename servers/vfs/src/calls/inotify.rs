@@ -6,10 +6,8 @@ use crate::{
     callers::permission::{self, READ},
     files::watches::{Inotify, Wanted, flag},
     objects::{O_CLOEXEC, O_NONBLOCK, O_RDONLY, OpenFile, inotify::InotifyFile},
-    paths::{
-        self,
-        walk::{self, Last},
-    },
+    pathname,
+    paths::walk::{self, Last},
     processes::{AT_FDCWD, Process},
 };
 use abi::{Errno, linux::nr};
@@ -83,7 +81,8 @@ async fn add(base: &Base, process: Rc<Process>, file: Rc<OpenFile>, path: Vec<u8
     permission::check(&process.caller.credentials(), node.attributes(), READ)?;
     let instance = instance_of(&file)?;
     instance.set_number(file.number());
-    let descriptor = base.files().watches().add(instance, Wanted { node, path: paths::kept(found.canonical), mask })?;
+    let descriptor =
+        base.files().watches().add(instance, Wanted { node, path: pathname::kept(found.canonical), mask })?;
     file.save_object();
     Ok(descriptor.into())
 }

@@ -11,7 +11,7 @@ use crate::{
     callers::permission::{self, EXECUTE, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK, WRITE},
     files::{Files, vnode::NodeRef},
     memory::{self as user, PATH_MAX},
-    paths as path,
+    pathname,
     paths::{
         change::{make_node, may_change, new_file},
         own_program,
@@ -152,7 +152,7 @@ fn remove_found(base: &'static Base, process: &Process, found: Found, wanted: Re
     let (service, tag) = (found.parent.service(), process.caller.change_tag());
     base.ask_then(&process.caller, (service, request, tag), move |reply| {
         let result = found.existing().and_then(|node| {
-            let name = path::last(&found.canonical);
+            let name = pathname::last(&found.canonical);
             base.files().removed(removal, &found.parent, name, node, reply)
         });
         done(result.map(|()| 0))
@@ -376,9 +376,9 @@ async fn move_paths_again(
 fn move_paths(files: &Files, processes: &Processes, old: &Found, new: &Found, flags: u32) {
     let (old, new) = (&old.canonical, &new.canonical);
     let renamed = |path: &[u8]| match flags & RENAME_EXCHANGE {
-        0 => path::renamed(path, old, new),
+        0 => pathname::renamed(path, old, new),
         // Neither is above the other, so that a path is concerned at most once.
-        _ => path::renamed(path, old, new).or_else(|| path::renamed(path, new, old)),
+        _ => pathname::renamed(path, old, new).or_else(|| pathname::renamed(path, new, old)),
     };
     files.watches().move_paths(renamed);
     for process in processes.all() {
@@ -444,7 +444,7 @@ fn getcwd(process: &Process, address: u64, bytes: u64) -> Result<u64, Errno> {
         return Err(Errno::ENOENT);
     }
     let root = directories.root();
-    let mut text = match path::below(path::known(&working.path)?, &root.path) {
+    let mut text = match pathname::below(pathname::known(&working.path)?, &root.path) {
         Some(text) => copied(text)?,
         None => [b"(unreachable)", &working.path[..]].concat(),
     };
@@ -476,8 +476,8 @@ fn may_rename(process: &Process, old: &Found, new: &Found, node: &NodeRef) -> Re
 /// Checks that the file at the name `old` may leave it for `new`, whatever that name is for now.
 fn may_leave(process: &Process, old: &Found, node: &NodeRef, new: &Found) -> Result<(), Errno> {
     // Where paths are not known, the file system is the first to find out.
-    let is_told = path::is_known(&old.canonical) && path::is_known(&new.canonical);
-    let into_itself = is_told && path::renamed(&new.canonical, &old.canonical, b"").is_some();
+    let is_told = pathname::is_known(&old.canonical) && pathname::is_known(&new.canonical);
+    let into_itself = is_told && pathname::renamed(&new.canonical, &old.canonical, b"").is_some();
     if node.is_directory() && into_itself {
         return Err(Errno::EINVAL);
     }

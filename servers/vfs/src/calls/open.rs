@@ -12,10 +12,8 @@ use crate::{
     memory as user,
     objects::{O_CLOEXEC, O_CREAT, O_PATH, O_TMPFILE, O_TRUNC, O_WRONLY, OpenFile},
     open::{How, Opening, open_file, open_found, open_now, open_stopped},
-    paths::{
-        self,
-        restriction::{BENEATH, IN_ROOT},
-    },
+    pathname,
+    paths::restriction::{BENEATH, IN_ROOT},
     processes::Process,
 };
 use abi::{Endpoint, Errno, linux::nr};
@@ -110,7 +108,7 @@ fn go_on(base: &'static Base, process: Rc<Process>, place: i32, how: How, openin
         Opening::Unknown { path, directory } => task(async move {
             if let Some(directory) = directory {
                 // It is known then, so that it is not to be created again.
-                base.files().lookup(&directory, paths::last(&path)).await?;
+                base.files().lookup(&directory, pathname::last(&path)).await?;
             }
             let file = open_file(base, &process, place, path, how).await?;
             opened(base, &process, file, how)

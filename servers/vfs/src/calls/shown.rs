@@ -7,7 +7,7 @@ use crate::{
     files::{mount::Mount, stat, vnode::NodeRef},
     keep::records::{LockRecord, NOWHERE, SocketRecord},
     objects::{Object, OpenFile, socket::SocketFile},
-    paths,
+    pathname,
     processes::{Place, Processes},
 };
 use abi::{Endpoint, Errno, Message, vfs};
@@ -54,7 +54,7 @@ fn mounts(
     let root = directories.map(|directories| directories.root().path.clone());
     base.files().mounts.of(namespace).iter().try_for_each(|mount| {
         let path = mount.path();
-        match paths::below(&path, root.as_deref().unwrap_or(b"/")) {
+        match pathname::below(&path, root.as_deref().unwrap_or(b"/")) {
             Some(path) => text.write_str(&line(mount, path)),
             None => Ok(()),
         }
@@ -158,7 +158,7 @@ pub fn path(processes: &Processes, to: Endpoint, request: &vfs::DescriptorPath) 
         descriptor => name(&*process.file(descriptor as i32)?)?,
     };
     let root = process.directories()?.root().path.clone();
-    let shown = if request.what == ROOT { &full } else { paths::below(&full, &root).unwrap_or(&full) };
+    let shown = if request.what == ROOT { &full } else { pathname::below(&full, &root).unwrap_or(&full) };
     let bytes = shown.len().min(request.bytes as usize);
     copy::to_grant(to, request.grant, 0, &shown[..bytes])?;
     Ok(bytes as u64)

@@ -22,7 +22,7 @@ use crate::{
     memory::PATH_MAX,
     objects::O_RDWR,
     open::{How, open_file},
-    paths,
+    pathname,
     processes::{AT_FDCWD, Place, Process, directories::Directories},
 };
 use abi::{Endpoint, Errno, Word, vfs};
@@ -161,7 +161,7 @@ async fn exec(base: &'static Base, startup: &Startup, process: &Rc<Process>, nam
         flags |= vfs::EXEC_CAPABILITIES;
         text.try_extend_from_slice(&given.to_bytes())?;
     }
-    text.try_extend_from_slice(paths::known(&program.canonical).unwrap_or_default())?;
+    text.try_extend_from_slice(pathname::known(&program.canonical).unwrap_or_default())?;
     text.try_push(0)?;
     text.try_extend_from_slice(&shown)?;
     text.try_extend_from_slice(&arguments)?;

@@ -9,10 +9,8 @@ use crate::{
         vnode::{NodeRef, Running},
     },
     objects::{O_RDONLY, regular::Regular},
-    paths::{
-        self,
-        walk::{self, Last},
-    },
+    pathname,
+    paths::walk::{self, Last},
     processes::{AT_FDCWD, Process},
 };
 use abi::Errno;
@@ -92,7 +90,7 @@ impl Name {
         let last = if self.flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
         let found = walk::resolve(base.files(), process, self.directory, copied(&self.path)?, last).await?;
         let node = found.existing()?.clone();
-        if node.is_link() { Err(Errno::ELOOP) } else { Ok((node, paths::kept(found.canonical))) }
+        if node.is_link() { Err(Errno::ELOOP) } else { Ok((node, pathname::kept(found.canonical))) }
     }
 }
 

@@ -433,7 +433,7 @@ pub struct Running {
 impl Running {
     /// The file at this canonical path. `ETXTBSY`: it is open for writing; `ENOMEM`.
     pub fn new(node: &NodeRef, path: &[u8]) -> Result<Running, Errno> {
-        let path = crate::paths::known(path).ok().map(copied).transpose()?.map(Rc::new);
+        let path = crate::pathname::known(path).ok().map(copied).transpose()?.map(Rc::new);
         if node.leases.is_written() { Err(Errno::ETXTBSY) } else { Ok(Running::of(node.clone(), path)) }
     }
 

@@ -10,7 +10,7 @@ use super::{
     stat::{STAT_BYTES, STATFS_BYTES, Stat},
     vnode::{Description, NodeRef},
 };
-use crate::{callers::Caller, paths};
+use crate::{callers::Caller, pathname};
 use abi::{Errno, Message, Word, fs, vm};
 use alloc::{rc::Rc, vec::Vec};
 use sys::fallible::{copied, filled};
@@ -29,7 +29,7 @@ pub struct LinkTarget {
 impl LinkTarget {
     /// The path, for whoever needs more than what it stands for. `ENAMETOOLONG`: it is that of an open file or a directory, and not known.
     pub fn text(&self, link: &NodeRef) -> Result<&[u8], Errno> {
-        if link.mount().is_volatile() { paths::known(&self.path) } else { Ok(&self.path) }
+        if link.mount().is_volatile() { pathname::known(&self.path) } else { Ok(&self.path) }
     }
 }
 

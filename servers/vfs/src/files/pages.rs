@@ -3,7 +3,7 @@
 //! vm answers these requests at once and asks nobody for them, so they are calls. Neighbour: `mappings`, which fills the pages.
 
 use super::vnode::NodeRef;
-use crate::paths;
+use crate::pathname;
 use abi::{Endpoint, Errno, GrantId, Message, vm};
 use alloc::vec::Vec;
 use sys::{
@@ -86,7 +86,7 @@ pub fn open_shared(node: &NodeRef, path: &[u8]) -> Result<u64, Errno> {
 /// Tells vm the path of a file that is mapped, if it is known, for whom asks what is in a program's memory. Without memory nobody is told.
 fn set_name(object: u64, path: &[u8]) {
     let bytes = path.len().min(vm::MAX_NAME_BYTES as usize);
-    let name = paths::known(path).and_then(|path| copied(&path[..bytes]));
+    let name = pathname::known(path).and_then(|path| copied(&path[..bytes]));
     let Ok(granted) = name.and_then(|name| GrantedBuffer::new(name, Endpoint::VM, Access::Read)) else { return };
     tell_vm(&vm::FileName { object, grant: granted.id(), bytes: bytes as u64 }.message());
 }

@@ -11,10 +11,8 @@ use crate::{
         mount::{MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REMOUNT, Mount},
         vnode::NodeRef,
     },
-    paths::{
-        self,
-        walk::{self, Found, Last},
-    },
+    pathname,
+    paths::walk::{self, Found, Last},
     processes::{AT_FDCWD, Place, Process, Processes},
 };
 use abi::{Capability, Errno, Part, device::Kind, fs};
@@ -312,15 +310,15 @@ pub async fn pivot_call(
         return Err(Errno::EBUSY);
     }
     let are_roots = new_mount.is_root(&new_node) && root_mount.is_root(&root.node);
-    let put_path = copied(paths::below(&old.canonical, &new.canonical).ok_or(Errno::EINVAL)?)?;
+    let put_path = copied(pathname::below(&old.canonical, &new.canonical).ok_or(Errno::EINVAL)?)?;
     if !are_roots || new_mount.covers().is_none() || new_mount.is_locked() {
         return Err(Errno::EINVAL);
     }
     let target_of_root = tree::path_in_mount(old_node.mount(), &old.canonical)?;
     tree::pivot(base, &new_mount, &root_mount, old_node, target_of_root)?;
-    let changed = |path: &[u8]| match paths::below(path, &new.canonical) {
+    let changed = |path: &[u8]| match pathname::below(path, &new.canonical) {
         Some(below) => Some(joined(&[&root.path, below])),
-        None => paths::below(path, &root.path).map(|below| joined(&[&root.path, &put_path, below])),
+        None => pathname::below(path, &root.path).map(|below| joined(&[&root.path, &put_path, below])),
     };
     move_processes(processes, &process, (&root, &new_node), changed);
     Ok(0)

@@ -10,7 +10,7 @@ use crate::{
     },
     keep::records::{MountRecord, NodeRecord},
     mounts::WITH_JOURNAL,
-    paths,
+    pathname,
     processes::{Place, Process},
 };
 use abi::{Errno, Part, Parts};
@@ -71,7 +71,7 @@ fn save(base: &Base, mount: &Mount, covers: Option<&NodeRef>, user: u32) -> Resu
 
 /// The path of a file below the root of the mount that it is seen through. `ENAMETOOLONG`: it is not known.
 pub fn path_in_mount(mount: &Mount, canonical: &[u8]) -> Result<Vec<u8>, Errno> {
-    copied(paths::below(paths::known(canonical)?, &mount.path()).unwrap_or(canonical))
+    copied(pathname::below(pathname::known(canonical)?, &mount.path()).unwrap_or(canonical))
 }
 
 /// Whether a mount that may not be taken away is over a file at this path of another one, or below it.
@@ -80,7 +80,7 @@ pub fn covers_something(base: &Base, under: &Rc<Mount>, path: &[u8]) -> bool {
     let mut locked = all.iter().filter(|mount| mount.is_locked());
     locked.any(|mount| {
         mount.covers().is_some_and(|covers| Rc::ptr_eq(covers.mount(), under))
-            && paths::below(&mount.target(), path).is_some()
+            && pathname::below(&mount.target(), path).is_some()
     })
 }
 
@@ -151,7 +151,7 @@ fn copy_into(
             continue;
         };
         let path = mount.target();
-        let path = if is_on_top { paths::below(&path, copying.source_path) } else { Some(&path[..]) };
+        let path = if is_on_top { pathname::below(&path, copying.source_path) } else { Some(&path[..]) };
         let (Some(path), Some(root)) = (path, mount.root()) else { continue };
         let covers = parent.show(&covers);
         let place = (copied(path)?, copied(mount.subtree())?, copying.locked || mount.is_locked());

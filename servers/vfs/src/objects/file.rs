@@ -10,7 +10,7 @@ use crate::{
         Kept, Text,
         records::{FileRecord, NodeRecord},
     },
-    paths,
+    pathname,
 };
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
@@ -88,7 +88,7 @@ impl OpenFile {
         flags: u32,
         path: Vec<u8>,
     ) -> Result<Rc<OpenFile>, Errno> {
-        let (number, path) = (closing.next_number(), paths::kept(path));
+        let (number, path) = (closing.next_number(), pathname::kept(path));
         let node = object.node().map_or(NodeRecord::NONE, |node| node.record());
         let record = FileRecord { object: object.record(), node, number, path: Text::EMPTY, user };
         object.hold(user).inspect_err(|_| object.close(closing))?;

@@ -36,10 +36,9 @@ use crate::{
         regular::Regular,
         zero::Zero,
     },
+    pathname::{self, decimal},
     paths::{
-        self,
         change::{ask_to_make, may_change, new_file},
-        decimal,
         walk::{self, Found, Last, Stopped},
     },
     peers::{Peers, Role},
@@ -191,7 +190,7 @@ async fn open_nameless(
     let node = base.files().create_nameless(parent, mode, ids).await?;
     node.set_linkable(flags & O_EXCL == 0);
     let mut path = found.canonical;
-    paths::push(&mut path, format!("#{}", node.number() & 0xffff_ffff).as_bytes())?;
+    pathname::push(&mut path, format!("#{}", node.number() & 0xffff_ffff).as_bytes())?;
     OpenFile::new(base.closing(), process.caller.user(), Regular::new(node, flags), status_of(flags), path)
 }
 
@@ -287,7 +286,7 @@ async fn create_missing(files: &Files, process: &Process, mut found: Found, how:
             files.settle([Some(&found.parent)]).await?;
             let (request, changing) = ask_to_create(files, process, &found, how)?;
             let reply = files.peers().ask_once(&process.caller, found.parent.service(), request).await?;
-            found.node = Some(files.created(changing, &found.parent, paths::last(&found.canonical), &reply)?);
+            found.node = Some(files.created(changing, &found.parent, pathname::last(&found.canonical), &reply)?);
         }
         None if how.is_exclusive() => return Err(Errno::EEXIST),
         None => {}
@@ -420,7 +419,7 @@ pub async fn open_slave(
     let file_name = decimal(number, &mut digits).as_bytes();
     let node = base.files().lookup(&root, file_name).await?.ok_or(Errno::EIO)?;
     let mut path = mount.path();
-    paths::push(&mut path, file_name)?;
+    pathname::push(&mut path, file_name)?;
     let minor = MINOR_SLAVE + number;
     let slave = open_character(base.peers(), process, (name.as_str(), minor), node, flags).await?;
     OpenFile::new(base.closing(), process.caller.user(), slave, status_of(flags), path)

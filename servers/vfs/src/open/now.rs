@@ -7,10 +7,8 @@ use crate::{
     base::Base,
     files::{Files, nodes::Changing, vnode::NodeRef},
     objects::{O_CREAT, O_DIRECTORY, O_PATH, O_TMPFILE, O_TRUNC, OpenFile},
-    paths::{
-        self,
-        walk::{self, Found, Resolution, Stopped},
-    },
+    pathname,
+    paths::walk::{self, Found, Resolution, Stopped},
     peers::Service,
     processes::Process,
 };
@@ -105,7 +103,7 @@ impl Creation {
             }
             reply => reply?,
         };
-        let name = paths::last(&found.canonical);
+        let name = pathname::last(&found.canonical);
         let node = base.files().created(changing, &found.parent, name, &reply)?;
         // Another program that has found it meanwhile may have a lease.
         match is_free(&node) {

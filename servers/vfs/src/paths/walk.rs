@@ -11,8 +11,10 @@ pub use known::{Resolution, Stopped, resolve_known};
 use crate::{
     callers::permission::{Credentials, EXECUTE, WRITE, check},
     files::{Files, nodes::LinkMeaning, vnode::NodeRef},
+    memory::PATH_MAX,
     objects::OpenFile,
-    paths::{self as path, Component, LINKS_MAX, PATH_MAX, restriction},
+    pathname::{self, Component, LINKS_MAX},
+    paths::restriction,
     processes::{AT_FDCWD, Place, Process, directories::Directories},
 };
 use abi::{Capability, Errno};
@@ -70,7 +72,7 @@ impl Found {
 
     /// The last component as a name to be used in the parent; `special` when it is none.
     pub fn component(&self, special: Errno) -> Result<&[u8], Errno> {
-        if self.name == Name::Component { Ok(path::last(&self.canonical)) } else { Err(special) }
+        if self.name == Name::Component { Ok(pathname::last(&self.canonical)) } else { Err(special) }
     }
 }
 
@@ -268,7 +270,7 @@ impl<'a> Walk<'a> {
     /// Goes on as far as it goes without asking anybody.
     #[inline(always)]
     fn go(&mut self, last: Last) -> Result<Stop, Errno> {
-        while let Some(part) = path::component(&self.text, self.at)? {
+        while let Some(part) = pathname::component(&self.text, self.at)? {
             self.check_search()?;
             self.at = part.name.end;
             match &self.text[part.name.clone()] {
@@ -303,7 +305,7 @@ impl<'a> Walk<'a> {
         if child.is_link() && (!part.last || last == Last::Follow || part.slash) {
             return Ok(Some(Stop::Follow(child, part)));
         }
-        path::push(&mut self.canonical, &self.text[part.name])?;
+        pathname::push(&mut self.canonical, &self.text[part.name])?;
         let entered = self.enter(child)?;
         let parent = core::mem::replace(&mut self.node, entered);
         if !part.last {
@@ -354,7 +356,7 @@ impl<'a> Walk<'a> {
     /// Goes on with what `..` was found to be.
     fn enter_parent(&mut self, parent: Option<NodeRef>) -> Result<(), Errno> {
         self.node = self.enter(parent.ok_or(Errno::ENOENT)?)?;
-        path::pop(&mut self.canonical);
+        pathname::pop(&mut self.canonical);
         Ok(())
     }
 
@@ -411,7 +413,7 @@ impl<'a> Walk<'a> {
         if link.mount().is_volatile() && target.path.starts_with(PIPE_PREFIX) {
             return self.own_pipe(&target.path).map(Followed::Object);
         }
-        self.text = path::splice(target.text(link)?, &self.text[self.at..])?;
+        self.text = pathname::splice(target.text(link)?, &self.text[self.at..])?;
         self.at = 0;
         if self.text[0] == b'/' {
             if self.forbids(restriction::BENEATH) {
@@ -447,7 +449,7 @@ impl<'a> Walk<'a> {
     }
 
     fn missing(&mut self, part: &Component) -> Result<Found, Errno> {
-        path::push(&mut self.canonical, &self.text[part.name.clone()])?;
+        pathname::push(&mut self.canonical, &self.text[part.name.clone()])?;
         Ok(Found {
             parent: self.node.clone(),
             name: Name::Component,

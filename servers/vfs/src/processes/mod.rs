@@ -17,7 +17,7 @@ use crate::{
     },
     keep::records::NodeRecord,
     objects::OpenFile,
-    paths,
+    pathname,
 };
 use abi::{Endpoint, Errno, endpoint::SLOTS};
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
@@ -34,14 +34,14 @@ pub const AT_FDCWD: i32 = -100;
 pub struct Place {
     /// The directory.
     pub node: NodeRef,
-    /// Its path, as [`paths::kept`].
+    /// Its path, as [`pathname::kept`].
     pub path: Rc<[u8]>,
 }
 
 impl Place {
     /// A directory with its canonical path.
     pub fn new(node: NodeRef, canonical: Vec<u8>) -> Place {
-        Place { node, path: paths::kept(canonical).into() }
+        Place { node, path: pathname::kept(canonical).into() }
     }
 }
 

@@ -6,10 +6,9 @@
 //!
 //! A *shared file* is the content of a file as seen by all its shared mappings; it changes, and `shared_file` tells how.
 //!
-//! An object lives while a region shows it (counted in pages, so that cutting and joining regions changes nothing), while
-//! somebody holds it (vfs an image it opened, vm preserved memory), and, an image, while memory is not short and
-//! its file is as it was. Every frame of an object has the object as its one user, except those that the cache of vfs has, too, and where a private copy begins as the
-//! shared tail of a program (`loaded`).
+//! An object lives while a region shows it (counted in pages, so that cutting and joining regions changes nothing), while somebody holds it (vfs an image
+//! it opened, see `claims`; vm preserved memory), and, an image, while memory is not short and its file is as it was. Every frame of an object has the object
+//! as its one user, except those that the cache of vfs has, too, and where a private copy begins as the shared tail of a program (`loaded`).
 
 mod claims;
 

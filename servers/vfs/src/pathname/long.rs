@@ -93,7 +93,7 @@ fn last_slash(path: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{pop, push, renamed};
+    use super::super::{last, pop, push, renamed};
     use super::*;
 
     const LEVEL: [u8; 100] = [b'x'; 100];
@@ -142,9 +142,9 @@ mod tests {
         let before = path.clone();
         push(&mut path, b"a").unwrap();
         push(&mut path, b"b").unwrap();
-        assert_eq!(super::super::last(&path), b"b");
+        assert_eq!(last(&path), b"b");
         pop(&mut path);
-        assert_eq!(super::super::last(&path), b"a");
+        assert_eq!(last(&path), b"a");
         pop(&mut path);
         assert_eq!(path, before);
     }
