@@ -475,9 +475,8 @@ fn may_rename(process: &Process, old: &Found, new: &Found, node: &NodeRef) -> Re
 
 /// Checks that the file at the name `old` may leave it for `new`, whatever that name is for now.
 fn may_leave(process: &Process, old: &Found, node: &NodeRef, new: &Found) -> Result<(), Errno> {
-    // Where paths are not known, the file system is the first to find out.
-    let is_told = pathname::is_known(&old.canonical) && pathname::is_known(&new.canonical);
-    let into_itself = is_told && pathname::renamed(&new.canonical, &old.canonical, b"").is_some();
+    // Where paths are too long to tell, the file system finds out.
+    let into_itself = pathname::renamed(&new.canonical, &old.canonical, b"").is_some();
     if node.is_directory() && into_itself {
         return Err(Errno::EINVAL);
     }

@@ -41,7 +41,7 @@ pub fn mark(path: &mut [u8]) {
 pub fn pop(path: &mut Vec<u8>) {
     let end = last_slash(path);
     match path[..end].strip_suffix(b"/") {
-        Some(beginning) => set_number(path, beginning.len(), number(&path[end + 1..]) - 1),
+        Some(beginning) => set_number(path, beginning.len(), number(&path[end + 1..]).saturating_sub(1)),
         None => path.truncate(end),
     }
 }
@@ -49,18 +49,18 @@ pub fn pop(path: &mut Vec<u8>) {
 fn shorten(mut path: Vec<u8>) -> Vec<u8> {
     let mut end = path.windows(2).position(|pair| pair == b"//").unwrap_or(path.len());
     // Behind the beginning are a number and what has been appended; two of each, when a rename has joined them.
-    let (mut follow, mut is_number) = (0, false);
+    let (mut follow, mut is_number) = (0_u64, false);
     for part in path.get(end + 1..).unwrap_or_default().split(|&byte| byte == b'/') {
-        follow += match part {
+        follow = follow.wrapping_add(match part {
             b"" => 0,
             _ if is_number => number(part),
             _ => 1,
-        };
+        });
         is_number = part.is_empty();
     }
     while end + NUMBER_BYTES > PATH_MAX {
         end = last_slash(&path[..end]);
-        follow += 1;
+        follow = follow.wrapping_add(1);
     }
     set_number(&mut path, end, follow);
     path
@@ -82,8 +82,10 @@ fn set_number(path: &mut Vec<u8>, end: usize, mut follow: u64) {
     }
 }
 
+/// Of what something else has written over it is some number.
 fn number(digits: &[u8]) -> u64 {
-    digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
+    let digits = digits.iter().map(|digit| u64::from(digit.wrapping_sub(b'0')));
+    digits.fold(0_u64, |number, digit| number.wrapping_mul(10).wrapping_add(digit))
 }
 
 /// The first byte of each path counts as one.
@@ -164,5 +166,22 @@ mod tests {
         assert_eq!(path, b"/");
         let unknown = [&deep(50, 1)[..], b"/name"].concat();
         assert_eq!((renamed(&unknown, &unknown, b"/new"), renamed(b"/a", b"/b", b"/c")), (None, None));
+    }
+
+    #[test]
+    fn no_text_that_something_has_written_over_does_harm() {
+        for text in
+            ["(", "(/", "(//", "(a", "(a//", "(a//0000000000", "(a//xyz", "(a//0000000003//", "(//////", "(a///b//c"]
+        {
+            let mut path = text.as_bytes().to_vec();
+            push(&mut path, b"name").unwrap();
+            path = kept(path);
+            for _ in 0..20 {
+                pop(&mut path);
+                path = kept(path);
+            }
+            let moved = renamed(text.as_bytes(), b"/a", b"/new");
+            assert!(moved.is_none_or(|moved| moved.len() <= PATH_MAX));
+        }
     }
 }
