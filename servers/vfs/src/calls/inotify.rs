@@ -81,8 +81,9 @@ async fn add(base: &Base, process: Rc<Process>, file: Rc<OpenFile>, path: Vec<u8
     permission::check(&process.caller.credentials(), node.attributes(), READ)?;
     let instance = instance_of(&file)?;
     instance.set_number(file.number());
-    let descriptor =
-        base.files().watches().add(instance, Wanted { node, path: pathname::kept(found.canonical), mask })?;
+    let mut path = found.canonical;
+    pathname::keep(&mut path);
+    let descriptor = base.files().watches().add(instance, Wanted { node, path, mask })?;
     file.save_object();
     Ok(descriptor.into())
 }

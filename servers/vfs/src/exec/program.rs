@@ -90,7 +90,9 @@ impl Name {
         let last = if self.flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
         let found = walk::resolve(base.files(), process, self.directory, copied(&self.path)?, last).await?;
         let node = found.existing()?.clone();
-        if node.is_link() { Err(Errno::ELOOP) } else { Ok((node, pathname::kept(found.canonical))) }
+        let mut canonical = found.canonical;
+        pathname::keep(&mut canonical);
+        if node.is_link() { Err(Errno::ELOOP) } else { Ok((node, canonical)) }
     }
 }
 

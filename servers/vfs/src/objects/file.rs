@@ -86,9 +86,10 @@ impl OpenFile {
         user: u32,
         object: impl Kind,
         flags: u32,
-        path: Vec<u8>,
+        mut path: Vec<u8>,
     ) -> Result<Rc<OpenFile>, Errno> {
-        let (number, path) = (closing.next_number(), pathname::kept(path));
+        pathname::keep(&mut path);
+        let number = closing.next_number();
         let node = object.node().map_or(NodeRecord::NONE, |node| node.record());
         let record = FileRecord { object: object.record(), node, number, path: Text::EMPTY, user };
         object.hold(user).inspect_err(|_| object.close(closing))?;

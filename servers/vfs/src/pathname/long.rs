@@ -26,10 +26,12 @@ pub fn known(path: &[u8]) -> Result<&[u8], Errno> {
     if is_known(path) { Ok(path) } else { Err(Errno::ENAMETOOLONG) }
 }
 
-/// What is kept of a canonical path. It fits `PATH_MAX` bytes.
+/// Makes a canonical path one that is kept. It fits `PATH_MAX` bytes.
 #[inline]
-pub fn kept(path: Vec<u8>) -> Vec<u8> {
-    if path.len() < PATH_MAX && is_known(&path) { path } else { shorten(path) }
+pub fn keep(path: &mut Vec<u8>) {
+    if path.len() >= PATH_MAX || !is_known(path) {
+        shorten(path);
+    }
 }
 
 /// Marks a path whose number another one has brought.
@@ -46,7 +48,8 @@ pub fn pop(path: &mut Vec<u8>) {
     }
 }
 
-fn shorten(mut path: Vec<u8>) -> Vec<u8> {
+#[cold]
+fn shorten(path: &mut Vec<u8>) {
     let mut end = path.windows(2).position(|pair| pair == b"//").unwrap_or(path.len());
     // Behind the beginning are a number and what has been appended; two of each, when a rename has joined them.
     let (mut follow, mut is_number) = (0_u64, false);
@@ -62,8 +65,7 @@ fn shorten(mut path: Vec<u8>) -> Vec<u8> {
         end = last_slash(&path[..end]);
         follow = follow.wrapping_add(1);
     }
-    set_number(&mut path, end, follow);
-    path
+    set_number(path, end, follow);
 }
 
 /// Cuts a path behind `end`, where at least [`NUMBER_BYTES`] are: `follow` components follow.
@@ -100,6 +102,11 @@ mod tests {
 
     const LEVEL: [u8; 100] = [b'x'; 100];
 
+    fn kept(mut path: Vec<u8>) -> Vec<u8> {
+        keep(&mut path);
+        path
+    }
+
     /// Goes down from the root, by one level or two at a time, as calls of their own or as one.
     fn deep(levels: usize, step: usize) -> Vec<u8> {
         (0..levels).step_by(step).fold(b"/".to_vec(), |mut path, _| {
@@ -131,7 +138,7 @@ mod tests {
                 for left in (0..levels).rev() {
                     assert_eq!((path.len() <= PATH_MAX, is_known(&path)), (true, left < 40), "{levels} by {step}");
                     pop(&mut path);
-                    path = kept(path);
+                    keep(&mut path);
                 }
                 assert_eq!(path, b"/");
             }
@@ -175,10 +182,10 @@ mod tests {
         {
             let mut path = text.as_bytes().to_vec();
             push(&mut path, b"name").unwrap();
-            path = kept(path);
+            keep(&mut path);
             for _ in 0..20 {
                 pop(&mut path);
-                path = kept(path);
+                keep(&mut path);
             }
             let moved = renamed(text.as_bytes(), b"/a", b"/new");
             assert!(moved.is_none_or(|moved| moved.len() <= PATH_MAX));

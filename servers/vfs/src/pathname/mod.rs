@@ -6,7 +6,7 @@
 
 mod long;
 
-pub use long::{is_known, kept, known};
+pub use long::{is_known, keep, known};
 
 use crate::memory::PATH_MAX;
 use abi::Errno;
@@ -122,7 +122,8 @@ pub fn renamed(path: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
     if !is_known(path) {
         long::mark(&mut moved);
     }
-    Some(kept(moved))
+    keep(&mut moved);
+    Some(moved)
 }
 
 #[cfg(test)]

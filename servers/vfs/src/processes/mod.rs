@@ -34,14 +34,15 @@ pub const AT_FDCWD: i32 = -100;
 pub struct Place {
     /// The directory.
     pub node: NodeRef,
-    /// Its path, as [`pathname::kept`].
+    /// Its path, as [`pathname::keep`] has made it.
     pub path: Rc<[u8]>,
 }
 
 impl Place {
     /// A directory with its canonical path.
-    pub fn new(node: NodeRef, canonical: Vec<u8>) -> Place {
-        Place { node, path: pathname::kept(canonical).into() }
+    pub fn new(node: NodeRef, mut canonical: Vec<u8>) -> Place {
+        pathname::keep(&mut canonical);
+        Place { node, path: canonical.into() }
     }
 }
 
