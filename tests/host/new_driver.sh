@@ -45,7 +45,7 @@ timeout 120 gdb -q -nx -batch -x "$SKINK_BUILD/gdbinit" \
 
 # shown TEXT: GDB's answers have TEXT.
 shown() {
-    grep -qE -- "$1" dump || { echo "GDB does not show: $1"; cat dump; exit 1; }
+    grep -qE -- "$1" dump || { cat dump; echo "GDB does not show: $1"; exit 1; }
 }
 
 shown 'counter::main \('
