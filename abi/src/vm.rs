@@ -172,10 +172,11 @@ pub const UNKNOWN_BYTES: u64 = u64::MAX;
 /// `CacheTake`: most pages of a request.
 pub const CACHE_BATCH: u64 = 64;
 
-/// `SegmentAttach`: for reading.
-pub const ATTACH_READ: u64 = 1;
 /// Most numbers in one `ClaimImages`: program and interpreter of every thread.
 pub const MAX_CLAIMS: u64 = 2 * crate::endpoint::SLOTS as u64;
+
+/// `SegmentAttach`: for reading.
+pub const ATTACH_READ: u64 = 1;
 /// `SegmentAttach`: for writing.
 pub const ATTACH_WRITE: u64 = 2;
 /// `SegmentAttach`: for executing.

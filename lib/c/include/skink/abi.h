@@ -4102,11 +4102,11 @@ struct skink_vfs_works_for {
 /* CacheTake: most pages of a request. */
 #define SKINK_VM_CACHE_BATCH 64ull
 
-/* SegmentAttach: for reading. */
-#define SKINK_VM_ATTACH_READ 1ull
-
 /* Most numbers in one ClaimImages: program and interpreter of every thread. */
 #define SKINK_VM_MAX_CLAIMS 0x900ull
+
+/* SegmentAttach: for reading. */
+#define SKINK_VM_ATTACH_READ 1ull
 
 /* SegmentAttach: for writing. */
 #define SKINK_VM_ATTACH_WRITE 2ull

@@ -14,11 +14,11 @@ pub const TIMER_SLACK_NS: u64 = 50_000;
 #[derive(Clone, Copy, Debug)]
 pub enum MemoryFailure {
     /// The process is told when it uses the page.
-    Late,
+    Late = 0,
     /// It is told at once.
-    Early,
+    Early = 1,
     /// As the system is set.
-    Default,
+    Default = 2,
 }
 
 impl MemoryFailure {

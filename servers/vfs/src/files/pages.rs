@@ -4,7 +4,7 @@
 
 use super::vnode::NodeRef;
 use crate::pathname;
-use abi::{Endpoint, Errno, GrantId, Message, vm};
+use abi::{Endpoint, Errno, Message, vm};
 use alloc::vec::Vec;
 use sys::{
     fallible::{collect, copied},
@@ -98,11 +98,8 @@ pub fn close_image(image: u64) {
 
 /// Tells vm which images are held, each as often as it is in the list: what a predecessor held besides has ended.
 pub fn claim_images(images: &[u64]) -> Result<(), Errno> {
-    if images.is_empty() {
-        return ipc::call(Endpoint::VM, &vm::ClaimImages { grant: GrantId(0), images: 0 }.message()).map(drop);
-    }
-    let list =
-        GrantedBuffer::new(collect(images.iter().flat_map(|image| image.to_le_bytes()))?, Endpoint::VM, Access::Read)?;
+    let list = collect(images.iter().flat_map(|image| image.to_le_bytes()))?;
+    let list = GrantedBuffer::new(list, Endpoint::VM, Access::Read)?;
     ipc::call(Endpoint::VM, &vm::ClaimImages { grant: list.id(), images: images.len() as u64 }.message()).map(drop)
 }
 

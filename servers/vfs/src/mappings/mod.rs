@@ -140,16 +140,22 @@ impl Mappings {
         }
     }
 
+    /// Locks a mapped file, until `unlock`. False: it was closed meanwhile, and is not locked; another one may have been opened for the file.
+    async fn lock(&self, map: &SharedMap) -> bool {
+        map.lock().await;
+        let is_open = self.shared_map(map.object).is_some();
+        if !is_open {
+            map.unlock();
+        }
+        is_open
+    }
+
     /// Writes back what programs have changed within a part of a file: all of it, if they have not mapped it.
     pub async fn write_back(&self, node: &NodeRef, offset: u64, bytes: u64) -> Result<(), Errno> {
         while let Some(map) = self.map_of(node) {
-            map.lock().await;
-            // Else it was closed meanwhile, and another one may have been opened.
-            let is_open = self.shared_map(map.object).is_some();
-            let end = offset.saturating_add(bytes);
-            let result = if is_open { self.write_back_pages(&map, offset, end).await } else { Ok(()) };
-            map.unlock();
-            if is_open {
+            if self.lock(&map).await {
+                let result = self.write_back_pages(&map, offset, offset.saturating_add(bytes)).await;
+                map.unlock();
                 return result;
             }
         }
@@ -199,11 +205,12 @@ impl Mappings {
     /// Closes a file that is no longer mapped, after writing everything back.
     pub async fn release_map(&self, object: u64) {
         let Some(map) = self.shared_map(object) else { return };
-        map.lock().await;
-        if self.shared_map(object).is_some() && map.mapping.get() == 0 {
-            self.close_map(&map).await;
+        if self.lock(&map).await {
+            if map.mapping.get() == 0 {
+                self.close_map(&map).await;
+            }
+            map.unlock();
         }
-        map.unlock();
     }
 
     async fn close_map(&self, map: &Rc<SharedMap>) {

@@ -64,6 +64,11 @@ impl Content {
         }
     }
 
+    /// True for images.
+    pub fn is_image(&self) -> bool {
+        matches!(self, Content::File { .. })
+    }
+
     /// True for files that are mapped shared.
     pub fn is_shared_file(&self) -> bool {
         matches!(self, Content::Shared { .. })

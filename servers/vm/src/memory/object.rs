@@ -140,7 +140,7 @@ impl Object {
     }
 
     fn is_cached(&self) -> bool {
-        matches!(self.content, Content::File { .. }) && !self.forgotten
+        self.content.is_image() && !self.forgotten
     }
 
     /// Gives all frames back.
