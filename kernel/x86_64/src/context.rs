@@ -14,10 +14,10 @@ use kernel_core::Frame;
 const NOBODY: usize = usize::MAX;
 /// XCR0: x87, SSE, AVX.
 const COMPONENTS: u64 = 7;
-/// Offset of MXCSR in the area, its initial value, and the bits that every CPU with SSE2 has.
+/// Offset of MXCSR in the area, its initial value, and how many of its bytes every CPU with SSE2 has.
 const MXCSR: usize = 24;
 const INITIAL_MXCSR: u32 = 0x1f80;
-const VALID_MXCSR: u32 = 0xffff;
+const VALID_MXCSR_BYTES: usize = 2;
 /// The XSAVE header: which components hold state, then what must be zero.
 const HEADER: core::ops::Range<usize> = 512..576;
 /// The initial x87 control word.
@@ -223,8 +223,5 @@ fn sanitise(area: &mut Area) {
     let components = bytes[HEADER.start] & COMPONENTS as u8;
     bytes[HEADER].fill(0);
     bytes[HEADER.start] = components;
-    let mut mxcsr = [0; 4];
-    mxcsr.copy_from_slice(&bytes[MXCSR..MXCSR + 4]);
-    let valid = u32::from_le_bytes(mxcsr) & VALID_MXCSR;
-    bytes[MXCSR..MXCSR + 4].copy_from_slice(&valid.to_le_bytes());
+    bytes[MXCSR + VALID_MXCSR_BYTES..MXCSR + 4].fill(0);
 }

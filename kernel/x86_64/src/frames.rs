@@ -121,10 +121,7 @@ impl Frames {
     }
 
     fn pop(&mut self) -> Option<u64> {
-        let frame = self.first_free;
-        if frame == 0 {
-            return None;
-        }
+        let frame = Some(self.first_free).filter(|frame| *frame != 0)?;
         // SAFETY: a free frame of the pool belongs to nobody else; its first word is the chain.
         self.first_free = unsafe { physical::pointer::<u64>(frame).read() };
         self.free -= 1;

@@ -75,9 +75,7 @@ fn refresh(hardware: &mut Hardware, space: Space, segment: &Segment, page: u64, 
 /// Makes the space of a service and returns the registers it starts with.
 fn build(hardware: &mut Hardware, number: usize, name: &str, file: &[u8]) -> Frame {
     let space = Space(number as u16);
-    if let Err(error) = hardware.spaces.create(&mut hardware.frames, space) {
-        panic!("{name}: {error}");
-    }
+    hardware.spaces.create(&mut hardware.frames, space).unwrap_or_else(|error| panic!("{name}: {error}"));
     let program = match Program::parse(file, file.len() as u64) {
         Ok(program) if program.is_service() => program,
         Ok(_) => panic!("{name}: not linked as a service"),
@@ -113,7 +111,5 @@ fn map_new(hardware: &mut Hardware, space: Space, address: u64, pages: u64, righ
 
 fn map_frames(hardware: &mut Hardware, space: Space, address: u64, frame: u64, pages: u64, flags: u64) {
     let mapped = hardware.spaces.map(&mut hardware.frames, space, address, frame, pages, flags);
-    if let Err(error) = mapped.result {
-        panic!("the first services cannot be mapped: {error}");
-    }
+    mapped.result.unwrap_or_else(|error| panic!("the first services cannot be mapped: {error}"));
 }
