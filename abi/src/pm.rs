@@ -180,7 +180,7 @@ pub struct ProcessRecord {
     pub fsgid: u32,
     /// 1: an exec gives it no rights (PR_SET_NO_NEW_PRIVS).
     pub no_new_privileges: u16,
-    /// Mode of seccomp(2) of the thread: 0 none, 1 strict.
+    /// Mode of seccomp(2) of the thread: 0 none, 1 strict, 2 filters.
     pub seccomp: u16,
     /// Queued signals and timers of its user, and how many it may have.
     pub signals_queued: u32,
@@ -190,5 +190,7 @@ pub struct ProcessRecord {
     /// 1: its files of /proc belong to root (PR_SET_DUMPABLE).
     pub undumpable: u32,
     /// oom_score_adj: from -1,000 to 1,000.
-    pub oom_adjust: i32,
+    pub oom_adjust: i16,
+    /// Filters of seccomp(2) that the thread has.
+    pub filters: u16,
 }

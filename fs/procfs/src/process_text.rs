@@ -238,7 +238,7 @@ pub fn status(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text)
         writeln!(text, "{label}:\t{signals:016x}")?;
     }
     writeln!(text, "NoNewPrivs:\t{}\nSeccomp:\t{}", process.no_new_privileges, process.seccomp)?;
-    text.write_str("Seccomp_filters:\t0\n")?;
+    writeln!(text, "Seccomp_filters:\t{}", process.filters)?;
     text.write_str("Cpus_allowed:\t1\nCpus_allowed_list:\t0\nMems_allowed:\t1\nMems_allowed_list:\t0\n")?;
     writeln!(text, "voluntary_ctxt_switches:\t{}", process.waits)
 }

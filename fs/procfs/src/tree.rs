@@ -190,7 +190,9 @@ impl<S: Source> Tree<S> {
                         Text::of(|text| write(&mut self.source, &record, text))
                     }
                     Kind::Name => Text::of(|text| process_text::comm(&mut self.source, &record, text)),
-                    Kind::OomAdjust(measure) => Text::of(|text| writeln!(text, "{}", measure.shown(record.oom_adjust))),
+                    Kind::OomAdjust(measure) => {
+                        Text::of(|text| writeln!(text, "{}", measure.shown(record.oom_adjust.into())))
+                    }
                     Kind::IdMap(which) => {
                         let told = self.source.process_text(whose.pid, which).map_err(not_found)?;
                         Text::of(|text| process_text::id_map(which, &told, text))

@@ -82,7 +82,8 @@ impl Source for Figures {
             policy: 1,
             priority: 10,
             effective: 50,
-            seccomp: 1,
+            seccomp: 2,
+            filters: 3,
             ..record(7, "sh", 0)
         };
         self.answer(match (pid, tid) {
@@ -355,7 +356,7 @@ fn threads_have_folders_of_their_own_and_show_the_priority_that_they_run_with() 
     assert_eq!(fields.len(), 52);
     assert_eq!((fields[0], fields[17], fields[39], fields[40]), ("8", "-51", "10", "1"));
     assert!(read("7/task/8/status").contains("Tgid:\t7\nNgid:\t0\nPid:\t8\n"));
-    assert!(read("7/task/8/status").contains("\nSeccomp:\t1\nSeccomp_filters:\t0\n"));
+    assert!(read("7/task/8/status").contains("\nSeccomp:\t2\nSeccomp_filters:\t3\n"));
     assert!(read("7/status").contains("\nSeccomp:\t0\nSeccomp_filters:\t0\n"));
     assert_eq!(read("7/task/8/comm"), "sh\n");
 }

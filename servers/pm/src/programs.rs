@@ -5,6 +5,7 @@
 
 use crate::state::index::ThreadIndex;
 use crate::state::load::Loads;
+use crate::state::seccomp::Filters;
 use crate::state::table::Table;
 use crate::state::thread::Delivery;
 use crate::system::System;
@@ -20,6 +21,8 @@ pub struct Programs<S> {
     pub load: Loads,
     /// The signal that a thread is being given, by a handler or as the result of its call: one at a time.
     pub delivery: Option<Delivery>,
+    /// Filters of seccomp.
+    pub filters: Filters,
     /// The present incarnation of m3ipc, which is told when an enrolled process loses a thread.
     pub m3ipc: Option<Endpoint>,
 }
@@ -37,7 +40,14 @@ impl<S: System> Programs<S> {
 
     /// No programs yet.
     pub fn new(system: S) -> Self {
-        Programs { system, table: Table::new(), load: Loads::default(), delivery: None, m3ipc: None }
+        Programs {
+            system,
+            table: Table::new(),
+            load: Loads::default(),
+            delivery: None,
+            filters: Filters::default(),
+            m3ipc: None,
+        }
     }
 
     /// Reads bytes at `address` of the program. `EFAULT`.

@@ -67,6 +67,7 @@ impl<S: System> Pm<S> {
     pub fn recover(&mut self) {
         let in_progress = self.in_progress.died(|_| true);
         self.programs.table.rebuild();
+        self.programs.filters.recount();
         self.semaphores.recount();
         self.messages.recount();
         self.segments.recount();
@@ -227,7 +228,7 @@ impl<S: System> Pm<S> {
             return None;
         }
         if let Some(result) = entry.outcome {
-            if entry.strict {
+            if entry.seccomp.is_on() {
                 self.finish(t, result);
                 return Some(Step::Later);
             }

@@ -61,7 +61,7 @@ impl<S: System> Pm<S> {
     /// `prctl(option, ...)`. `EINVAL`: unknown option.
     pub fn prctl(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Step {
         match a[0] & 0xffff_ffff {
-            option::SET_SECCOMP => self.set_seccomp(t, a[1]),
+            option::SET_SECCOMP => self.set_seccomp(t, a[1], a[2]),
             option => self.programs.process_control(t, option, a).into(),
         }
     }
@@ -100,7 +100,8 @@ impl<S: System> Programs<S> {
             option::CAPBSET_DROP => return self.change_capabilities(p, |own| own.drop_bounding(value)),
             option::CAP_AMBIENT => return self.ambient(p, a),
             // Time is counted exactly, which Linux calls statistical.
-            option::GET_TIMING | option::GET_SECCOMP => {}
+            option::GET_TIMING => {}
+            option::GET_SECCOMP => return Ok(self.table[t].seccomp.mode().into()),
             // Nobody counts events.
             option::TASK_PERF_EVENTS_DISABLE | option::TASK_PERF_EVENTS_ENABLE => {}
             option::SET_TIMING if value == 0 => {}

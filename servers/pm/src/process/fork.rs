@@ -6,6 +6,7 @@ use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limited::Limited;
 use crate::state::limits;
 use crate::state::scheduling::Scheduling;
+use crate::state::seccomp::Seccomp;
 use crate::state::signal::{Signal, action, frame::AltStack};
 use crate::state::thread::Doing;
 use crate::state::trace;
@@ -159,11 +160,12 @@ impl<S: System> Programs<S> {
             self.table[process].name = self.table.name_of(t);
         }
         let keeps_stack = !request.has(flag::VM) || request.has(flag::VFORK);
-        let (blocked, stack) = (self.table[t].blocked, self.table[t].stack);
+        let (blocked, stack, seccomp) = (self.table[t].blocked, self.table[t].stack, self.table[t].seccomp);
         let scheduling = self.table[t].scheduling.for_child();
         let entry = &mut self.table[child];
         entry.blocked = blocked;
         entry.scheduling = scheduling;
+        entry.seccomp = seccomp;
         entry.stack = if keeps_stack { stack } else { AltStack::NONE };
         entry.clear_tid = if request.has(flag::CHILD_CLEARTID) { request.child_tid } else { 0 };
         Ok(child)
@@ -325,6 +327,9 @@ impl<S: System> Pm<S> {
         }
         let tid = self.programs.table[child].tid();
         self.tell_tracer_of_fork(t, child, request);
+        if self.programs.table[child].seccomp.is_on() {
+            self.programs.report_soon(child);
+        }
         // From here on the child exists, and a repeated call returns it.
         self.programs.table[child].ready = true;
         if !request.has(flag::THREAD) {
@@ -375,12 +380,13 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// Enters a thread that pm has made, as the only one of a new child of the caller's process, with a child's scheduling reset.
+    /// Enters a thread that pm has made, as the only one of a new child of the caller's process, with scheduling and seccomp as at the start.
     pub fn enter_child(&mut self, t: ThreadIndex, endpoint: Endpoint) -> Result<ThreadIndex, Errno> {
         let request = Request { flags: flag::CLEAR_SIGHAND, ..Request::default() };
         match self.programs.enter_in_table(t, endpoint, &request) {
             Ok(child) => {
                 self.programs.table[child].scheduling = Scheduling::default();
+                self.programs.table[child].seccomp = Seccomp::Off;
                 Ok(child)
             }
             Err(error) => {

@@ -1,68 +1,235 @@
-//! The strict mode of seccomp(2) (ADR 152): the kernel reports the thread's calls to pm, as those of one that is traced, and pm lets it make four.
+//! seccomp(2): the kernel reports the thread's calls to pm, as those of one that is traced, and pm lets it make those that it may (ADRs 152,
+//! 169).
+//!
+//! The mode is set with registers. So the call that begins it, and the first instruction of a child that inherits it, go by `SetRegisters`.
 
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
+use crate::state::bpf::{Data, INSTRUCTION_BYTES, MAX_INSTRUCTIONS, Program};
 use crate::state::index::ThreadIndex;
-use crate::state::signal::Signal;
+use crate::state::seccomp::{Seccomp, Verdict};
+use crate::state::signal::{SigInfo, Signal};
 use crate::state::wait::Ending;
 use crate::system::System;
-use abi::Errno;
 use abi::call::resume;
 use abi::linux::nr;
+use abi::registers::Registers;
+use abi::{Capability, Errno};
+use sys::fallible::filled;
+
+type Result<T> = core::result::Result<T, Errno>;
 
 /// What a thread in strict mode may still call.
-const ALLOWED: [u32; 4] = [nr::READ, nr::WRITE, nr::EXIT, nr::RT_SIGRETURN];
-/// `SECCOMP_MODE_STRICT`, for prctl.
-const MODE_STRICT: u64 = 1;
-/// `SECCOMP_SET_MODE_STRICT`, for seccomp.
-const SET_MODE_STRICT: u64 = 0;
+const STRICT_CALLS: [u32; 4] = [nr::READ, nr::WRITE, nr::EXIT, nr::RT_SIGRETURN];
+
+/// `SECCOMP_MODE_*`, for prctl.
+mod mode {
+    pub const STRICT: u64 = 1;
+    pub const FILTER: u64 = 2;
+}
+
+/// Operations of seccomp, without `SECCOMP_`.
+mod operation {
+    pub const SET_MODE_STRICT: u32 = 0;
+    pub const SET_MODE_FILTER: u32 = 1;
+    pub const GET_ACTION_AVAIL: u32 = 2;
+}
+
+/// `SECCOMP_FILTER_FLAG_*`.
+mod flag {
+    /// All threads of the process get the filter.
+    pub const TSYNC: u32 = 1;
+    /// Wishes about the log, and about a processor's speculation: nothing here follows from them.
+    pub const LOG: u32 = 2;
+    pub const SPEC_ALLOW: u32 = 4;
+    /// If they cannot, the call fails with `ESRCH` instead of telling which one.
+    pub const TSYNC_ESRCH: u32 = 16;
+    pub const KNOWN: u32 = TSYNC | LOG | SPEC_ALLOW | TSYNC_ESRCH;
+}
 
 impl<S: System> Programs<S> {
-    /// Whether a thread may make a Linux call.
-    pub fn may_call(&self, t: ThreadIndex, number: u64) -> bool {
-        !self.table[t].strict || ALLOWED.iter().any(|allowed| u64::from(*allowed) == number)
+    /// What is to become of a Linux call that a thread is about to make with these registers.
+    pub fn verdict(&self, t: ThreadIndex, number: u64, r: &Registers) -> Verdict {
+        match self.table[t].seccomp {
+            Seccomp::Off => Verdict::Allow,
+            Seccomp::Strict if STRICT_CALLS.iter().any(|allowed| u64::from(*allowed) == number) => Verdict::Allow,
+            Seccomp::Strict => Verdict::KillThread,
+            Seccomp::Filtered(filter) => {
+                self.filters.verdict(filter, &Data::new(number, r.rip, [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9]))
+            }
+        }
     }
 
     /// Bits of `SetRegisters` with which a thread goes on.
     pub fn resume_bits(&self, t: ThreadIndex) -> u64 {
         let thread = &self.table[t];
         let of_tracer = thread.trace.map_or(0, |trace| trace.resume_bits());
-        if thread.strict { of_tracer | resume::REPORT_CALLS } else { of_tracer }
+        if thread.seccomp.is_on() { of_tracer | resume::REPORT_CALLS } else { of_tracer }
+    }
+
+    /// `EINVAL`: the process is a member of M3-IPC, whose primitives are not reported, or the thread is strict already and becomes something else.
+    fn check_mode(&self, t: ThreadIndex, wanted: u64) -> Result<()> {
+        let thread = &self.table[t];
+        let differs = thread.seccomp.is_on() && u64::from(thread.seccomp.mode()) != wanted;
+        if differs || self.table[thread.process()].enrolled { Err(Errno::EINVAL) } else { Ok(()) }
+    }
+
+    /// The program of a `struct sock_fprog`. `EFAULT`, `EINVAL`; `EACCES`: the process may get more rights by an exec, and is no administrator.
+    fn fetch_filter(&mut self, t: ThreadIndex, address: u64) -> Result<Program> {
+        let [count, instructions] = self.read_words(t, address)?;
+        let count = usize::from(count as u16);
+        if !(1..=MAX_INSTRUCTIONS).contains(&count) {
+            return Err(Errno::EINVAL);
+        }
+        let process = &self.table[self.table.process_of(t)];
+        if !process.control.no_new_privileges && !process.credentials.has_inside(Capability::SysAdmin) {
+            return Err(Errno::EACCES);
+        }
+        let mut bytes = filled([0; INSTRUCTION_BYTES], count)?;
+        self.system.read(self.table[t].endpoint(), instructions, bytes.as_flattened_mut())?;
+        Program::new(&bytes)
+    }
+
+    /// Adds a filter to those of a thread, and with `TSYNC` of all of its process. Returns 0, or the id of a thread that has others.
+    fn add_filter(&mut self, t: ThreadIndex, flags: u32, address: u64) -> Result<u64> {
+        let program = self.fetch_filter(t, address)?;
+        self.check_mode(t, mode::FILTER)?;
+        let p = self.table.process_of(t);
+        let has = self.table[t].seccomp;
+        let stranger = if flags & flag::TSYNC != 0 { self.stranger_to(t) } else { None };
+        match stranger {
+            Some(_) if flags & flag::TSYNC_ESRCH != 0 => return Err(Errno::ESRCH),
+            Some(stranger) => return Ok(self.table.pid_shown(p, self.table[stranger].tid()).into()),
+            None => {}
+        }
+        let call = (self.table[t].tid(), self.table[t].serial);
+        if !self.filters.was_added_by(has, call) {
+            let Programs { filters, table, .. } = self;
+            filters.retain(ThreadIndex::all().map(|t| table[t].seccomp));
+            let filter = filters.add(program, has, table[p].credentials.account(), call)?;
+            table[t].seccomp = Seccomp::Filtered(filter);
+        }
+        if flags & flag::TSYNC != 0 {
+            self.share_filters(t);
+        }
+        Ok(0)
+    }
+
+    /// A thread of the same process that has filters which this one has not.
+    fn stranger_to(&self, t: ThreadIndex) -> Option<ThreadIndex> {
+        let p = self.table.process_of(t);
+        let has = self.table[t].seccomp;
+        self.table.first_thread_where(p, |other| !self.filters.descends(has, other.seccomp))
+    }
+
+    /// Gives all threads of a process the filters of this one. They come to pm before their next instruction.
+    fn share_filters(&mut self, t: ThreadIndex) {
+        let seccomp = self.table[t].seccomp;
+        let mut next = self.table[self.table.process_of(t)].main();
+        while let Some(other) = next {
+            next = self.table[other].next();
+            if other != t {
+                self.table[other].seccomp = seccomp;
+                self.report_soon(other);
+            }
+        }
+    }
+
+    /// A thread comes to pm before its next instruction, from which on its calls are reported.
+    pub fn report_soon(&mut self, t: ThreadIndex) {
+        // It can only fail because the thread is gone.
+        let _ = self.system.interrupt(self.table[t].endpoint());
     }
 }
 
 impl<S: System> Pm<S> {
-    /// `prctl(PR_SET_SECCOMP, mode)`. `EINVAL`: there are no filters.
-    pub fn set_seccomp(&mut self, t: ThreadIndex, mode: u64) -> Step {
-        if mode == MODE_STRICT { self.begin_strict(t) } else { Errno::EINVAL.into() }
-    }
-
-    /// `seccomp(operation, flags, arguments)`. `EINVAL`: there is the strict mode alone, which has neither flags nor arguments.
-    pub fn seccomp(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Step {
-        let is_strict = a[0] & 0xffff_ffff == SET_MODE_STRICT && a[1] & 0xffff_ffff == 0 && a[2] == 0;
-        if is_strict { self.begin_strict(t) } else { Errno::EINVAL.into() }
-    }
-
-    /// The thread gets its result with its registers, since a reply would not let its calls be reported. `EINVAL`: its process is a member of M3-IPC, whose
-    /// primitives are not reported.
-    fn begin_strict(&mut self, t: ThreadIndex) -> Step {
-        if self.programs.table[self.programs.table.process_of(t)].enrolled {
-            return Errno::EINVAL.into();
+    /// `prctl(PR_SET_SECCOMP, mode, filter)`. Errors as of [`Pm::seccomp`].
+    pub fn set_seccomp(&mut self, t: ThreadIndex, mode: u64, filter: u64) -> Step {
+        match mode {
+            mode::STRICT => self.begin_strict(t),
+            mode::FILTER => self.begin_filter(t, 0, filter),
+            _ => Errno::EINVAL.into(),
         }
-        self.programs.table[t].strict = true;
-        self.finish(t, Ok(0));
+    }
+
+    /// `seccomp(operation, flags, argument)`. `EINVAL`: unknown, or a listener is wanted; `EOPNOTSUPP`: no such action; else as the modes say.
+    pub fn seccomp(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Step {
+        let [operation, flags] = [a[0] as u32, a[1] as u32];
+        match operation {
+            operation::SET_MODE_STRICT if flags == 0 && a[2] == 0 => self.begin_strict(t),
+            operation::SET_MODE_FILTER if flags & !flag::KNOWN == 0 => self.begin_filter(t, flags, a[2]),
+            operation::GET_ACTION_AVAIL if flags == 0 => match self.programs.read_bytes(t, a[2]) {
+                Ok(action) if Verdict::is_known(u32::from_le_bytes(action)) => Ok(0).into(),
+                Ok(_) => Errno::EOPNOTSUPP.into(),
+                Err(error) => error.into(),
+            },
+            _ => Errno::EINVAL.into(),
+        }
+    }
+
+    /// `EINVAL`: as of `check_mode`.
+    fn begin_strict(&mut self, t: ThreadIndex) -> Step {
+        if let Err(error) = self.programs.check_mode(t, mode::STRICT) {
+            return error.into();
+        }
+        self.programs.table[t].seccomp = Seccomp::Strict;
+        self.finish_beginning(t, 0)
+    }
+
+    fn begin_filter(&mut self, t: ThreadIndex, flags: u32, address: u64) -> Step {
+        match self.programs.add_filter(t, flags, address) {
+            Ok(result) => self.finish_beginning(t, result),
+            Err(error) => error.into(),
+        }
+    }
+
+    /// The thread gets its result with its registers, since a reply would not let its calls be reported.
+    fn finish_beginning(&mut self, t: ThreadIndex, result: u64) -> Step {
+        self.finish(t, Ok(result));
         Step::Later
     }
 
-    /// A thread in strict mode has made another call: it ends, and with the last one its process, as by SIGKILL.
-    pub fn end_strict(&mut self, t: ThreadIndex) {
+    /// A thread has made a call that it may not make, or not in this way.
+    pub fn refuse_call(&mut self, t: ThreadIndex, number: u64, registers: &mut Registers, verdict: Verdict) {
+        let info = |data| SigInfo::filtered(number, registers.rip, data);
+        match verdict {
+            Verdict::Allow => {}
+            Verdict::KillThread if self.programs.table[t].seccomp == Seccomp::Strict => {
+                self.end_thread(t, SigInfo::kernel(Signal::KILL));
+            }
+            Verdict::KillThread => self.end_thread(t, info(0)),
+            Verdict::KillProcess => self.end_as_fatal(t, info(0)),
+            Verdict::Trap(data) => {
+                let info = info(data);
+                registers.rax = number;
+                // It can only fail because the thread is gone.
+                let _ = self.programs.system.set_registers(self.programs.table[t].endpoint(), registers, 0);
+                self.force(t, info);
+            }
+            Verdict::Fail(error) => self.skip_call(t, registers, i64::from(error).wrapping_neg() as u64),
+            Verdict::Trace(data) => {
+                if !self.stops_at_filter(t, registers, data) {
+                    self.skip_call(t, registers, i64::from(Errno::ENOSYS.0).wrapping_neg() as u64);
+                }
+            }
+        }
+    }
+
+    /// Ends a thread, and with the last one its process as by this signal.
+    fn end_thread(&mut self, t: ThreadIndex, info: SigInfo) {
         let p = self.programs.table.process_of(t);
-        let ending = Ending::Killed(Signal::KILL);
         if self.programs.table[p].threads() == 1 {
-            return self.exit_process(p, ending);
+            return self.end_as_fatal(t, info);
         }
         self.programs.clear_tid(t);
-        self.end_traced(t, ending);
+        self.end_traced(t, Ending::Killed(info.signal));
         self.tear_down(t);
+    }
+
+    fn end_as_fatal(&mut self, t: ThreadIndex, info: SigInfo) {
+        let process = &self.programs.table[self.programs.table.process_of(t)];
+        let (name, pid) = (process.name, process.pid());
+        self.programs.system.log(format_args!("{}[{pid}] has made a call that it may not make", name.text()));
+        self.end_by_signal(t, info);
     }
 }

@@ -154,7 +154,7 @@ impl<S: System> Pm<S> {
         let endpoint = self.programs.table[thread].endpoint();
         let result = self.programs.table.result_shown(thread, result);
         // A call to be repeated needs its registers changed even when no signal is left, and so does a thread whose calls are to be reported.
-        let needs_registers = result == Err(Errno::ERESTARTSYS) || self.programs.table[thread].strict;
+        let needs_registers = result == Err(Errno::ERESTARTSYS) || self.programs.table[thread].seccomp.is_on();
         if !self.programs.table.has_work(thread) && !needs_registers {
             self.programs.system.reply(endpoint, result);
             return;

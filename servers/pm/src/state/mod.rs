@@ -4,6 +4,7 @@
 //! Reading order: `index`, `pid`, `process`, `thread`, `table` (how they are linked), `queries`; then what these consist of.
 
 pub mod arguments;
+pub mod bpf;
 pub mod capabilities;
 pub mod containers;
 pub mod control;
@@ -28,6 +29,7 @@ pub mod queued;
 pub mod random;
 pub mod round;
 pub mod scheduling;
+pub mod seccomp;
 pub mod segments;
 pub mod semaphores;
 pub mod services;

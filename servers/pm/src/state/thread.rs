@@ -5,6 +5,7 @@ use super::index::{ProcessIndex, ThreadIndex};
 use super::messages::Wanted;
 use super::name::ShortName;
 use super::scheduling::Scheduling;
+use super::seccomp::Seccomp;
 use super::semaphores::Operation;
 use super::signal::frame::{AltStack, Trap};
 use super::signal::{Action, Pending, Set, SigInfo};
@@ -230,8 +231,8 @@ pub struct Thread {
     pub scheduling: Scheduling,
     /// Its ids that the kernel tells it.
     pub answers: Answers,
-    /// It is in seccomp's strict mode.
-    pub strict: bool,
+    /// Which calls it may make.
+    pub seccomp: Seccomp,
     /// It is traced.
     pub trace: Option<Trace>,
     /// What is left of a sleep that a stop has ended: `restart_syscall` goes on with it.
@@ -293,7 +294,7 @@ impl Thread {
             robust: (0, 0),
             scheduling: Scheduling::default(),
             answers: Answers::default(),
-            strict: false,
+            seccomp: Seccomp::Off,
             trace: None,
             restart: None,
             own_name: None,

@@ -9,7 +9,7 @@ use abi::call::resume;
 use abi::{Endpoint, Errno};
 use sys::fallible::TryVec;
 
-/// `PTRACE_O_*`, but for those of [`Event`]. `PTRACE_O_TRACESECCOMP` is accepted: there are no filters of seccomp.
+/// `PTRACE_O_*`, but for those of [`Event`].
 pub mod option {
     #![allow(missing_docs)]
     pub const TRACESYSGOOD: u32 = 1;
@@ -33,6 +33,8 @@ pub enum Event {
     VforkDone = 5,
     /// It is about to end.
     Exit = 6,
+    /// A filter of seccomp leaves it to the tracer whether the call is made.
+    Seccomp = 7,
 }
 
 impl Event {

@@ -31,7 +31,7 @@ fn choices_are_kept_and_inherited_as_linux_does() {
             assert_eq!(world.read(thread, BUFFER), value | 0xffff_ffff << 32, "{get}");
         }
     }
-    for (option, value) in [(1, 65), (4, 2), (8, 2), (38, 0), (38, 2), (39, 1), (0, 0), (22, 2), (99, 0)] {
+    for (option, value) in [(1, 65), (4, 2), (8, 2), (38, 0), (38, 2), (39, 1), (0, 0), (22, 3), (99, 0)] {
         assert_eq!(prctl(&mut world, parent, option, value), failed(Errno::EINVAL), "{option} {value}");
     }
     assert_eq!(prctl(&mut world, parent, 29, 0), DONE);
@@ -116,7 +116,7 @@ fn what_cannot_be_chosen_is_told_as_of_a_process_that_has_chosen_nothing() {
     {
         assert_eq!(prctl(&mut world, child, option, value), Some(Ok(answer)), "{option}");
     }
-    for (option, value) in [(14, 1), (22, 2), (23, 41), (34, 1), (42, 1)] {
+    for (option, value) in [(14, 1), (22, 3), (23, 41), (34, 1), (42, 1)] {
         assert_eq!(prctl(&mut world, child, option, value), Some(Err(Errno::EINVAL)), "{option}");
     }
     world.call(child, nr::SET_TID_ADDRESS, &[BUFFER + 64]);

@@ -104,7 +104,7 @@ impl Mortal {
         (pid, self.thread_of(pid))
     }
 
-    fn thread_of(&self, pid: u64) -> Endpoint {
+    pub(super) fn thread_of(&self, pid: u64) -> Endpoint {
         let table = &self.world.pm.programs.table;
         let process = table.process_by_pid(pid as u32).expect("a process");
         table[table[process].main().expect("it lives")].endpoint()

@@ -6,6 +6,7 @@
 
 use crate::pm::Pm;
 use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::seccomp::Verdict;
 use crate::state::signal::info::code;
 use crate::state::signal::{Disposition, Set, SigInfo, Signal, action};
 use crate::state::thread::Doing;
@@ -68,15 +69,20 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// Lets a thread make a Linux call. One that is followed reports when it comes back.
+    /// Lets a thread make a Linux call, if it may.
     fn make_call(&mut self, t: ThreadIndex, number: u64) {
-        if !self.programs.may_call(t, number) {
-            return self.end_strict(t);
-        }
-        self.programs.table[t].doing = Doing::Running;
         let Ok(mut registers) = self.programs.stopped_registers(t) else { return };
+        match self.programs.verdict(t, number, &registers) {
+            Verdict::Allow => self.pass_call(t, number, &mut registers),
+            verdict => self.refuse_call(t, number, &mut registers, verdict),
+        }
+    }
+
+    /// Lets a thread make a Linux call. One that is followed reports when it comes back.
+    fn pass_call(&mut self, t: ThreadIndex, number: u64, registers: &mut Registers) {
+        self.programs.table[t].doing = Doing::Running;
         registers.rax = number;
-        self.hide_step_in_call(t, &mut registers);
+        self.hide_step_in_call(t, registers);
         let bits = self.programs.resume_bits(t);
         let is_followed = self.programs.table[t].trace.is_some_and(|trace| trace.resume_bits() != 0);
         let has_work = self.programs.table.has_work(t);
@@ -90,7 +96,20 @@ impl<S: System> Pm<S> {
             self.set_timer(now_ns + LOOK_AGAIN_NS, Key::Wake(t));
         }
         // It can only fail because the thread is gone.
-        let _ = self.programs.system.set_registers(endpoint, &registers, bits | resume::READY | resume::CALL);
+        let _ = self.programs.system.set_registers(endpoint, registers, bits | resume::READY | resume::CALL);
+    }
+
+    /// The thread goes on behind a call that is not made, with this in place of its result. It does not count as one that a signal ended.
+    pub fn skip_call(&mut self, t: ThreadIndex, registers: &mut Registers, result: u64) {
+        (registers.rax, registers.linux_call) = (result, u64::MAX);
+        if !self.programs.table.is_traced(t) {
+            self.programs.table[t].doing = Doing::Running;
+            return self.deliver(t, registers, None);
+        }
+        self.programs.table[t].doing = Doing::Held;
+        // It can only fail because the thread is gone.
+        let _ = self.programs.system.set_registers(self.programs.table[t].endpoint(), registers, 0);
+        self.go_on(t);
     }
 
     /// The time is up after which a thread that made a call with a signal pending is looked at again.
@@ -207,17 +226,42 @@ impl<S: System> Pm<S> {
             }
             _ => {}
         }
-        if stop == Stop::Entry { self.leave_entry(t) } else { self.go_on(t) }
+        match stop {
+            Stop::Entry => self.leave_entry(t, Self::make_call),
+            Stop::Event(Event::Seccomp) => self.leave_entry(t, Self::make_traced_call),
+            _ => self.go_on(t),
+        }
     }
 
-    /// Makes the call at whose entry the thread was stopped, or the one that the tracer has put in its place; -1 and the like: none.
-    fn leave_entry(&mut self, t: ThreadIndex) {
+    /// Makes the call before which the thread was stopped, or the one that the tracer has put in its place; -1 and the like: none.
+    fn leave_entry(&mut self, t: ThreadIndex, make: impl FnOnce(&mut Self, ThreadIndex, u64)) {
         let Ok(registers) = self.programs.stopped_registers(t) else { return };
         let number = match self.programs.table[t].trace {
             Some(trace) => trace.call,
             None => registers.linux_call,
         };
-        if number < NATIVE { self.make_call(t, number) } else { self.go_on(t) }
+        if number < NATIVE { make(self, t, number) } else { self.go_on(t) }
+    }
+
+    /// The tracer has left a call to its filters once more: what they still leave to it is made.
+    fn make_traced_call(&mut self, t: ThreadIndex, number: u64) {
+        let Ok(mut registers) = self.programs.stopped_registers(t) else { return };
+        match self.programs.verdict(t, number, &registers) {
+            Verdict::Allow | Verdict::Trace(_) => self.pass_call(t, number, &mut registers),
+            verdict => self.refuse_call(t, number, &mut registers, verdict),
+        }
+    }
+
+    /// A filter of seccomp leaves a call to the tracer, if that has wished so: the thread stops. Returns whether it does.
+    pub fn stops_at_filter(&mut self, t: ThreadIndex, registers: &mut Registers, message: u16) -> bool {
+        let Some(trace) = self.trace_of(t).filter(|trace| trace.has(Event::Seccomp.option())) else { return false };
+        trace.message = message.into();
+        self.programs.table[t].doing = Doing::Held;
+        registers.rax = Err(Errno::ENOSYS).to_word();
+        // It can only fail because the thread is gone.
+        let _ = self.programs.system.set_registers(self.programs.table[t].endpoint(), registers, 0);
+        self.stop_traced(t, Stop::Event(Event::Seccomp));
+        true
     }
 
     /// Delivers the signal that a tracer lets through.

@@ -2,6 +2,7 @@
 //! rest of the 128 bytes a program sees is zero.
 
 use super::Signal;
+use crate::state::bpf::ARCHITECTURE;
 
 /// Size of `siginfo_t`.
 pub const INFO_BYTES: usize = 128;
@@ -32,6 +33,7 @@ pub mod code {
     pub const ILL_ILLOPN: i32 = 2;
     pub const TRAP_TRACE: i32 = 2;
     pub const TRAP_HWBKPT: i32 = 4;
+    pub const SYS_SECCOMP: i32 = 1;
 }
 
 /// What the union of a `siginfo_t` holds.
@@ -109,6 +111,12 @@ impl SigInfo {
     /// A fault at an address.
     pub fn fault(signal: Signal, code: i32, address: u64) -> Self {
         SigInfo::new(signal, code, [address, 0, 0, 0])
+    }
+
+    /// A filter of seccomp lets a call end in SIGSYS: the call's number, the address behind it, and the filter's data.
+    pub fn filtered(number: u64, ip: u64, data: u16) -> Self {
+        let fields = [ip, number as u32 as u64 | u64::from(ARCHITECTURE) << 32, 0, 0];
+        SigInfo { errno: data.into(), ..SigInfo::new(Signal::SYS, code::SYS_SECCOMP, fields) }
     }
 
     /// It tells the end of a single step.
