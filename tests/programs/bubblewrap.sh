@@ -42,6 +42,9 @@ user --bind /tmp/shared /mnt bash -c 'stat -c "%u %g" /mnt/file; echo more >>/mn
 user --ro-bind /tmp/shared /mnt bash -c 'echo more >>/mnt/file'
 user --unshare-uts --hostname inner uname -n
 user --unshare-ipc bash -c 'echo ipc'
+echo "== with a filter, by which mkdir fails"
+printf '\040\0\0\0\0\0\0\0\025\0\0\001\123\0\0\0\006\0\0\0\001\0\005\0\006\0\0\0\0\0\377\177' >/tmp/filter
+user --seccomp 3 bash -c 'mkdir /tmp/made; touch /tmp/touched && ls /tmp; grep Seccomp: /proc/self/status' 3</tmp/filter
 echo "== what the superuser of a container may not do"
 user --uid 0 --gid 0 --cap-add ALL --bind /tmp/secret /mnt cat /mnt/file
 user --uid 0 --gid 0 --cap-add ALL bash -c '

@@ -1,4 +1,4 @@
-# strace shows calls, their results and signals, follows children and threads, counts, attaches to who runs already, and changes results.
+# strace shows calls, their results and signals, follows children and threads, also by a filter, counts, attaches to who runs already, and changes results.
 #: package coreutils,grep,sed,strace,gcc,libc6-dev
 #: timeout 900
 #: memory 768
@@ -70,6 +70,11 @@ echo "status $?"
 masked out | sed 's/ADDRESS \/\* [0-9]* vars \*\//ENVIRONMENT/' | sort | uniq -c | sed 's/^ *//'
 strace -ff -o each -e trace=exit_group,exit -e signal=none ./many
 cat each.* | sort | uniq -c | sed 's/^ *//'
+
+echo '--- stopped by a filter, at nothing else'
+strace -f --seccomp-bpf -o out -e trace=getppid -e signal=none ./many
+echo "status $?"
+masked out | sort | uniq -c | sed 's/^ *//'
 
 echo '--- counting'
 strace -c -o out -e trace=write,lseek,chdir sh -c 'echo a; echo b; cd /; cd /nowhere' >/dev/null 2>&1

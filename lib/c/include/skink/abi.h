@@ -2335,7 +2335,7 @@ struct skink_process_record {
     uint32_t fsgid;
     /* 1: an exec gives it no rights (PR_SET_NO_NEW_PRIVS). */
     uint16_t no_new_privileges;
-    /* Mode of seccomp(2) of the thread: 0 none, 1 strict. */
+    /* Mode of seccomp(2) of the thread: 0 none, 1 strict, 2 filters. */
     uint16_t seccomp;
     /* Queued signals and timers of its user, and how many it may have. */
     uint32_t signals_queued;
@@ -2345,7 +2345,9 @@ struct skink_process_record {
     /* 1: its files of /proc belong to root (PR_SET_DUMPABLE). */
     uint32_t undumpable;
     /* oom_score_adj: from -1,000 to 1,000. */
-    int32_t oom_adjust;
+    int16_t oom_adjust;
+    /* Filters of seccomp(2) that the thread has. */
+    uint16_t filters;
 };
 _Static_assert(sizeof(struct skink_process_record) == 248, "size of skink_process_record");
 _Static_assert(offsetof(struct skink_process_record, endpoint) == 0, "skink_process_record.endpoint");
@@ -2393,6 +2395,7 @@ _Static_assert(offsetof(struct skink_process_record, signals_queued_max) == 232,
 _Static_assert(offsetof(struct skink_process_record, tracer) == 236, "skink_process_record.tracer");
 _Static_assert(offsetof(struct skink_process_record, undumpable) == 240, "skink_process_record.undumpable");
 _Static_assert(offsetof(struct skink_process_record, oom_adjust) == 244, "skink_process_record.oom_adjust");
+_Static_assert(offsetof(struct skink_process_record, filters) == 246, "skink_process_record.filters");
 
 /* Processes. Kernel messages come from the threads concerned (kernel::Exception, Interrupted, Exited); callers of the others as noted. */
 
