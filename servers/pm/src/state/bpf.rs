@@ -101,7 +101,9 @@ impl Instruction {
         let place = || u8::try_from(k).ok().filter(|k| usize::from(*k) < MEMORY_WORDS).ok_or(Errno::EINVAL);
         let register = if code & 7 == class::LD || code & 7 == class::ST { Register::A } else { Register::X };
         Ok(match (code & 7, code & !7) {
-            (class::LD, mode::ABSOLUTE) if k < DATA_BYTES && k % 4 == 0 => Instruction::LoadData((k / 4) as u8),
+            (class::LD, mode::ABSOLUTE) if k < DATA_BYTES && k.is_multiple_of(4) => {
+                Instruction::LoadData((k / 4) as u8)
+            }
             (class::LD | class::LDX, mode::LENGTH) => Instruction::Load(register, DATA_BYTES),
             (class::LD | class::LDX, mode::IMMEDIATE) => Instruction::Load(register, k),
             (class::LD | class::LDX, mode::MEMORY) => Instruction::LoadMemory(register, place()?),
@@ -424,6 +426,28 @@ pub mod tests {
             result(&[instruction(0x00, 4), instruction(0x07, 0), instruction(0x00, 0), instruction(0x87, 0), end]),
             Ok(4)
         );
+    }
+
+    #[test]
+    fn programs_that_are_taken_end_whatever_they_consist_of() {
+        let mut state = 1_u64;
+        let mut random = |limit: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % limit
+        };
+        let codes =
+            (0..=u16::MAX).filter(|code| Instruction::decode(&jump(*code, 4, 0, 0)).is_ok()).collect::<Vec<_>>();
+        let mut taken = 0;
+        for _ in 0..100_000 {
+            let program = (0..1 + random(8))
+                .map(|_| {
+                    let code = codes[random(codes.len() as u64) as usize];
+                    jump(code, random(40) as u32, random(3) as u8, random(3) as u8)
+                })
+                .collect::<Vec<_>>();
+            taken += u32::from(result(&program).is_ok());
+        }
+        assert!(taken > 100, "{taken}");
     }
 
     #[test]

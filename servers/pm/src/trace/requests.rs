@@ -3,10 +3,11 @@
 use super::registers::{FPU_BYTES, WORDS, shown_result};
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
+use crate::state::bpf::ARCHITECTURE;
 use crate::state::index::ThreadIndex;
 use crate::state::signal::info::{KEPT_BYTES, code};
 use crate::state::signal::{Set, SigInfo, Signal};
-use crate::state::trace::{How, Stop, option};
+use crate::state::trace::{Event, How, Stop, option};
 use crate::system::System;
 use abi::{Errno, Word};
 
@@ -54,12 +55,12 @@ mod regset {
 
 /// Size of a signal set.
 const SET_BYTES: u64 = 8;
-/// AUDIT_ARCH_X86_64.
-const ARCHITECTURE: u32 = 0xc000_003e;
 /// What `struct ptrace_syscall_info` is about, and how many bytes Linux writes of it.
 const INFO_NONE: (u8, usize) = (0, 24);
 const INFO_ENTRY: (u8, usize) = (1, 80);
 const INFO_EXIT: (u8, usize) = (2, 33);
+/// As at the entry, and the filter's data.
+const INFO_SECCOMP: (u8, usize) = (3, 84);
 
 /// What a request is about.
 #[derive(Clone, Copy)]
@@ -219,7 +220,7 @@ impl<S: System> Programs<S> {
     fn syscall_info(&mut self, stop: Stop, r: Request) -> Result<u64> {
         let registers = self.stopped_registers(r.target)?;
         let words = match stop {
-            Stop::Entry => {
+            Stop::Entry | Stop::Event(Event::Seccomp) => {
                 let s = &registers;
                 [s.linux_call, s.rdi, s.rsi, s.rdx, s.r10, s.r8, s.r9]
             }
@@ -232,9 +233,12 @@ impl<S: System> Programs<S> {
         let (kind, length) = match stop {
             Stop::Entry => INFO_ENTRY,
             Stop::Exit => INFO_EXIT,
+            Stop::Event(Event::Seccomp) => INFO_SECCOMP,
             _ => INFO_NONE,
         };
-        let mut bytes = [0; 80];
+        let message = self.table[r.target].trace.map_or(0, |trace| trace.message as u32);
+        let mut bytes = [0; INFO_SECCOMP.1];
+        bytes[INFO_ENTRY.1..].copy_from_slice(&message.to_le_bytes());
         bytes[0] = kind;
         bytes[4..8].copy_from_slice(&ARCHITECTURE.to_le_bytes());
         for (n, word) in [registers.rip, registers.rsp].into_iter().chain(words).enumerate() {
