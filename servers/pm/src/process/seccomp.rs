@@ -14,7 +14,7 @@ use crate::system::System;
 use abi::call::resume;
 use abi::linux::nr;
 use abi::registers::Registers;
-use abi::{Capability, Errno};
+use abi::{Capability, Endpoint, Errno};
 use sys::fallible::filled;
 
 type Result<T> = core::result::Result<T, Errno>;
@@ -105,7 +105,8 @@ impl<S: System> Programs<S> {
         let call = (self.table[t].tid(), self.table[t].serial);
         if !self.filters.was_added_by(has, call) {
             let Programs { filters, table, .. } = self;
-            filters.retain(ThreadIndex::all().map(|t| table[t].seccomp));
+            let living = ThreadIndex::all().filter(|t| table[*t].endpoint() != Endpoint::NONE);
+            filters.retain(living.map(|t| table[t].seccomp));
             let filter = filters.add(program, has, table[p].credentials.account(), call)?;
             table[t].seccomp = Seccomp::Filtered(filter);
         }

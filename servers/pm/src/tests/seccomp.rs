@@ -1,6 +1,7 @@
 //! seccomp: calls are reported from its beginning to the end of the thread, whatever pm dies of meanwhile, and filters are added once.
 
 use super::deaths::{BUFFER, Mortal, at_every_step};
+use super::world::World;
 use abi::call::resume;
 use abi::linux::nr;
 use abi::{Endpoint, Errno, Word, kernel};
@@ -153,4 +154,18 @@ fn who_may_get_more_rights_adds_no_filter() {
         assert_eq!(m.call(child, nr::PRCTL, &[38, 1, 0, 0, 0]), Some(Ok(0)));
         assert_eq!(m.call(child, nr::SECCOMP, &[1, 0, BUFFER]), None);
     });
+}
+
+#[test]
+fn filters_of_threads_that_have_ended_make_room() {
+    let mut world = World::new();
+    let init = world.init;
+    for round in 0..300 {
+        let (pid, child) = world.fork(init);
+        let allow = 6 | u64::from(ALLOW) << 32;
+        world.write(child, BUFFER, &[1, INSTRUCTIONS, allow]);
+        assert_eq!(world.call(child, nr::SECCOMP, &[1, 0, BUFFER]), None, "round {round}");
+        world.call(child, nr::EXIT_GROUP, &[0]);
+        assert_eq!(world.call(init, nr::WAIT4, &[pid.into(), 0, 0, 0]), Some(Ok(pid.into())));
+    }
 }
