@@ -5,7 +5,7 @@
 
 use abi::Errno;
 use alloc::vec::Vec;
-use sys::fallible::copied;
+use sys::fallible::{TryVec, filled, with_capacity};
 
 /// Most instructions of one program (`BPF_MAXINSNS`).
 pub const MAX_INSTRUCTIONS: usize = 4096;
@@ -36,7 +36,7 @@ mod mode {
     pub const LENGTH: u16 = 0x80;
 }
 
-/// One instruction, with all that the check has found out.
+/// One instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Instruction {
     /// A or X from a constant.
@@ -57,6 +57,8 @@ enum Instruction {
     ToX,
     ToA,
 }
+
+const _: () = assert!(size_of::<Instruction>() <= 16, "what all filters may have is 512 KiB of pm's heap");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Register {
@@ -216,7 +218,7 @@ impl Data {
 
 /// A program that has been checked: each way through it ends with a return, and loads only what it has stored.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Program(Vec<[u8; INSTRUCTION_BYTES]>);
+pub struct Program(Vec<Instruction>);
 
 impl Program {
     /// The program with these instructions. `EINVAL`: it has none or too many, or may do what a filter must not; `ENOMEM`.
@@ -224,8 +226,12 @@ impl Program {
         if !(1..=MAX_INSTRUCTIONS).contains(&instructions.len()) {
             return Err(Errno::EINVAL);
         }
-        check(instructions)?;
-        Ok(Program(copied(instructions)?))
+        let mut decoded = with_capacity(instructions.len())?;
+        for bytes in instructions {
+            decoded.try_push(Instruction::decode(bytes)?)?;
+        }
+        check(&decoded)?;
+        Ok(Program(decoded))
     }
 
     /// How many instructions it has.
@@ -237,14 +243,14 @@ impl Program {
     pub fn run(&self, data: &Data) -> u32 {
         let (mut a, mut x, mut memory) = (0, 0, [0; MEMORY_WORDS]);
         let mut next = 0;
-        while let Some(Ok(instruction)) = self.0.get(next).map(Instruction::decode) {
+        while let Some(instruction) = self.0.get(next) {
             let value = |operand: Operand| match operand {
                 Operand::Constant(k) => k,
                 Operand::X => x,
                 Operand::A => a,
             };
             next += 1;
-            match instruction {
+            match *instruction {
                 Instruction::Load(Register::A, k) => a = k,
                 Instruction::Load(Register::X, k) => x = k,
                 Instruction::LoadData(word) => a = data.0[usize::from(word)],
@@ -271,15 +277,14 @@ impl Program {
     }
 }
 
-/// Checks all instructions and where they lead. What memory is stored at each of them is what all ways to it have stored.
-fn check(instructions: &[[u8; INSTRUCTION_BYTES]]) -> Result<(), Errno> {
+/// Checks where the instructions lead. What memory is stored at each of them is what all ways to it have stored. `EINVAL`, `ENOMEM`.
+fn check(instructions: &[Instruction]) -> Result<(), Errno> {
     const ALL: u16 = u16::MAX;
-    let mut stored = sys::fallible::filled(ALL, instructions.len())?;
+    let mut stored = filled(ALL, instructions.len())?;
     stored[0] = 0;
-    for (at, bytes) in instructions.iter().enumerate() {
-        let instruction = Instruction::decode(bytes)?;
+    for (at, instruction) in instructions.iter().enumerate() {
         let mut known = stored[at];
-        match instruction {
+        match *instruction {
             Instruction::StoreMemory(_, place) => known |= 1 << place,
             Instruction::LoadMemory(_, place) if known & 1 << place == 0 => return Err(Errno::EINVAL),
             _ => {}

@@ -12,7 +12,7 @@ use sys::fallible::TryVec;
 
 /// Most filters; instructions of all, of those that one user has added, and of those that only root gets.
 const FILTERS: usize = 256;
-const INSTRUCTIONS: usize = 1 << 16;
+const INSTRUCTIONS: usize = 1 << 15;
 const INSTRUCTIONS_OF_USER: usize = INSTRUCTIONS / 2;
 const RESERVED_INSTRUCTIONS: usize = INSTRUCTIONS / 16;
 /// Most instructions that a call of a thread has to pass, four more counted for each filter: so long pm is busy with it.
