@@ -166,6 +166,6 @@ fn filters_of_threads_that_have_ended_make_room() {
         world.write(child, BUFFER, &[1, INSTRUCTIONS, allow]);
         assert_eq!(world.call(child, nr::SECCOMP, &[1, 0, BUFFER]), None, "round {round}");
         world.call(child, nr::EXIT_GROUP, &[0]);
-        assert_eq!(world.call(init, nr::WAIT4, &[pid.into(), 0, 0, 0]), Some(Ok(pid.into())));
+        assert_eq!(world.call(init, nr::WAIT4, &[pid, 0, 0, 0]), Some(Ok(pid)));
     }
 }
