@@ -97,6 +97,22 @@ BEHAVIOUR("a call that waits is filtered before it waits, and results come back"
 
 static struct gate began, released;
 
+/* A thread that has come to `open_gate(began)`. */
+static pthread_t start(void *(*thread)(void *), void *argument) {
+    pthread_t id;
+    began = new_gate();
+    released = new_gate();
+    must(pthread_create(&id, NULL, thread, argument));
+    pass_gate(began);
+    return id;
+}
+
+/* Lets it go on from `pass_gate(released)`, to its end. */
+static void let_end(pthread_t id) {
+    open_gate(released);
+    pthread_join(id, NULL);
+}
+
 static void *wait_and_call(void *result) {
     open_gate(began);
     pass_gate(released);
@@ -106,16 +122,11 @@ static void *wait_and_call(void *result) {
 
 BEHAVIOUR("TSYNC gives it to all threads, also to those that wait") {
     IN_CHILD {
-        began = new_gate();
-        released = new_gate();
         long result = 0;
-        pthread_t thread;
-        must(pthread_create(&thread, NULL, wait_and_call, &result));
-        pass_gate(began);
+        pthread_t thread = start(wait_and_call, &result);
         sleep_ms(20);
         show(ADD(SECCOMP_FILTER_FLAG_TSYNC, LOAD(nr), FOR(umask, ERROR(EXDEV)), ALLOW));
-        open_gate(released);
-        pthread_join(thread, NULL);
+        let_end(thread);
         note("%s", strerrorname_np(result));
         show(syscall(SYS_umask, 0));
     }
@@ -123,15 +134,10 @@ BEHAVIOUR("TSYNC gives it to all threads, also to those that wait") {
 
 BEHAVIOUR("without TSYNC the others are as before") {
     IN_CHILD {
-        began = new_gate();
-        released = new_gate();
         long result = 0;
-        pthread_t thread;
-        must(pthread_create(&thread, NULL, wait_and_call, &result));
-        pass_gate(began);
+        pthread_t thread = start(wait_and_call, &result);
         ADD_FOR(umask, ERROR(EXDEV));
-        open_gate(released);
-        pthread_join(thread, NULL);
+        let_end(thread);
         note("%ld", result);
     }
 }
@@ -149,16 +155,11 @@ static void *have_another(void *unused) {
 
 BEHAVIOUR("TSYNC with a thread that has another filter tells which") {
     IN_CHILD {
-        began = new_gate();
-        released = new_gate();
-        pthread_t thread;
-        must(pthread_create(&thread, NULL, have_another, NULL));
-        pass_gate(began);
+        pthread_t thread = start(have_another, NULL);
         note("%d", ADD(SECCOMP_FILTER_FLAG_TSYNC, ALLOW) == stranger);
         show(ADD(SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_TSYNC_ESRCH, ALLOW));
         note("%d", prctl(PR_GET_SECCOMP));
-        open_gate(released);
-        pthread_join(thread, NULL);
+        let_end(thread);
     }
 }
 
