@@ -7,7 +7,7 @@ use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::bpf::{Data, INSTRUCTION_BYTES, MAX_INSTRUCTIONS, Program};
 use crate::state::index::ThreadIndex;
-use crate::state::seccomp::{Seccomp, Verdict};
+use crate::state::seccomp::{Refusal, Seccomp, is_action};
 use crate::state::signal::{SigInfo, Signal};
 use crate::state::wait::Ending;
 use crate::system::System;
@@ -48,14 +48,14 @@ mod flag {
 }
 
 impl<S: System> Programs<S> {
-    /// What is to become of a Linux call that a thread is about to make with these registers.
-    pub fn verdict(&self, t: ThreadIndex, number: u64, r: &Registers) -> Verdict {
+    /// Why a Linux call that a thread is about to make with these registers is not made; `None`: it is.
+    pub fn refusal(&self, t: ThreadIndex, number: u64, r: &Registers) -> Option<Refusal> {
         match self.table[t].seccomp {
-            Seccomp::Off => Verdict::Allow,
-            Seccomp::Strict if STRICT_CALLS.iter().any(|allowed| u64::from(*allowed) == number) => Verdict::Allow,
-            Seccomp::Strict => Verdict::KillThread,
+            Seccomp::Off => None,
+            Seccomp::Strict if STRICT_CALLS.iter().any(|allowed| u64::from(*allowed) == number) => None,
+            Seccomp::Strict => Some(Refusal::KillThread),
             Seccomp::Filtered(filter) => {
-                self.filters.verdict(filter, &Data::new(number, r.rip, [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9]))
+                self.filters.refusal(filter, &Data::new(number, r.rip, [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9]))
             }
         }
     }
@@ -160,7 +160,7 @@ impl<S: System> Pm<S> {
             operation::SET_MODE_STRICT if flags == 0 && a[2] == 0 => self.begin_strict(t),
             operation::SET_MODE_FILTER if flags & !flag::KNOWN == 0 => self.begin_filter(t, flags, a[2]),
             operation::GET_ACTION_AVAIL if flags == 0 => match self.programs.read_bytes(t, a[2]) {
-                Ok(action) if Verdict::is_known(u32::from_le_bytes(action)) => Ok(0).into(),
+                Ok(action) if is_action(u32::from_le_bytes(action)) => Ok(0).into(),
                 Ok(_) => Errno::EOPNOTSUPP.into(),
                 Err(error) => error.into(),
             },
@@ -191,24 +191,23 @@ impl<S: System> Pm<S> {
     }
 
     /// A thread has made a call that it may not make, or not in this way.
-    pub fn refuse_call(&mut self, t: ThreadIndex, number: u64, registers: &mut Registers, verdict: Verdict) {
+    pub fn refuse_call(&mut self, t: ThreadIndex, number: u64, registers: &mut Registers, refusal: Refusal) {
         let info = |data| SigInfo::filtered(number, registers.rip, data);
-        match verdict {
-            Verdict::Allow => {}
-            Verdict::KillThread if self.programs.table[t].seccomp == Seccomp::Strict => {
+        match refusal {
+            Refusal::KillThread if self.programs.table[t].seccomp == Seccomp::Strict => {
                 self.end_thread(t, SigInfo::kernel(Signal::KILL));
             }
-            Verdict::KillThread => self.end_thread(t, info(0)),
-            Verdict::KillProcess => self.end_as_fatal(t, info(0)),
-            Verdict::Trap(data) => {
+            Refusal::KillThread => self.end_thread(t, info(0)),
+            Refusal::KillProcess => self.end_as_fatal(t, info(0)),
+            Refusal::Trap(data) => {
                 let info = info(data);
                 registers.rax = number;
                 // It can only fail because the thread is gone.
                 let _ = self.programs.system.set_registers(self.programs.table[t].endpoint(), registers, 0);
                 self.force(t, info);
             }
-            Verdict::Fail(error) => self.skip_call(t, registers, i64::from(error).wrapping_neg() as u64),
-            Verdict::Trace(data) => {
+            Refusal::Fail(error) => self.skip_call(t, registers, i64::from(error).wrapping_neg() as u64),
+            Refusal::Trace(data) => {
                 if !self.stops_at_filter(t, registers, data) {
                     self.skip_call(t, registers, i64::from(Errno::ENOSYS.0).wrapping_neg() as u64);
                 }

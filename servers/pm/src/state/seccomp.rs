@@ -58,21 +58,19 @@ impl Seccomp {
     }
 }
 
-/// What is to become of a call.
+/// Why a call is not made, or not at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Refusal {
     /// The process ends as by SIGSYS.
     KillProcess,
-    /// The thread does.
+    /// The thread does; one in strict mode as by SIGKILL.
     KillThread,
-    /// SIGSYS for the thread, with this `si_errno`; the call is not made.
+    /// SIGSYS for the thread, with this `si_errno`.
     Trap(u16),
-    /// The call is not made and has this result, which is an error unless it is 0.
+    /// The call has this result instead, which is an error unless it is 0.
     Fail(u16),
     /// The tracer decides, and gets this message.
     Trace(u16),
-    /// It is made.
-    Allow,
 }
 
 /// The greatest error that a filter can give.
@@ -93,27 +91,27 @@ mod action {
     pub const ALL: u32 = 0xffff_0000;
 }
 
-impl Verdict {
-    /// What a filter has returned. What is unknown kills the process, as on Linux; nobody listens to `SECCOMP_RET_USER_NOTIF`, and nobody
-    /// logs.
-    fn of(returned: u32) -> Verdict {
+impl Refusal {
+    /// What a filter has returned; `None`: the call is made. What is unknown kills the process, as on Linux; nobody listens to
+    /// `SECCOMP_RET_USER_NOTIF`, and nobody logs.
+    fn of(returned: u32) -> Option<Refusal> {
         let data = returned as u16;
-        match returned & action::ALL {
-            action::KILL_THREAD => Verdict::KillThread,
-            action::TRAP => Verdict::Trap(data),
-            action::ERRNO => Verdict::Fail(data.min(MAX_ERRNO)),
-            action::USER_NOTIF => Verdict::Fail(NO_LISTENER),
-            action::TRACE => Verdict::Trace(data),
-            action::LOG | action::ALLOW => Verdict::Allow,
-            _ => Verdict::KillProcess,
-        }
+        Some(match returned & action::ALL {
+            action::LOG | action::ALLOW => return None,
+            action::KILL_THREAD => Refusal::KillThread,
+            action::TRAP => Refusal::Trap(data),
+            action::ERRNO => Refusal::Fail(data.min(MAX_ERRNO)),
+            action::USER_NOTIF => Refusal::Fail(NO_LISTENER),
+            action::TRACE => Refusal::Trace(data),
+            _ => Refusal::KillProcess,
+        })
     }
+}
 
-    /// Whether a filter may return this action (`SECCOMP_GET_ACTION_AVAIL`).
-    pub fn is_known(returned: u32) -> bool {
-        use action::*;
-        [KILL_PROCESS, KILL_THREAD, TRAP, ERRNO, TRACE, LOG, ALLOW].contains(&returned)
-    }
+/// Whether a filter may return this action (`SECCOMP_GET_ACTION_AVAIL`).
+pub fn is_action(returned: u32) -> bool {
+    use action::*;
+    [KILL_PROCESS, KILL_THREAD, TRAP, ERRNO, TRACE, LOG, ALLOW].contains(&returned)
 }
 
 /// One filter.
@@ -189,11 +187,11 @@ impl Filters {
         has.filter().and_then(|filter| self.get(filter)).is_some_and(|filter| filter.added_by == call)
     }
 
-    /// What is to become of a call of a thread that has this filter. The newest of those that say the same gives the data.
-    pub fn verdict(&self, filter: FilterIndex, data: &Data) -> Verdict {
+    /// Why a call of a thread that has this filter is not made; `None`: it is. The newest of the filters that say the same gives the data.
+    pub fn refusal(&self, filter: FilterIndex, data: &Data) -> Option<Refusal> {
         let returned = self.chain(Some(filter)).map(|(_, filter)| filter.program.run(data));
         let strictest = returned.min_by_key(|returned| (returned & action::ALL) as i32);
-        Verdict::of(strictest.unwrap_or(action::KILL_PROCESS))
+        Refusal::of(strictest.unwrap_or(action::KILL_PROCESS))
     }
 
     /// Whether a thread has all filters of another one, and perhaps more.
@@ -256,37 +254,37 @@ mod tests {
         Seccomp::Filtered(filters.add(program(returned, 1), has, USER, (1, 1)).expect("there is room"))
     }
 
-    fn verdict(filters: &Filters, has: Seccomp) -> Verdict {
-        filters.verdict(has.filter().expect("one"), &Data::new(39, 0, [0; 6]))
+    fn refusal(filters: &Filters, has: Seccomp) -> Option<Refusal> {
+        filters.refusal(has.filter().expect("one"), &Data::new(39, 0, [0; 6]))
     }
 
     #[test]
     fn the_strictest_filter_decides_and_of_equals_the_newest() {
         let mut filters = Filters::default();
         let cases = [
-            (action::ALLOW | 9, Verdict::Allow),
-            (action::LOG, Verdict::Allow),
-            (action::TRACE | 3, Verdict::Trace(3)),
-            (action::TRACE | 4, Verdict::Trace(4)),
-            (action::LOG, Verdict::Trace(4)),
-            (action::USER_NOTIF, Verdict::Fail(38)),
-            (action::ERRNO | 5000, Verdict::Fail(4095)),
-            (action::ERRNO, Verdict::Fail(0)),
-            (action::TRACE, Verdict::Fail(0)),
-            (action::TRAP | 7, Verdict::Trap(7)),
-            (action::KILL_THREAD, Verdict::KillThread),
-            (action::KILL_PROCESS, Verdict::KillProcess),
-            (action::ALLOW, Verdict::KillProcess),
+            (action::ALLOW | 9, None),
+            (action::LOG, None),
+            (action::TRACE | 3, Some(Refusal::Trace(3))),
+            (action::TRACE | 4, Some(Refusal::Trace(4))),
+            (action::LOG, Some(Refusal::Trace(4))),
+            (action::USER_NOTIF, Some(Refusal::Fail(38))),
+            (action::ERRNO | 5000, Some(Refusal::Fail(4095))),
+            (action::ERRNO, Some(Refusal::Fail(0))),
+            (action::TRACE, Some(Refusal::Fail(0))),
+            (action::TRAP | 7, Some(Refusal::Trap(7))),
+            (action::KILL_THREAD, Some(Refusal::KillThread)),
+            (action::KILL_PROCESS, Some(Refusal::KillProcess)),
+            (action::ALLOW, Some(Refusal::KillProcess)),
         ];
         let mut has = Seccomp::Off;
         for (count, (returned, expected)) in cases.into_iter().enumerate() {
             has = add(&mut filters, has, returned);
-            assert_eq!((verdict(&filters, has), filters.count(has)), (expected, count + 1), "{returned:#x}");
+            assert_eq!((refusal(&filters, has), filters.count(has)), (expected, count + 1), "{returned:#x}");
         }
         let unknown = add(&mut filters, Seccomp::Off, 0x1234_0000);
-        assert_eq!(verdict(&filters, unknown), Verdict::KillProcess);
-        assert!(!Verdict::is_known(0x1234_0000) && !Verdict::is_known(action::USER_NOTIF));
-        assert!(Verdict::is_known(action::ALLOW) && !Verdict::is_known(action::ALLOW | 1));
+        assert_eq!(refusal(&filters, unknown), Some(Refusal::KillProcess));
+        assert!(!is_action(0x1234_0000) && !is_action(action::USER_NOTIF));
+        assert!(is_action(action::ALLOW) && !is_action(action::ALLOW | 1));
     }
 
     #[test]

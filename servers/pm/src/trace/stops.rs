@@ -6,7 +6,7 @@
 
 use crate::pm::Pm;
 use crate::state::index::{ProcessIndex, ThreadIndex};
-use crate::state::seccomp::Verdict;
+use crate::state::seccomp::Refusal;
 use crate::state::signal::info::code;
 use crate::state::signal::{Disposition, Set, SigInfo, Signal, action};
 use crate::state::thread::Doing;
@@ -72,9 +72,9 @@ impl<S: System> Pm<S> {
     /// Lets a thread make a Linux call, if it may.
     fn make_call(&mut self, t: ThreadIndex, number: u64) {
         let Ok(mut registers) = self.programs.stopped_registers(t) else { return };
-        match self.programs.verdict(t, number, &registers) {
-            Verdict::Allow => self.pass_call(t, number, &mut registers),
-            verdict => self.refuse_call(t, number, &mut registers, verdict),
+        match self.programs.refusal(t, number, &registers) {
+            None => self.pass_call(t, number, &mut registers),
+            Some(refusal) => self.refuse_call(t, number, &mut registers, refusal),
         }
     }
 
@@ -246,9 +246,9 @@ impl<S: System> Pm<S> {
     /// The tracer has left a call to its filters once more: what they still leave to it is made.
     fn make_traced_call(&mut self, t: ThreadIndex, number: u64) {
         let Ok(mut registers) = self.programs.stopped_registers(t) else { return };
-        match self.programs.verdict(t, number, &registers) {
-            Verdict::Allow | Verdict::Trace(_) => self.pass_call(t, number, &mut registers),
-            verdict => self.refuse_call(t, number, &mut registers, verdict),
+        match self.programs.refusal(t, number, &registers) {
+            None | Some(Refusal::Trace(_)) => self.pass_call(t, number, &mut registers),
+            Some(refusal) => self.refuse_call(t, number, &mut registers, refusal),
         }
     }
 
