@@ -4,7 +4,7 @@ use super::deaths::{BUFFER, Mortal, at_every_step};
 use super::world::World;
 use abi::call::resume;
 use abi::linux::nr;
-use abi::{Endpoint, Errno, Word, kernel};
+use abi::{Endpoint, Errno, Message, Word, kernel};
 
 const SET_SECCOMP: u64 = 22;
 const STRICT: u64 = 1;
@@ -61,6 +61,7 @@ fn one_that_was_stopped_or_interrupted_is_still_strict() {
 const FILTER: u64 = 2;
 const GET_SECCOMP: u64 = 21;
 const SIGSYS: u64 = 31;
+const RLIMIT_CORE: u64 = 4;
 /// Where the instructions of a filter are, behind its `struct sock_fprog`.
 const INSTRUCTIONS: u64 = BUFFER + 16;
 const ALLOW: u32 = 0x7fff_0000;
@@ -168,4 +169,39 @@ fn filters_of_threads_that_have_ended_make_room() {
         world.call(child, nr::EXIT_GROUP, &[0]);
         assert_eq!(world.call(init, nr::WAIT4, &[pid, 0, 0, 0]), Some(Ok(pid)));
     }
+}
+
+#[test]
+fn who_writes_the_dump_of_a_filtered_process_has_no_filter() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    world.write(child, BUFFER, &[u64::MAX, u64::MAX]);
+    assert_eq!(world.call(child, nr::SETRLIMIT, &[RLIMIT_CORE, BUFFER]), Some(Ok(0)));
+    world.write(child, BUFFER, &[1, INSTRUCTIONS, 6 | u64::from(ALLOW) << 32]);
+    assert_eq!(world.call(child, nr::SECCOMP, &[1, 0, BUFFER]), None);
+    let exception = kernel::Exception { vector: 6, error: 0, ip: 0, address: 0 };
+    assert!(world.pm.handle(&Message { source: child, ..exception.message() }).done().is_none());
+    let writer = world.newest();
+    assert_ne!(writer, child);
+    let programs = &world.pm.programs;
+    let t = programs.table.find(writer).expect("it is there");
+    assert!(!programs.table[t].seccomp.is_on());
+}
+
+#[test]
+fn all_threads_get_a_filter_once() {
+    const THREAD: u64 = 0x1_0900;
+    const TSYNC: u64 = 1;
+    at_every_step(|m| {
+        let (_, child) = m.fork(m.world.init);
+        assert!(m.call(child, nr::CLONE, &[THREAD, 0, 0, 0, 0]).is_some_and(|made| made.is_ok()));
+        let other = m.world.newest();
+        m.thread(other).interrupted = false;
+        put_filter(m, child, nr::UMASK, ERRNO | 18);
+        assert_eq!(m.call(child, nr::SECCOMP, &[1, TSYNC, BUFFER]), None);
+        assert_eq!((filters_of(m, child), filters_of(m, other)), (1, 1));
+        assert!(m.thread(other).interrupted, "it comes to pm before its next instruction");
+        m.report_interrupted(other);
+        assert_eq!(m.thread(other).resumed, REPORTED);
+    });
 }
