@@ -61,31 +61,37 @@ port_access!(in8, out8, u8, "al");
 port_access!(in16, out16, u16, "ax");
 port_access!(in32, out32, u32, "eax");
 
-// The length of the buffer is a multiple of `width` (1, 2, 4).
-macro_rules! string_access {
-    ($name:ident, $buffer:ty, $start:ident, $instruction:literal, $register:tt, $meaning:literal) => {
-        #[doc = $meaning]
-        pub fn $name(port: u16, width: u64, buffer: $buffer) {
-            let (start, count) = (buffer.$start(), buffer.len() as u64 / width);
-            macro_rules! repeat {
-                ($letter:literal) => {
-                    asm!(concat!("rep ", $instruction, $letter), in("dx") port, inout($register) start => _, inout("rcx") count => _, options(nostack, preserves_flags))
-                };
-            }
-            // SAFETY: as `out8`; `count` items of `width` bytes fill the buffer at most, and the direction flag is clear in the kernel.
-            unsafe {
-                match width {
-                    1 => repeat!("b"),
-                    2 => repeat!("w"),
-                    _ => repeat!("d"),
-                }
-            }
-        }
+macro_rules! repeat {
+    ($instruction:literal, $port:ident, $register:tt = $address:ident, $count:ident) => {
+        asm!($instruction, in("dx") $port, inout($register) $address => _, inout("rcx") $count => _, options(nostack, preserves_flags))
     };
 }
 
-string_access!(in_string, &mut [u8], as_mut_ptr, "ins", "rdi", "Fills a buffer by reading one port all over.");
-string_access!(out_string, &[u8], as_ptr, "outs", "rsi", "Writes a buffer to one port.");
+/// Fills a buffer, whose length is a multiple of `width` (1, 2, 4), by reading one port again and again.
+pub fn in_string(port: u16, width: u64, out: &mut [u8]) {
+    let (to, count) = (out.as_mut_ptr(), out.len() as u64 / width);
+    // SAFETY: as `out8`; `count` items of `width` bytes fill the buffer at most, and the direction flag is clear in the kernel.
+    unsafe {
+        match width {
+            1 => repeat!("rep insb", port, "rdi" = to, count),
+            2 => repeat!("rep insw", port, "rdi" = to, count),
+            _ => repeat!("rep insd", port, "rdi" = to, count),
+        }
+    }
+}
+
+/// Writes such a buffer to one port.
+pub fn out_string(port: u16, width: u64, bytes: &[u8]) {
+    let (from, count) = (bytes.as_ptr(), bytes.len() as u64 / width);
+    // SAFETY: as `in_string`.
+    unsafe {
+        match width {
+            1 => repeat!("rep outsb", port, "rsi" = from, count),
+            2 => repeat!("rep outsw", port, "rsi" = from, count),
+            _ => repeat!("rep outsd", port, "rsi" = from, count),
+        }
+    }
+}
 
 /// Reads a model-specific register.
 pub fn read_msr(register: u32) -> u64 {

@@ -42,9 +42,12 @@ fn begin() -> &'static mut Hardware {
 
 /// An exception in the kernel itself.
 pub fn trap(vector: u64, error: u64, rip: u64, rsp: u64) -> ! {
-    let (console, address) = (&mut begin().console, cpu::cr2());
-    let at = format_args!("at {rip:#x}, error {error:#x}, address {address:#x}, stack {rsp:#x}");
-    let _ = writeln!(console, "\nkernel: exception {vector} {at}");
+    let console = &mut begin().console;
+    let _ = writeln!(
+        console,
+        "\nkernel: exception {vector} at {rip:#x}, error {error:#x}, address {:#x}, stack {rsp:#x}",
+        cpu::cr2()
+    );
     finish()
 }
 

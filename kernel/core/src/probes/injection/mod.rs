@@ -60,9 +60,10 @@ fn poke<M: Machine>(thread: &Thread, m: &mut M, [address, value, bytes]: [u64; 3
     }
     check_range(address, bytes)?;
     let space = thread.space().ok_or(Errno::EFAULT)?;
-    let range = address..address + bytes;
-    range.clone().try_for_each(|at| m.translate(space, at).map(drop)).map_err(|_| Errno::EFAULT)?;
-    for (at, byte) in range.zip(value.to_le_bytes()) {
+    for at in address..address + bytes {
+        m.translate(space, at).map_err(|_| Errno::EFAULT)?;
+    }
+    for (at, byte) in (address..address + bytes).zip(value.to_le_bytes()) {
         m.poke(space, at, byte);
     }
     Ok(())
