@@ -14,7 +14,7 @@ use crate::system::System;
 use abi::call::resume;
 use abi::linux::nr;
 use abi::registers::Registers;
-use abi::{Capability, Endpoint, Errno};
+use abi::{Capability, Endpoint, Errno, Word};
 use sys::fallible::filled;
 
 type Result<T> = core::result::Result<T, Errno>;
@@ -206,10 +206,10 @@ impl<S: System> Pm<S> {
                 let _ = self.programs.system.set_registers(self.programs.table[t].endpoint(), registers, 0);
                 self.force(t, info);
             }
-            Refusal::Fail(error) => self.skip_call(t, registers, i64::from(error).wrapping_neg() as u64),
+            Refusal::Fail(error) => self.skip_call(t, registers, Err(Errno(error.into())).to_word()),
             Refusal::Trace(data) => {
                 if !self.stops_at_filter(t, registers, data) {
-                    self.skip_call(t, registers, i64::from(Errno::ENOSYS.0).wrapping_neg() as u64);
+                    self.skip_call(t, registers, Err(Errno::ENOSYS).to_word());
                 }
             }
         }

@@ -10,8 +10,10 @@ use alloc::vec::Vec;
 use server::quota::Quota;
 use sys::fallible::TryVec;
 
-/// Most filters; instructions of all, of those that one user has added, and of those that only root gets.
+/// Most filters of all, of those that one user has added, and of those that only root gets; and their instructions.
 const FILTERS: usize = 256;
+const FILTERS_OF_USER: usize = FILTERS / 2;
+const RESERVED_FILTERS: usize = FILTERS / 16;
 const INSTRUCTIONS: usize = 1 << 15;
 const INSTRUCTIONS_OF_USER: usize = INSTRUCTIONS / 2;
 const RESERVED_INSTRUCTIONS: usize = INSTRUCTIONS / 16;
@@ -128,21 +130,41 @@ struct Filter {
     added_by: (u32, u64),
 }
 
-/// All filters.
+/// What accounts have of the table.
 #[derive(Debug)]
-pub struct Filters {
-    places: Vec<Option<Filter>>,
+struct Shares {
+    filters: Quota,
     instructions: Quota,
 }
 
-impl Default for Filters {
-    fn default() -> Filters {
-        Filters { places: Vec::new(), instructions: quota() }
+impl Default for Shares {
+    fn default() -> Shares {
+        Shares {
+            filters: Quota::new(FILTERS, FILTERS_OF_USER, RESERVED_FILTERS),
+            instructions: Quota::new(INSTRUCTIONS, INSTRUCTIONS_OF_USER, RESERVED_INSTRUCTIONS),
+        }
     }
 }
 
-fn quota() -> Quota {
-    Quota::new(INSTRUCTIONS, INSTRUCTIONS_OF_USER, RESERVED_INSTRUCTIONS)
+impl Shares {
+    /// Charges an account for a filter. `ENOMEM`.
+    fn take(&mut self, user: u32, instructions: usize) -> Result<(), Errno> {
+        self.filters.take(user, 1).map_err(|_| Errno::ENOMEM)?;
+        let taken = self.instructions.take(user, instructions);
+        taken.inspect_err(|_| self.filters.give(user, 1)).map_err(|_| Errno::ENOMEM)
+    }
+
+    fn give(&mut self, user: u32, instructions: usize) {
+        self.filters.give(user, 1);
+        self.instructions.give(user, instructions);
+    }
+}
+
+/// All filters.
+#[derive(Debug, Default)]
+pub struct Filters {
+    places: Vec<Option<Filter>>,
+    shares: Shares,
 }
 
 impl Filters {
@@ -173,7 +195,7 @@ impl Filters {
             return Err(Errno::ENOMEM);
         }
         self.places.try_make_room(1)?;
-        self.instructions.take(user, instructions).map_err(|_| Errno::ENOMEM)?;
+        self.shares.take(user, instructions)?;
         let filter = Some(Filter { program, before, length, user, added_by });
         match self.places.get_mut(place) {
             Some(free) => *free = filter,
@@ -222,16 +244,16 @@ impl Filters {
         }
         let unused = self.places.iter_mut().zip(used).filter(|(_, used)| !used);
         for filter in unused.filter_map(|(place, _)| place.take()) {
-            self.instructions.give(filter.user, filter.program.len());
+            self.shares.give(filter.user, filter.program.len());
         }
     }
 
     /// Makes the table consistent after the death of a predecessor: counts again.
     pub fn recount(&mut self) {
-        self.instructions = quota();
+        self.shares = Shares::default();
         for filter in self.places.iter().flatten() {
             // What was there before is within the quota; memory to count with may be short, then the user may add more than others.
-            let _ = self.instructions.take(filter.user, filter.program.len());
+            let _ = self.shares.take(filter.user, filter.program.len());
         }
     }
 }
@@ -319,5 +341,19 @@ mod tests {
         let mut filters = Filters::default();
         let all = (0..).take_while(|_| filters.add(program(action::ALLOW, 1), Seccomp::Off, 0, (1, 1)).is_ok()).count();
         assert_eq!(all, FILTERS);
+    }
+
+    #[test]
+    fn the_filters_of_a_user_leave_room_for_others() {
+        let mut filters = Filters::default();
+        let fill = |filters: &mut Filters, user| {
+            let add = |_: &u32| filters.add(program(action::ALLOW, 1), Seccomp::Off, user, (1, 1)).is_ok();
+            (0..).take_while(add).count()
+        };
+        assert_eq!(fill(&mut filters, USER), FILTERS_OF_USER);
+        filters.recount();
+        assert_eq!(fill(&mut filters, USER), 0);
+        assert_eq!(fill(&mut filters, USER + 1), FILTERS_OF_USER - RESERVED_FILTERS);
+        assert_eq!(fill(&mut filters, 0), RESERVED_FILTERS);
     }
 }

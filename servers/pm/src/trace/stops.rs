@@ -50,29 +50,36 @@ impl<S: System> Pm<S> {
 
     /// `kernel::LinuxCall`: a thread whose calls are reported makes one.
     pub fn call_reported(&mut self, t: ThreadIndex, number: u64) {
-        let Some(trace) = self.programs.table[t].trace else { return self.make_call(t, number) };
+        let Some(trace) = self.programs.table[t].trace else { return self.make_call(t, number, false) };
         if trace.stop.is_some() {
             return;
         }
         self.programs.table[t].trace = Some(Trace { call: number, in_call: true, ..trace });
         self.programs.forget_watched_values(t);
         if trace.how != How::ToCall {
-            return self.make_call(t, number);
+            return self.make_call(t, number, false);
         }
         self.programs.table[t].doing = Doing::Held;
         if let Ok(mut registers) = self.programs.stopped_registers(t) {
-            self.hide_step_in_call(t, &mut registers);
-            // What Linux shows: a call that the tracer cancels has this result.
-            registers.rax = Err(Errno::ENOSYS).to_word();
-            let _ = self.programs.system.set_registers(self.programs.table[t].endpoint(), &registers, 0);
-            self.stop_traced(t, Stop::Entry);
+            self.stop_before_call(t, &mut registers, Stop::Entry);
         }
     }
 
-    /// Lets a thread make a Linux call, if it may.
-    fn make_call(&mut self, t: ThreadIndex, number: u64) {
+    /// Stops a traced thread, which is held, before the call that it is about to make.
+    fn stop_before_call(&mut self, t: ThreadIndex, registers: &mut Registers, stop: Stop) {
+        self.hide_step_in_call(t, registers);
+        // What Linux shows: a call that the tracer cancels has this result.
+        registers.rax = Err(Errno::ENOSYS).to_word();
+        // It can only fail because the thread is gone.
+        let _ = self.programs.system.set_registers(self.programs.table[t].endpoint(), registers, 0);
+        self.stop_traced(t, stop);
+    }
+
+    /// Lets a thread make a Linux call, if it may. `is_left`: what its filters leave to the tracer, that has left to the thread.
+    fn make_call(&mut self, t: ThreadIndex, number: u64, is_left: bool) {
         let Ok(mut registers) = self.programs.stopped_registers(t) else { return };
-        match self.programs.refusal(t, number, &registers) {
+        let refusal = self.programs.refusal(t, number, &registers);
+        match refusal.filter(|refusal| !is_left || !matches!(refusal, Refusal::Trace(_))) {
             None => self.pass_call(t, number, &mut registers),
             Some(refusal) => self.refuse_call(t, number, &mut registers, refusal),
         }
@@ -227,29 +234,21 @@ impl<S: System> Pm<S> {
             _ => {}
         }
         match stop {
-            Stop::Entry => self.leave_entry(t, Self::make_call),
-            Stop::Event(Event::Seccomp) => self.leave_entry(t, Self::make_traced_call),
+            Stop::Entry => self.leave_entry(t, false),
+            Stop::Event(Event::Seccomp) => self.leave_entry(t, true),
             _ => self.go_on(t),
         }
     }
 
-    /// Makes the call before which the thread was stopped, or the one that the tracer has put in its place; -1 and the like: none.
-    fn leave_entry(&mut self, t: ThreadIndex, make: impl FnOnce(&mut Self, ThreadIndex, u64)) {
+    /// Makes the call before which the thread was stopped, or the one that the tracer has put in its place; -1 and the like: none. `is_left`: see
+    /// `make_call`.
+    fn leave_entry(&mut self, t: ThreadIndex, is_left: bool) {
         let Ok(registers) = self.programs.stopped_registers(t) else { return };
         let number = match self.programs.table[t].trace {
             Some(trace) => trace.call,
             None => registers.linux_call,
         };
-        if number < NATIVE { make(self, t, number) } else { self.go_on(t) }
-    }
-
-    /// The tracer has left a call to its filters once more: what they still leave to it is made.
-    fn make_traced_call(&mut self, t: ThreadIndex, number: u64) {
-        let Ok(mut registers) = self.programs.stopped_registers(t) else { return };
-        match self.programs.refusal(t, number, &registers) {
-            None | Some(Refusal::Trace(_)) => self.pass_call(t, number, &mut registers),
-            Some(refusal) => self.refuse_call(t, number, &mut registers, refusal),
-        }
+        if number < NATIVE { self.make_call(t, number, is_left) } else { self.go_on(t) }
     }
 
     /// A filter of seccomp leaves a call to the tracer, if that has wished so: the thread stops. Returns whether it does.
@@ -257,10 +256,7 @@ impl<S: System> Pm<S> {
         let Some(trace) = self.trace_of(t).filter(|trace| trace.has(Event::Seccomp.option())) else { return false };
         trace.message = message.into();
         self.programs.table[t].doing = Doing::Held;
-        registers.rax = Err(Errno::ENOSYS).to_word();
-        // It can only fail because the thread is gone.
-        let _ = self.programs.system.set_registers(self.programs.table[t].endpoint(), registers, 0);
-        self.stop_traced(t, Stop::Event(Event::Seccomp));
+        self.stop_before_call(t, registers, Stop::Event(Event::Seccomp));
         true
     }
 
