@@ -43,13 +43,35 @@ pub const fn kept(number: u64) -> Option<usize> {
     None
 }
 
-/// What the kernel notes as the route of a call to the service in `slot`: that slot, but for a call of [`KEPT`] to pm its index from
-/// `SERVICE_SLOTS` on.
+/// Calls whose argument 1 points to a word, which the kernel fetches where it can at once, and their services: write, if argument 2 says that there
+/// are eight bytes, and rt_sigprocmask, if argument 3 does. The word is the last argument then, and the label of the call has [`WITH_WORD`].
+pub const FETCHED: [(u32, usize); 2] = [(nr::WRITE, slot::VFS), (nr::RT_SIGPROCMASK, slot::PM)];
+
+/// The route of the first of them, where [`route`] says so.
+pub const FIRST_FETCHED: usize = SERVICE_SLOTS + KEPT.len();
+
+/// In the label of a call: the kernel has fetched its word. No call has such a number.
+pub const WITH_WORD: u32 = NUMBERS as u32;
+
+/// What the kernel notes as the route of a call to the service in `slot`: that slot, but for calls of [`KEPT`] to pm, and those of [`FETCHED`]
+/// to their services, their index in these lists, one behind the other, from `SERVICE_SLOTS` on.
 pub const fn route(number: u64, slot: u64) -> u64 {
+    let mut index = 0;
+    while index < FETCHED.len() {
+        if FETCHED[index].0 as u64 == number && FETCHED[index].1 as u64 == slot {
+            return (FIRST_FETCHED + index) as u64;
+        }
+        index += 1;
+    }
     match kept(number) {
         Some(index) if slot == slot::PM as u64 => (SERVICE_SLOTS + index) as u64,
         _ => slot,
     }
+}
+
+/// Returns the slot of the service that a route leads to, if it is one of [`route`]'s that are none themselves.
+pub fn service(route: usize) -> usize {
+    route.checked_sub(FIRST_FETCHED).and_then(|index| FETCHED.get(index)).map_or(slot::PM, |entry| entry.1)
 }
 
 /// Returns the number of the call with this name.

@@ -120,6 +120,8 @@ pub trait Machine {
     /// As `copy`, in constant time, if the bytes lie within one page of user memory on either side and nothing stops it. Returns false when
     /// it has copied nothing. Addresses and `bytes` may be anything.
     fn copy_within_pages(&mut self, from: (Space, u64), to: (Space, u64), bytes: u64) -> bool;
+    /// Reads eight bytes in constant time, if they lie within one page of user memory that can be read. The address may be anything.
+    fn word(&mut self, space: Space, address: u64) -> Option<u64>;
     /// Reads user memory, at most 4096 bytes.
     fn read(&mut self, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault>;
     /// Writes user memory, at most 4096 bytes: all of it or nothing.

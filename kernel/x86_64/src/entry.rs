@@ -16,10 +16,10 @@ use kernel_core::{FastSwitch, Frame, Kernel, Machine, Next, Thread, frame::entry
 
 core::arch::global_asm!(
     include_str!("entry.s"),
-    messages = const Thread::MESSAGES_FROM_FRAME,
     entry = const offset_of!(Frame, entry),
     entry_full = const entry::FULL,
     entry_syscall = const entry::SYSCALL,
+    messages = const Thread::MESSAGES_FROM_FRAME,
     user_end = const USER_END,
     user_data = const USER_DATA,
     user_code = const USER_CODE,
@@ -139,17 +139,21 @@ enum Load {
 
 /// Leaves the kernel for the thread in slot `to`, with the message in the frame of `from`.
 #[inline(always)]
-fn leave_with(kernel: &mut Kernel, hardware: &mut Hardware, load: Load, from: usize, to: usize) -> ! {
+fn leave_with(kernel: &mut Kernel, hardware: &mut Hardware, load: Load, switch: FastSwitch) -> ! {
+    let FastSwitch { from, to, word } = switch;
     hardware.enter(to, kernel.thread(to), kernel);
     let sender: *mut Frame = kernel.frame_mut(from);
     let receiver: *mut Frame = kernel.frame_mut(to);
     // SAFETY: as in `leave`; both frames stay where they are.
     unsafe {
         CURRENT_FRAME = receiver;
-        match load {
-            Load::Message => asm!("jmp leave_with_message", in("rax") receiver, in("rdi") sender, options(noreturn)),
-            Load::LinuxCall => {
+        match (load, word) {
+            (Load::Message, _) => asm!("jmp leave_with_message", in("rax") receiver, in("rdi") sender, options(noreturn)),
+            (Load::LinuxCall, None) => {
                 asm!("jmp leave_with_linux_call", in("rax") receiver, in("rdi") sender, options(noreturn))
+            }
+            (Load::LinuxCall, Some(word)) => {
+                asm!("jmp leave_with_word", in("rax") receiver, in("rdi") sender, in("rsi") word, options(noreturn))
             }
         }
     }
@@ -208,15 +212,24 @@ extern "C" fn primitive_in_memory() -> ! {
 /// A Linux call.
 extern "C" fn linux_call(number: u64) -> ! {
     by_fast_path(Load::LinuxCall, |kernel, hardware| kernel.try_linux_call(hardware, number));
-    kept_call(number)
+    // SAFETY: as in `by_fast_path`, whose references are gone.
+    let (kernel, _) = unsafe { node_state() };
+    if kernel.may_be_fetched(number) { fetched_call(number) } else { kept_call(number) }
 }
 
-/// A Linux call that was not delivered: its answer may be there.
+/// A Linux call that was not delivered: its answer may be there, or a word is to be fetched.
 #[inline(never)]
 fn kept_call(number: u64) -> ! {
     // SAFETY: as in `by_fast_path`, whose references are gone.
     let (kernel, _) = unsafe { node_state() };
     if kernel.try_kept(number).is_some() { go_on() } else { other_syscall(number) }
+}
+
+/// One with a word that is to be fetched.
+#[inline(never)]
+fn fetched_call(number: u64) -> ! {
+    by_fast_path(Load::LinuxCall, |kernel, hardware| kernel.try_fetched(hardware, number));
+    other_syscall(number)
 }
 
 /// Makes a call by the fast path if that is open to it. Returns if not.
@@ -225,8 +238,8 @@ fn by_fast_path(load: Load, attempt: impl FnOnce(&mut Kernel, &mut Hardware) -> 
     // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.
     let (kernel, hardware) = unsafe { node_state() };
     match attempt(kernel, hardware) {
-        Some(FastSwitch { from, to }) if from == to && matches!(load, Load::Message) => leave(kernel, hardware, to),
-        Some(FastSwitch { from, to }) => leave_with(kernel, hardware, load, from, to),
+        Some(FastSwitch { from, to, .. }) if from == to && matches!(load, Load::Message) => leave(kernel, hardware, to),
+        Some(switch) => leave_with(kernel, hardware, load, switch),
         None => {}
     }
 }

@@ -72,7 +72,13 @@ leave_kernel:
     sysretq
 
 # The same for a thread that receives a message: rax = its frame, rdi = the frame with the words of the message. It came by syscall.
-# A Linux call has no word 6.
+# A Linux call has no word 6, and its word 5 may be in rsi.
+.global leave_with_word
+leave_with_word:
+    mov r12, [rdi + {messages}]
+    mov r9, rsi
+    jmp 3f
+
 .global leave_with_linux_call
 leave_with_linux_call:
     mov r12, [rdi + {messages}]
@@ -82,11 +88,13 @@ leave_with_linux_call:
 leave_with_message:
     mov r12, [rdi + frame_r12]
 2:
+    mov r9, [rdi + frame_r9]
+3:
     mov rcx, [rax + frame_rip]
     mov r11, [rax + frame_rflags]
     load rax, rbx, rbp, r13, r14, r15, rsp
     xor eax, eax
-    load rdi, rsi, rdx, r10, r8, r9, rdi
+    load rdi, rsi, rdx, r10, r8, rdi
     sysretq
 
 leave_by_iretq:

@@ -135,6 +135,13 @@ impl Machine for Hardware {
     }
 
     #[inline(always)]
+    fn word(&mut self, space: Space, address: u64) -> Option<u64> {
+        let physical = self.spaces.within_page::<false>(space, address, 8)?;
+        // SAFETY: the bytes are within a page of a process, to which the kernel holds no references.
+        Some(unsafe { physical::pointer::<u64>(physical).read_unaligned() })
+    }
+
+    #[inline(always)]
     fn read(&mut self, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
         copying::read(&mut self.spaces, space, address, out)
     }

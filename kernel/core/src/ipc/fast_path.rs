@@ -10,21 +10,23 @@ use crate::{
     thread::state::BlockedOn,
 };
 
-use abi::{Endpoint, call, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, message::KERNEL_LABELS};
+use abi::{Endpoint, call, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, linux, message::KERNEL_LABELS};
 
 /// Lowest content of `r13`, as a signed number, whose label (upper half) programs must not send; replies are negative.
 const REFUSED_LABELS: i64 = (KERNEL_LABELS as i64) << 32;
 
 /// What is left to the hardware half: to load the registers of the receiver, which is the current thread now and came
-/// in by `syscall`. Words 0 to 6 come from the frame of `from` (word 6 of a Linux call is [`Thread::messages`]), `rax` is 0 when a message
-/// was received, and everything else comes from the frame of `to`. What that says about words and `rax` is stale until
-/// the thread enters the kernel again.
+/// in by `syscall`. Words 0 to 6 come from the frame of `from` (word 6 of a Linux call is [`Thread::messages`], word 5 of one that has a
+/// word fetched is that), `rax` is 0 when a message was received, and everything else comes from the frame of `to`. What that says about
+/// words and `rax` is stale until the thread enters the kernel again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FastSwitch {
     /// Slot of the sender; the same as `to` when a Linux call has its result: then everything comes from there.
     pub from: usize,
     /// Slot of the receiver.
     pub to: usize,
+    /// What was fetched (`linux::FETCHED`).
+    pub word: Option<u64>,
 }
 
 /// `SENDREC` by the current thread.
@@ -38,7 +40,7 @@ pub fn request<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
     sender.state.block(BlockedOn::Answer(receiver.endpoint));
     give_message(sender, receiver);
     switch_over(node, m, from, to);
-    Some(FastSwitch { from, to })
+    Some(FastSwitch { from, to, word: None })
 }
 
 /// `REPLYREC` by the current thread, if nothing waits for it: the answer to a native request or to a Linux call.
@@ -66,15 +68,36 @@ pub fn answer<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
     }
     sender.state.block(BlockedOn::Receive(Endpoint::ANY));
     switch_over(node, m, from, to);
-    Some(FastSwitch { from: words, to })
+    Some(FastSwitch { from: words, to, word: None })
 }
 
 /// A Linux call by a program (for a service more is to be checked).
 #[inline(always)]
 pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Option<FastSwitch> {
-    let from = node.current();
     let to = (*node.routes.get(number as usize)? as usize).wrapping_sub(1);
-    let best = node.threads.best_for_fast_path();
+    hand_over_call(node, m, to, number, None)
+}
+
+/// The same for a call of `linux::FETCHED`.
+#[inline(always)]
+pub fn fetched_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Option<FastSwitch> {
+    let [write, mask] = linux::FETCHED;
+    let thread = node.threads.running();
+    let is_write = number == write.0 as u64;
+    let (to, bytes) = if is_write { (write.1, thread.frame.rdx) } else { (mask.1, thread.frame.r10) };
+    let word = if bytes == 8 { m.word(thread.space()?, thread.frame.rsi) } else { None };
+    hand_over_call(node, m, to, number, word)
+}
+
+#[inline(always)]
+fn hand_over_call<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    to: usize,
+    number: u64,
+    word: Option<u64>,
+) -> Option<FastSwitch> {
+    let (from, best) = (node.current(), node.threads.best_for_fast_path());
     if !(FIRST_SERVICE..SERVICE_SLOTS).contains(&to) || from < SERVICE_SLOTS {
         return None;
     }
@@ -85,9 +108,10 @@ pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Option
     sender.linux_call = number as u32 + 1;
     sender.form = MessageSource::Linux;
     sender.state.block(BlockedOn::Answer(receiver.endpoint));
-    receiver.frame.r13 = sender.endpoint.0 as u64 | number << 32;
+    let label = number | word.map_or(0, |_| linux::WITH_WORD as u64);
+    receiver.frame.r13 = sender.endpoint.0 as u64 | label << 32;
     switch_over(node, m, from, to);
-    Some(FastSwitch { from, to })
+    Some(FastSwitch { from, to, word })
 }
 
 /// `SENDREC` by the current thread, which executed `int 0x21`, to a server that waits in the same way and whose memory is mapped; or `SEND` to

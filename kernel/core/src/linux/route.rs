@@ -44,8 +44,8 @@ pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
     let route = node.routes.get(number as usize).copied().unwrap_or(0) as usize;
     let result = match route.wrapping_sub(1) {
         service @ FIRST_SERVICE..SERVICE_SLOTS => send_linux_call(node, m, caller, service),
-        // One of `linux::KEPT` whose answer pm has not left.
-        SERVICE_SLOTS..=0xff => send_linux_call(node, m, caller, slot::PM),
+        // One of `linux::KEPT` whose answer pm has not left, or of `linux::FETCHED`, whose word is not at hand.
+        kept @ SERVICE_SLOTS..=0xff => send_linux_call(node, m, caller, linux::service(kept)),
         slot::SYSTEM => {
             kernel_linux_call(node, m, number as u32);
             Ok(())

@@ -129,6 +129,12 @@ impl Machine for Fake {
         }
         Copied { bytes, fault: None }
     }
+    fn word(&mut self, space: Space, address: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        let fits = address % PAGE_BYTES <= PAGE_BYTES - 8 && address < USER_END;
+        (fits && self.read(space, address, &mut word).is_ok()).then(|| u64::from_le_bytes(word))
+    }
+
     fn copy_within_pages(&mut self, from: (Space, u64), to: (Space, u64), bytes: u64) -> bool {
         let places = [(from, false), (to, true)].map(|((space, address), write)| {
             let fits = bytes <= PAGE - address % PAGE;

@@ -50,7 +50,7 @@ impl<S: System> Pm<S> {
             nr::PIDFD_SEND_SIGNAL => self.pidfd_send_signal(t, a).into(),
 
             nr::RT_SIGACTION => self.rt_sigaction(t, a).into(),
-            nr::RT_SIGPROCMASK => self.programs.rt_sigprocmask(t, a).into(),
+            nr::RT_SIGPROCMASK => self.programs.rt_sigprocmask(t, a, None).into(),
             nr::RT_SIGPENDING => self.programs.rt_sigpending(t, a).into(),
             nr::RT_SIGRETURN => self.rt_sigreturn(t),
             nr::SIGALTSTACK => self.programs.sigaltstack(t, a[0], a[1]).into(),

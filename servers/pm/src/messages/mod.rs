@@ -8,7 +8,7 @@ mod services;
 use crate::pm::{Pm, Step};
 use crate::state::index::ThreadIndex;
 use crate::system::System;
-use abi::linux::nr;
+use abi::linux::{WITH_WORD, nr};
 use abi::message::{LINUX_LABELS, REPEATED};
 use abi::{Errno, Message, kernel};
 use server::SyncStep;
@@ -17,13 +17,18 @@ impl<S: System> Pm<S> {
     /// Handles one message. Returns the reply, unless it comes later.
     #[inline]
     pub fn handle(&mut self, message: &Message) -> SyncStep<Message> {
-        if matches!(message.label, nr::RT_SIGPROCMASK | nr::RT_SIGACTION)
-            && let Some(step) = self.quick_call(message)
+        let word = (message.label == nr::RT_SIGPROCMASK | WITH_WORD).then_some(message.words[5]);
+        let label = message.label & !WITH_WORD;
+        if matches!(label, nr::RT_SIGPROCMASK | nr::RT_SIGACTION)
+            && let Some(step) = self.quick_call(message, label, word)
         {
             return match step {
                 Step::Done(result) => SyncStep::Done(message.reply(result)),
                 Step::Later => SyncStep::Later,
             };
+        }
+        if word.is_some() {
+            return self.handle_slowly(&Message { label, ..*message });
         }
         match self.quick_answer(message) {
             Some(value) => SyncStep::Done(message.reply(Ok(value))),
@@ -35,17 +40,17 @@ impl<S: System> Pm<S> {
     /// them can be half done, or mean something else in a container. A predecessor may have died over one that comes again, so that takes the
     /// usual way, which counts deaths; and so does one that changes timers.
     #[inline]
-    fn quick_call(&mut self, message: &Message) -> Option<Step> {
+    fn quick_call(&mut self, message: &Message, label: u32, word: Option<u64>) -> Option<Step> {
         let t = self.programs.table.find(message.source)?;
-        let sets_mask = message.label == nr::RT_SIGPROCMASK;
+        let sets_mask = label == nr::RT_SIGPROCMASK;
         let process = &self.programs.table[self.programs.table.process_of(t)];
         if message.words[6] & REPEATED != 0 || process.is_over() || !sets_mask && process.timers != 0 {
             return None;
         }
         let entry = &mut self.programs.table[t];
-        (entry.call, entry.serial, entry.outcome) = (message.label, message.words[6], None);
+        (entry.call, entry.serial, entry.outcome) = (label, message.words[6], None);
         let result = match sets_mask {
-            true => self.programs.rt_sigprocmask(t, &message.words),
+            true => self.programs.rt_sigprocmask(t, &message.words, word),
             false => self.rt_sigaction(t, &message.words),
         };
         self.programs.note_result(t, result);

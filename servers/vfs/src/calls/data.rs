@@ -14,6 +14,7 @@ use crate::{
         O_APPEND, O_DSYNC, OpenFile, Operation,
         block::{self, Block},
         directory::Directory,
+        eventfd::EventCounter,
         pipe::PipeEnd,
         regular::Regular,
         socket::SocketFile,
@@ -155,6 +156,16 @@ fn read(call: &Call, memory: Memory, at: Option<u64>) -> Result<Flow, Errno> {
 fn write(call: &Call, memory: Memory, at: Option<u64>) -> Result<Flow, Errno> {
     let (file, mut buffer) = to_write(call, memory, at)?;
     file.any().write(&Operation { base: call.base(), caller: &call.process.caller, file: &file }, &mut buffer, at)
+}
+
+/// write of eight bytes that the kernel has fetched (`linux::FETCHED`): a counter needs no copy.
+pub(super) fn write_word(call: &Call) -> Result<Flow, Errno> {
+    let (file, mut buffer) = to_write(call, Memory::Buffer, None)?;
+    let on = Operation { base: call.base(), caller: &call.process.caller, file: &file };
+    match file.object::<EventCounter>() {
+        Some(counter) => counter.write_value(&on, call.words[5]),
+        None => file.any().write(&on, &mut buffer, None),
+    }
 }
 
 /// getdents64; with `old` getdents.

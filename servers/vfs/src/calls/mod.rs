@@ -36,7 +36,11 @@ mod timers;
 mod xattrs;
 
 use crate::{base::Flow, processes::Process, state::Vfs};
-use abi::{Errno, Message, message::REPEATED};
+use abi::{
+    Errno, Message,
+    linux::{WITH_WORD, nr},
+    message::REPEATED,
+};
 use alloc::rc::Rc;
 use call::Call;
 use core::future::Future;
@@ -137,9 +141,15 @@ pub fn linux_call(vfs: &'static Vfs, process: &Rc<Process>, message: &Message) -
 fn begin(call: &Call, number: u32) -> Flow {
     let flow = match TABLE.get(number as usize) {
         Some(entry) => (entry.handler)(call),
-        None => unknown(),
+        None => with_word(call, number),
     };
     flow.unwrap_or_else(|error| Flow::Done(Err(error)))
+}
+
+/// Carries out a call whose word the kernel has fetched. Not inlined: others would save more registers.
+#[inline(never)]
+fn with_word(call: &Call, number: u32) -> Result<Flow, Errno> {
+    if number == nr::WRITE | WITH_WORD { data::write_word(call) } else { unknown() }
 }
 
 #[cold]
@@ -163,7 +173,6 @@ fn allow(flags: u32, known: u32) -> Result<(), Errno> {
 #[cfg(test)]
 mod table_tests {
     use super::*;
-    use abi::linux::nr;
 
     #[test]
     fn every_call_is_where_its_number_says() {

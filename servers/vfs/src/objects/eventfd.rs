@@ -89,6 +89,18 @@ impl EventCounter {
         Ok(COUNT_BYTES)
     }
 
+    /// write, of a value that is known. `EINVAL`: one that no counter reaches.
+    #[inline(always)]
+    pub fn write_value(&self, on: &Operation, value: u64) -> Result<Flow, Errno> {
+        if value == u64::MAX {
+            return Err(Errno::EINVAL);
+        }
+        if self.has_room(value) {
+            return self.add(on.file, value).and_then(done);
+        }
+        write_later(on, value)
+    }
+
     #[inline(always)]
     fn add(&self, file: &OpenFile, value: u64) -> Result<u64, Errno> {
         self.set(file, self.count.get() + value, POLLIN);
@@ -167,13 +179,7 @@ impl Object for EventCounter {
             return Err(Errno::EINVAL);
         }
         let [value] = user::fetch_words(buffer.owner, piece.address)?;
-        if value == u64::MAX {
-            return Err(Errno::EINVAL);
-        }
-        if self.has_room(value) {
-            return self.add(on.file, value).and_then(done);
-        }
-        write_later(on, value)
+        self.write_value(on, value)
     }
 
     /// Accepted and without effect, as on Linux.
