@@ -15,7 +15,7 @@ use crate::{
 
 use abi::{
     Endpoint, Name, call, endpoint::APPLICATIONS_BIT, endpoint::FIRST_CONTAINER, endpoint::SERVICE_SLOTS,
-    endpoint::SLOTS, linux, privilege::Privileges,
+    endpoint::SLOTS, linux::FIRST_FETCHED, privilege::Privileges,
 };
 
 impl Kernel {
@@ -98,19 +98,15 @@ impl Kernel {
         }
     }
 
-    /// The same for the Linux call `number`, which is below `NATIVE`.
-    pub fn try_linux_call<M: Machine>(&mut self, m: &mut M, number: u64) -> Option<FastSwitch> {
-        fast_path::linux_call(&mut self.node, m, number)
+    /// The same for the Linux call `number`, which is below `NATIVE`; with `fetches` for one of `linux::FETCHED` that was not taken without.
+    #[inline(always)]
+    pub fn try_linux_call<M: Machine>(&mut self, m: &mut M, number: u64, fetches: bool) -> Option<FastSwitch> {
+        fast_path::linux_call(&mut self.node, m, number, fetches)
     }
 
     /// Returns true for a call of `linux::FETCHED`.
-    pub fn may_be_fetched(&self, number: u64) -> bool {
-        self.node.routes.get(number as usize).is_some_and(|route| *route as usize > linux::FIRST_FETCHED)
-    }
-
-    /// The same for one of them.
-    pub fn try_fetched<M: Machine>(&mut self, m: &mut M, number: u64) -> Option<FastSwitch> {
-        fast_path::fetched_call(&mut self.node, m, number)
+    pub fn fetches(&self, number: u64) -> bool {
+        self.node.routes.get(number as usize).is_some_and(|route| *route as usize > FIRST_FETCHED)
     }
 
     /// The same for a Linux call of `linux::KEPT` whose answer pm has left. `Some`: the current thread goes on, as after `try_copy`.

@@ -140,20 +140,17 @@ enum Load {
 /// Leaves the kernel for the thread in slot `to`, with the message in the frame of `from`.
 #[inline(always)]
 fn leave_with(kernel: &mut Kernel, hardware: &mut Hardware, load: Load, switch: FastSwitch) -> ! {
-    let FastSwitch { from, to, word } = switch;
-    hardware.enter(to, kernel.thread(to), kernel);
-    let sender: *mut Frame = kernel.frame_mut(from);
-    let receiver: *mut Frame = kernel.frame_mut(to);
+    hardware.enter(switch.to, kernel.thread(switch.to), kernel);
+    let sender: *mut Frame = kernel.frame_mut(switch.from);
+    let receiver: *mut Frame = kernel.frame_mut(switch.to);
     // SAFETY: as in `leave`; both frames stay where they are.
     unsafe {
         CURRENT_FRAME = receiver;
-        match (load, word) {
-            (Load::Message, _) => asm!("jmp leave_with_message", in("rax") receiver, in("rdi") sender, options(noreturn)),
-            (Load::LinuxCall, None) => {
-                asm!("jmp leave_with_linux_call", in("rax") receiver, in("rdi") sender, options(noreturn))
-            }
-            (Load::LinuxCall, Some(word)) => {
-                asm!("jmp leave_with_word", in("rax") receiver, in("rdi") sender, in("rsi") word, options(noreturn))
+        match load {
+            Load::Message => asm!("jmp leave_with_message", in("rax") receiver, in("rdi") sender, options(noreturn)),
+            Load::LinuxCall => {
+                let word5 = switch.word.unwrap_or((*sender).r9);
+                asm!("jmp leave_with_linux_call", in("rax") receiver, in("rdi") sender, in("r9") word5, options(noreturn))
             }
         }
     }
@@ -211,25 +208,25 @@ extern "C" fn primitive_in_memory() -> ! {
 
 /// A Linux call.
 extern "C" fn linux_call(number: u64) -> ! {
-    by_fast_path(Load::LinuxCall, |kernel, hardware| kernel.try_linux_call(hardware, number));
+    by_fast_path(Load::LinuxCall, |kernel, hardware| kernel.try_linux_call(hardware, number, false));
     // SAFETY: as in `by_fast_path`, whose references are gone.
     let (kernel, _) = unsafe { node_state() };
-    if kernel.may_be_fetched(number) { fetched_call(number) } else { kept_call(number) }
+    if kernel.fetches(number) { fetched_call(number) } else { kept_call(number) }
 }
 
-/// A Linux call that was not delivered: its answer may be there, or a word is to be fetched.
+/// A Linux call with a word that is to be fetched.
+#[inline(never)]
+fn fetched_call(number: u64) -> ! {
+    by_fast_path(Load::LinuxCall, |kernel, hardware| kernel.try_linux_call(hardware, number, true));
+    other_syscall(number)
+}
+
+/// A Linux call that was not delivered: its answer may be there.
 #[inline(never)]
 fn kept_call(number: u64) -> ! {
     // SAFETY: as in `by_fast_path`, whose references are gone.
     let (kernel, _) = unsafe { node_state() };
     if kernel.try_kept(number).is_some() { go_on() } else { other_syscall(number) }
-}
-
-/// One with a word that is to be fetched.
-#[inline(never)]
-fn fetched_call(number: u64) -> ! {
-    by_fast_path(Load::LinuxCall, |kernel, hardware| kernel.try_fetched(hardware, number));
-    other_syscall(number)
 }
 
 /// Makes a call by the fast path if that is open to it. Returns if not.

@@ -72,13 +72,7 @@ leave_kernel:
     sysretq
 
 # The same for a thread that receives a message: rax = its frame, rdi = the frame with the words of the message. It came by syscall.
-# A Linux call has no word 6, and its word 5 may be in rsi.
-.global leave_with_word
-leave_with_word:
-    mov r12, [rdi + {messages}]
-    mov r9, rsi
-    jmp 3f
-
+# A Linux call has no word 6, and its word 5 is in r9.
 .global leave_with_linux_call
 leave_with_linux_call:
     mov r12, [rdi + {messages}]
@@ -86,10 +80,8 @@ leave_with_linux_call:
 
 .global leave_with_message
 leave_with_message:
-    mov r12, [rdi + frame_r12]
+    load rdi, r12, r9
 2:
-    mov r9, [rdi + frame_r9]
-3:
     mov rcx, [rax + frame_rip]
     mov r11, [rax + frame_rflags]
     load rax, rbx, rbp, r13, r14, r15, rsp

@@ -16,7 +16,7 @@ use crate::{
 
 use abi::{
     Endpoint, Errno, call::KernelCall, call::REAL_TIME, call::UNRESTRICTED, endpoint::SERVICE_SLOTS, endpoint::slot,
-    trace::MIN_PERIOD_NS,
+    kernel::Exited, trace::MIN_PERIOD_NS,
 };
 
 /// A kernel call (or a number that is none) by the current thread.
@@ -55,7 +55,7 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
     let e0 = Endpoint(w0 as u32);
     let value = match call {
         KernelCall::Exit => {
-            report::report_exit(node, m, caller, w0);
+            report::report_to_manager(node, m, caller, Exited { status: w0 }.message());
             return Err(Stop::NoResult);
         }
         KernelCall::Yield => {

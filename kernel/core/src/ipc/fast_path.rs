@@ -71,32 +71,13 @@ pub fn answer<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
     Some(FastSwitch { from: words, to, word: None })
 }
 
-/// A Linux call by a program (for a service more is to be checked).
+/// A Linux call by a program (for a service more is to be checked); with `fetches` one of `linux::FETCHED`.
 #[inline(always)]
-pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Option<FastSwitch> {
-    let to = (*node.routes.get(number as usize)? as usize).wrapping_sub(1);
-    hand_over_call(node, m, to, number, None)
-}
-
-/// The same for a call of `linux::FETCHED`.
-#[inline(always)]
-pub fn fetched_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Option<FastSwitch> {
-    let [write, mask] = linux::FETCHED;
-    let thread = node.threads.running();
-    let is_write = number == write.0 as u64;
-    let (to, bytes) = if is_write { (write.1, thread.frame.rdx) } else { (mask.1, thread.frame.r10) };
-    let word = if bytes == 8 { m.word(thread.space()?, thread.frame.rsi) } else { None };
-    hand_over_call(node, m, to, number, word)
-}
-
-#[inline(always)]
-fn hand_over_call<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    to: usize,
-    number: u64,
-    word: Option<u64>,
-) -> Option<FastSwitch> {
+pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64, fetches: bool) -> Option<FastSwitch> {
+    let (to, word) = match fetches {
+        true => fetched(node, m, number)?,
+        false => ((*node.routes.get(number as usize)? as usize).wrapping_sub(1), None),
+    };
     let (from, best) = (node.current(), node.threads.best_for_fast_path());
     if !(FIRST_SERVICE..SERVICE_SLOTS).contains(&to) || from < SERVICE_SLOTS {
         return None;
@@ -112,6 +93,15 @@ fn hand_over_call<M: Machine>(
     receiver.frame.r13 = sender.endpoint.0 as u64 | label << 32;
     switch_over(node, m, from, to);
     Some(FastSwitch { from, to, word })
+}
+
+/// Slot of the service that such a call goes to, and the word that its argument 1 points to, if there are eight bytes within a page.
+#[inline(always)]
+fn fetched<M: Machine>(node: &Node, m: &mut M, number: u64) -> Option<(usize, Option<u64>)> {
+    let ([write, mask], thread) = (linux::FETCHED, node.threads.running());
+    let is_write = number == write.0 as u64;
+    let (to, bytes) = if is_write { (write.1, thread.frame.rdx) } else { (mask.1, thread.frame.r10) };
+    Some((to, if bytes == 8 { m.word(thread.space()?, thread.frame.rsi) } else { None }))
 }
 
 /// `SENDREC` by the current thread, which executed `int 0x21`, to a server that waits in the same way and whose memory is mapped; or `SEND` to

@@ -16,11 +16,6 @@ use abi::{
     kernel::Fault, kernel::Interrupted, kernel::LinuxCall, kernel::Resident,
 };
 
-/// Who looks after a thread: rs for services, pm for programs.
-fn manager(node: &Node, slot: usize) -> Endpoint {
-    if node.threads[slot].endpoint.is_service() { Endpoint::RS } else { Endpoint::PM }
-}
-
 /// Makes a thread, which runs or is about to, send `message` to its manager and wait for the answer.
 fn report<M: Machine>(node: &mut Node, m: &mut M, slot: usize, message: Message, to: Endpoint) -> Result<(), Errno> {
     let thread = &mut node.threads[slot];
@@ -69,18 +64,13 @@ pub fn report_exception<M: Machine>(node: &mut Node, m: &mut M, slot: usize, vec
     report_to_manager(node, m, slot, message);
 }
 
-/// The thread has called `Exit`.
-pub fn report_exit<M: Machine>(node: &mut Node, m: &mut M, slot: usize, status: u64) {
-    report_to_manager(node, m, slot, Exited { status }.message());
-}
-
-/// Reports what ends or suspends a thread. If its manager waits for this very thread, it waits in vain: the thread
-/// is stopped, and the manager's call to it fails.
-fn report_to_manager<M: Machine>(node: &mut Node, m: &mut M, slot: usize, message: Message) {
+/// Reports what ends or suspends a thread to its manager: rs for a service, pm for a program. If the manager waits for this very thread, it
+/// waits in vain: the thread is stopped, and the manager's call to it fails.
+pub fn report_to_manager<M: Machine>(node: &mut Node, m: &mut M, slot: usize, message: Message) {
     if is_critical(slot) {
         return critical::begin_again(node, m, slot, &message);
     }
-    let manager = manager(node, slot);
+    let manager = if node.threads[slot].endpoint.is_service() { Endpoint::RS } else { Endpoint::PM };
     while report(node, m, slot, message, manager) == Err(Errno::ELOCKED) {
         break_chain(node, m, slot, manager);
     }
@@ -150,26 +140,16 @@ pub fn answered<M: Machine>(node: &mut Node, m: &mut M, slot: usize, word: u64) 
 pub fn finish<M: Machine>(node: &mut Node, m: &mut M, caller: usize, again: u16, result: Result<u64, Stop>) {
     let thread = &mut node.threads[caller];
     match result {
-        Ok(value) => {
-            thread.progress = 0;
-            thread.frame.rax = value;
-        }
-        Err(Stop::Error(error)) => {
-            thread.progress = 0;
-            thread.frame.set_result(Err(error));
-        }
-        Err(Stop::Exception(address)) => {
-            thread.progress = 0;
-            report_exception(node, m, caller, GENERAL_PROTECTION, 0, address);
-        }
-        Err(Stop::Fault(owner, fault)) => {
-            thread.attention |= again;
-            report_copy_fault(node, m, caller, owner, fault);
-        }
-        Err(Stop::Preempted) => {
-            thread.attention |= again;
-            node.interrupts_first = true;
-        }
+        Ok(_) | Err(Stop::Error(_) | Stop::Exception(_)) => thread.progress = 0,
+        Err(Stop::Fault(..) | Stop::Preempted) => thread.attention |= again,
+        Err(Stop::NoResult) => {}
+    }
+    match result {
+        Ok(value) => thread.frame.rax = value,
+        Err(Stop::Error(error)) => thread.frame.set_result(Err(error)),
+        Err(Stop::Exception(address)) => report_exception(node, m, caller, GENERAL_PROTECTION, 0, address),
+        Err(Stop::Fault(owner, fault)) => report_copy_fault(node, m, caller, owner, fault),
+        Err(Stop::Preempted) => node.interrupts_first = true,
         Err(Stop::NoResult) => {}
     }
 }

@@ -7,7 +7,7 @@ use abi::{
     Errno, Message,
     info::{self, KernelInfo},
     kernel::{ACCESS_PRESENT, ACCESS_WRITE},
-    layout::map,
+    layout::{PAGE_BYTES, USER_END, map},
     registers::EXTENDED_BYTES,
     trace::Record,
 };

@@ -1,10 +1,20 @@
 //! Linux system calls: routes, and what comes back.
 
-use abi::{Endpoint, Errno, Word, call, call::KernelCall, info, info::state, message};
+use abi::{
+    Endpoint, Errno, Word, call,
+    call::KernelCall,
+    info,
+    info::state,
+    linux::{WITH_WORD, nr},
+    message,
+};
 
 use kernel_core::Next;
 
-use crate::world::{A, B, BUFFER, PM, RS, World};
+use crate::{
+    fake::PAGE,
+    world::{A, B, BUFFER, PM, RS, World},
+};
 
 const GETPPID: u64 = 110;
 
@@ -58,6 +68,89 @@ fn a_call_and_its_answer_go_straight_there_and_back_when_nobody_else_is_ready() 
         let frame = w.node.frame_mut(slot);
         assert_eq!((frame.rax, frame.rdi, frame.r9, frame.r12), (round, 1, 6, 99));
     }
+}
+
+/// A word in a program's memory, and where it is.
+const WORD: u64 = 0x1122_3344_5566_7788;
+const SIGPROCMASK: u64 = nr::RT_SIGPROCMASK as u64;
+const VFS: usize = abi::endpoint::slot::VFS;
+
+/// A program whose calls of rt_sigprocmask go to the service in this slot, and those of write to vfs, while all others sleep.
+fn world_with_words(masks_to: usize) -> (World, usize) {
+    let (mut w, program) = world_with_route();
+    w.service(VFS);
+    for (number, service) in [(SIGPROCMASK, masks_to), (nr::WRITE as u64, VFS)] {
+        w.kernel_call(RS, KernelCall::Route, &[number, service as u64]).expect("routed");
+    }
+    let space = w.space(program.slot());
+    for at in [BUFFER + 3, BUFFER + PAGE - 8] {
+        w.m.poke(space, at, &WORD.to_le_bytes());
+    }
+    for sleeper in [RS, crate::world::VM, A, B, crate::world::C, VFS, PM] {
+        w.receive(sleeper, Endpoint::ANY);
+    }
+    (w, program.slot())
+}
+
+#[test]
+fn the_word_that_a_call_points_to_comes_with_it_where_it_is_at_hand() {
+    let [plain, fetched] = [(nr::RT_SIGPROCMASK, 6), (nr::RT_SIGPROCMASK | WITH_WORD, WORD)];
+    for (at, bytes, expected) in [
+        (BUFFER + 3, 8, fetched),
+        (BUFFER + PAGE - 8, 8, fetched),
+        (BUFFER + PAGE - 4, 8, plain),
+        (BUFFER, 4, plain),
+        (BUFFER, 0, plain),
+        (0, 8, plain),
+        (1 << 47, 8, plain),
+        (u64::MAX - 3, 8, plain),
+    ] {
+        let (mut w, slot) = world_with_words(PM);
+        for round in 0..2 {
+            let next = w.linux_call(slot, SIGPROCMASK, [1, at, 3, bytes, 5, 6]);
+            assert_eq!(next, Next::Run(PM), "{at:#x} {bytes}");
+            let message = w.message(PM);
+            assert_eq!((message.label, message.words[5]), expected, "{at:#x} {bytes}");
+            assert_eq!(message.words[..5], [1, at, 3, bytes, 5]);
+            let reply = nr::RT_SIGPROCMASK | message::REPLY;
+            assert_eq!(w.primitive(PM, call::REPLYREC, message.source, reply, round), Next::Run(slot));
+            let frame = w.node.frame_mut(slot);
+            assert_eq!((frame.rax, frame.rsi, frame.r9), (round, at, 6), "the program keeps its registers");
+        }
+    }
+}
+
+#[test]
+fn a_write_says_how_many_bytes_there_are_in_another_argument() {
+    let (mut w, slot) = world_with_words(PM);
+    for (bytes, expected) in [(8, (nr::WRITE | WITH_WORD, WORD)), (7, (nr::WRITE, 6))] {
+        assert_eq!(w.linux_call(slot, nr::WRITE as u64, [1, BUFFER + 3, bytes, 8, 5, 6]), Next::Run(VFS));
+        let message = w.message(VFS);
+        assert_eq!((message.label, message.words[5]), expected);
+        w.primitive(VFS, call::REPLYREC, message.source, nr::WRITE | message::REPLY, bytes);
+    }
+}
+
+#[test]
+fn no_word_comes_with_a_call_that_is_repeated() {
+    let (mut w, slot) = world_with_words(PM);
+    w.linux_call(slot, SIGPROCMASK, [1, BUFFER + 3, 3, 8, 5, 6]);
+    assert_eq!(w.message(PM).label, nr::RT_SIGPROCMASK | WITH_WORD);
+    let [pm, rs] = [PM, RS].map(|slot| w.endpoint(slot));
+    w.primitive(PM, call::SEND, rs, 1, 0);
+    w.kernel_call(RS, KernelCall::Destroy, &[pm.0 as u64, 1]).expect("destroyed");
+    w.service(PM);
+    w.receive(PM, Endpoint::ANY);
+    let message = w.message(PM);
+    assert_eq!((message.label, message.words[5]), (nr::RT_SIGPROCMASK, 6));
+    assert_ne!(message.words[6] & message::REPEATED, 0);
+}
+
+#[test]
+fn a_word_comes_only_with_calls_that_have_their_usual_service() {
+    let (mut w, slot) = world_with_words(A);
+    assert_eq!(w.linux_call(slot, SIGPROCMASK, [1, BUFFER + 3, 3, 8, 5, 6]), Next::Run(A));
+    assert_eq!((w.message(A).label, w.message(A).words[5]), (nr::RT_SIGPROCMASK, 6));
 }
 
 #[test]

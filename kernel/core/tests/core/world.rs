@@ -173,10 +173,14 @@ impl World {
         }
         let fast_path = match self.node.frame_mut(current).rax {
             _ if self.is_ordinary => None,
-            number @ ..call::NATIVE => self.node.try_linux_call(&mut self.m, number),
+            number @ ..call::NATIVE => {
+                let plain = self.node.try_linux_call(&mut self.m, number, false);
+                let fetches = plain.is_none() && self.node.fetches(number);
+                plain.or_else(|| fetches.then(|| self.node.try_linux_call(&mut self.m, number, true))?)
+            }
             number => self.node.try_primitive(&mut self.m, number),
         };
-        let Some(FastSwitch { from, to }) = fast_path else {
+        let Some(FastSwitch { from, to, word }) = fast_path else {
             let number = self.node.frame_mut(current).rax;
             if self.is_ordinary || self.node.try_kept(number).is_none() {
                 self.node.syscall(&mut self.m, number);
@@ -190,7 +194,7 @@ impl World {
             let number = self.node.thread(from).messages();
             let frame = self.node.frame_mut(to);
             (frame.rax, frame.rdi, frame.rsi, frame.rdx) = (0, words.rdi, words.rsi, words.rdx);
-            (frame.r10, frame.r8, frame.r9) = (words.r10, words.r8, words.r9);
+            (frame.r10, frame.r8, frame.r9) = (words.r10, words.r8, word.unwrap_or(words.r9));
             frame.r12 = if is_linux_call { number } else { words.r12 };
         }
         Next::Run(to)

@@ -182,6 +182,13 @@ impl Machine {
         into
     }
 
+    /// The word at this address of a program, as the kernel fetches it with a call; `None`: the program has no such memory.
+    pub fn word(&self, program: Endpoint, address: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        let from = self.shared.lock().read_program(program, address, &mut word);
+        from.is_ok().then(|| u64::from_le_bytes(word))
+    }
+
     /// Copies into a program's memory.
     ///
     /// # Panics

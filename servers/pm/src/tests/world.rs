@@ -4,6 +4,7 @@ use super::fake::{Fake, FakeThread, MEMORY, Told};
 use crate::pm::Pm;
 use crate::state::random::Random;
 use abi::endpoint::slot;
+use abi::linux::{WITH_WORD, nr};
 use abi::{Endpoint, Errno, Message, kernel, pm, vfs};
 use std::vec::Vec;
 
@@ -51,6 +52,14 @@ impl World {
         entry.registers.linux_call = number as u64;
         let mut message = Message { source: thread, ..Message::new(number) };
         message.words[..arguments.len()].copy_from_slice(arguments);
+        // As the kernel fetches it (`linux::FETCHED`).
+        let mut word = [0; 8];
+        if number == nr::RT_SIGPROCMASK
+            && arguments[3] == 8
+            && self.pm.programs.system.get(thread, arguments[1], &mut word).is_ok()
+        {
+            (message.label, message.words[5]) = (number | WITH_WORD, u64::from_le_bytes(word));
+        }
         let before = self.pm.programs.system.replies.len();
         let kept = self.pm.programs.system.kept.iter().find(|kept| (kept.0, kept.1) == (thread, number)).copied();
         if let Some(reply) = self.pm.handle(&message).done() {

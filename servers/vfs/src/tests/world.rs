@@ -5,7 +5,7 @@ use super::format::Plan;
 use super::services::{Disk, Line, Medium, Memory, Names, PAGE, Proc, Terminal, Vm, take_reports};
 use super::{AT_FDCWD, numbers::*};
 use abi::endpoint::slot;
-use abi::linux::nr;
+use abi::linux::{WITH_WORD, nr};
 use abi::message::REPEATED;
 use abi::{CapabilitySet, Endpoint, Errno, GrantId, Message, vfs};
 use fs::file_system::Timestamp;
@@ -427,7 +427,19 @@ impl World {
     pub fn begin_call(&self, program: Endpoint, number: u32, arguments: &[u64]) -> Option<Result<u64>> {
         let call = self.calls.get();
         self.calls.set(call + 1);
-        self.send_call(program, number, arguments, call)
+        match self.fetched(program, number, arguments, call) {
+            Some(word) => {
+                let words = [arguments, &[0, 0, word]].concat();
+                self.send_call(program, nr::WRITE | WITH_WORD, &words, call)
+            }
+            None => self.send_call(program, number, arguments, call),
+        }
+    }
+
+    /// What the kernel fetches with a call (`linux::FETCHED`). Here that of every other write, so that both forms are tested.
+    fn fetched(&self, program: Endpoint, number: u32, arguments: &[u64], call: u64) -> Option<u64> {
+        let fetches = number == nr::WRITE && arguments[2] == 8 && call.is_multiple_of(2);
+        fetches.then(|| self.machine.word(program, arguments[1])).flatten()
     }
 
     /// Makes a Linux call that does not wait for others. vfs dies with the message of the first number from now on, its successor with the
