@@ -134,7 +134,6 @@ impl Machine for Hardware {
         copying::within_pages(&mut self.spaces, from, to, bytes)
     }
 
-    #[inline(always)]
     fn word(&mut self, space: Space, address: u64) -> Option<u64> {
         let physical = self.spaces.within_page::<false>(space, address, 8)?;
         // SAFETY: the bytes are within a page of a process, to which the kernel holds no references.
