@@ -70,6 +70,18 @@ impl fmt::Debug for Asked {
     }
 }
 
+/// A part of a call that is carried out as if it were a call of its own: a request of io_submit.
+#[derive(Clone, Copy, Debug, Default)]
+enum PartState {
+    /// There is none that waits.
+    #[default]
+    None,
+    /// What would be the answer to a call is to be its result.
+    InProgress,
+    /// It has ended with this result.
+    Ended(Result<u64, Errno>),
+}
+
 /// One thread.
 #[derive(Debug)]
 pub struct Caller {
@@ -85,6 +97,9 @@ pub struct Caller {
     note: Cell<Option<Note>>,
     /// A file system's answer to the first change of the call in progress, if it came before.
     recalled: RefCell<Option<Message>>,
+    /// The part of the call that is in progress, and its number, which its transfers differ by.
+    part: Cell<PartState>,
+    part_number: Cell<u32>,
     event: Rc<Event>,
     /// pm has restored the signal mask after the call's wait.
     unmasked: Event,
@@ -111,6 +126,8 @@ impl Caller {
             call: RefCell::default(),
             note: Cell::new(None),
             recalled: RefCell::default(),
+            part: Cell::default(),
+            part_number: Cell::new(0),
             event: Rc::default(),
             unmasked: Event::default(),
             signals: Signals::default(),
@@ -336,9 +353,37 @@ impl Caller {
         (number != 0).then_some(OWN_TAG | (self.endpoint.0 as u64) << 32 | number & 0xffff_ffff)
     }
 
+    /// Sets the number of the part of the call that begins; 0 at the end of a call.
+    pub fn set_part(&self, number: u32) {
+        self.part_number.set(number);
+    }
+
+    /// Ends the part of the call that is in progress. False: none is.
+    pub fn end_part(&self, result: Result<u64, Errno>) -> bool {
+        let is_in_progress = matches!(self.part.get(), PartState::InProgress);
+        if is_in_progress {
+            self.part.set(PartState::Ended(result));
+            self.event.fire();
+        }
+        is_in_progress
+    }
+
+    /// Waits for [`Caller::end_part`]. Returns the part's result.
+    pub async fn wait_for_part(&self) -> Result<u64, Errno> {
+        self.part.set(PartState::InProgress);
+        loop {
+            self.event.wait().await;
+            if let PartState::Ended(result) = self.part.get() {
+                self.part.set(PartState::None);
+                return result;
+            }
+        }
+    }
+
     /// The tag of a transfer from or to a character device, when the call has moved so many bytes already.
     pub fn transfer_tag(&self, moved: u64) -> u64 {
-        let which = self.record.store().call_of(self.endpoint) as u32 ^ (moved as u32).rotate_left(16);
+        let part = self.part_number.get().rotate_left(24);
+        let which = self.record.store().call_of(self.endpoint) as u32 ^ (moved as u32).rotate_left(16) ^ part;
         OWN_TAG | (self.endpoint.0 as u64) << 32 | which as u64
     }
 
