@@ -217,7 +217,7 @@ impl Base {
             Flow::Task(task) => task.await,
             Flow::Later => {
                 self.parts.set(self.parts.get() + 1);
-                let result = caller.wait_for_part().await;
+                let result = caller.part().wait().await;
                 self.parts.set(self.parts.get() - 1);
                 result
             }
@@ -226,7 +226,7 @@ impl Base {
 
     #[cold]
     fn ends_part(&self, who: Endpoint, result: Result<u64, Errno>) -> bool {
-        self.callers.get(who).is_some_and(|caller| caller.end_part(result))
+        self.callers.get(who).is_some_and(|caller| caller.part().end(result))
     }
 
     /// Answers a call of a program that waits, or ends the part of it that does.

@@ -4,6 +4,7 @@
 //! share, are in `processes`; what serves a call below the paths needs only this.
 
 pub mod lives;
+mod part;
 pub mod permission;
 pub mod signals;
 
@@ -15,7 +16,7 @@ use crate::{
     },
     pipes::Pipe,
 };
-use abi::{Endpoint, Errno, Message, Part, Parts, chardev, endpoint::SLOTS, message::REPLY, vfs};
+use abi::{Endpoint, Errno, Message, Parts, chardev, endpoint::SLOTS, message::REPLY, vfs};
 use alloc::{rc::Rc, vec::Vec};
 use core::{
     cell::{Cell, RefCell},
@@ -25,6 +26,7 @@ use core::{
     task::Poll,
 };
 use lives::Identity;
+use part::Part;
 use permission::Credentials;
 use server::{OWN_TAG, Peer, Sleep};
 use signals::Signals;
@@ -70,18 +72,6 @@ impl fmt::Debug for Asked {
     }
 }
 
-/// A part of a call that is carried out as if it were a call of its own: a request of io_submit.
-#[derive(Clone, Copy, Debug, Default)]
-enum PartState {
-    /// There is none that waits.
-    #[default]
-    None,
-    /// What would be the answer to a call is to be its result.
-    InProgress,
-    /// It has ended with this result.
-    Ended(Result<u64, Errno>),
-}
-
 /// One thread.
 #[derive(Debug)]
 pub struct Caller {
@@ -97,9 +87,7 @@ pub struct Caller {
     note: Cell<Option<Note>>,
     /// A file system's answer to the first change of the call in progress, if it came before.
     recalled: RefCell<Option<Message>>,
-    /// The part of the call that is in progress, and its number, which its transfers differ by.
-    part: Cell<PartState>,
-    part_number: Cell<u32>,
+    part: Part,
     event: Rc<Event>,
     /// pm has restored the signal mask after the call's wait.
     unmasked: Event,
@@ -126,8 +114,7 @@ impl Caller {
             call: RefCell::default(),
             note: Cell::new(None),
             recalled: RefCell::default(),
-            part: Cell::default(),
-            part_number: Cell::new(0),
+            part: Part::default(),
             event: Rc::default(),
             unmasked: Event::default(),
             signals: Signals::default(),
@@ -227,12 +214,12 @@ impl Caller {
 
     /// The namespace of the mounts that it sees.
     pub fn mounts(&self) -> u16 {
-        self.parts().of(Part::Mounts).into()
+        self.parts().of(abi::Part::Mounts).into()
     }
 
     /// Changes its containers.
     pub fn set_parts(&self, parts: Parts) {
-        let has_other_users = parts.of(Part::Users) != self.parts().of(Part::Users);
+        let has_other_users = parts.of(abi::Part::Users) != self.parts().of(abi::Part::Users);
         self.update(|record| record.parts = parts);
         if has_other_users {
             self.set_id_maps(IdMaps::NONE);
@@ -353,36 +340,14 @@ impl Caller {
         (number != 0).then_some(OWN_TAG | (self.endpoint.0 as u64) << 32 | number & 0xffff_ffff)
     }
 
-    /// Sets the number of the part of the call that begins; 0 at the end of a call.
-    pub fn set_part(&self, number: u32) {
-        self.part_number.set(number);
-    }
-
-    /// Ends the part of the call that is in progress. False: none is.
-    pub fn end_part(&self, result: Result<u64, Errno>) -> bool {
-        let is_in_progress = matches!(self.part.get(), PartState::InProgress);
-        if is_in_progress {
-            self.part.set(PartState::Ended(result));
-            self.event.fire();
-        }
-        is_in_progress
-    }
-
-    /// Waits for [`Caller::end_part`]. Returns the part's result.
-    pub async fn wait_for_part(&self) -> Result<u64, Errno> {
-        self.part.set(PartState::InProgress);
-        loop {
-            self.event.wait().await;
-            if let PartState::Ended(result) = self.part.get() {
-                self.part.set(PartState::None);
-                return result;
-            }
-        }
+    /// The part of its call that is in progress.
+    pub fn part(&self) -> &Part {
+        &self.part
     }
 
     /// The tag of a transfer from or to a character device, when the call has moved so many bytes already.
     pub fn transfer_tag(&self, moved: u64) -> u64 {
-        let part = self.part_number.get().rotate_left(24);
+        let part = self.part.number().rotate_left(24);
         let which = self.record.store().call_of(self.endpoint) as u32 ^ (moved as u32).rotate_left(16) ^ part;
         OWN_TAG | (self.endpoint.0 as u64) << 32 | which as u64
     }
@@ -452,7 +417,7 @@ impl Caller {
 
 /// Whom a thread knows in its container, if that has users of its own.
 fn contained(record: &ThreadRecord) -> Option<IdMaps> {
-    (record.parts.of(Part::Users) != 0).then_some(record.id_maps)
+    (record.parts.of(abi::Part::Users) != 0).then_some(record.id_maps)
 }
 
 /// Preserves supplementary groups of a user. `ENOMEM`: no room.

@@ -320,7 +320,7 @@ fn end(vfs: &Vfs, process: &Process) {
         Call::Device(asked) => asked.cancel(),
         Call::None | Call::Signalled(_) => {}
     }
-    process.caller.end_part(Err(Errno::EINTR));
+    process.caller.part().end(Err(Errno::EINTR));
     base.notices().forget(process.caller.endpoint);
     let identity = process.caller.identity();
     base.lives().thread_ended(identity, || has_thread(processes, identity));

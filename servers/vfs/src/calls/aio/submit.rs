@@ -265,7 +265,7 @@ impl Submission {
                 Err(error) => break Err(error),
             }
         };
-        self.process.caller.set_part(0);
+        self.process.caller.part().set_number(0);
         result
     }
 
@@ -287,7 +287,7 @@ impl Submission {
         let pointer = self.pointers.wrapping_add(number.wrapping_mul(POINTER_BYTES));
         let [iocb] = user::fetch_words(caller.endpoint, pointer)?;
         let request = Request::fetch(&self.process, iocb)?;
-        caller.set_part(number as u32);
+        caller.part().set_number(number as u32);
         let Begun { flow, file, signalled, reservation } = self.begin(&request)?;
         let result = self.base.end_of_part(caller, flow).await;
         drop(file);
