@@ -377,13 +377,26 @@ static void *collect(void *least) {
     show(get(shared, (intptr_t)least, 8, collected, NULL));
     return NULL;
 }
+static void wait_until_collector_sleeps(void) {
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", waits);
+    for (int tries = 0, asleep = 0; tries < 2000 && asleep < 2; tries++) {
+        int fd = must(open(path, O_RDONLY));
+        ssize_t length = read(fd, text, sizeof text - 1);
+        close(fd);
+        text[length < 0 ? 0 : length] = 0;
+        const char *state = strrchr(text, ')');
+        asleep = state != NULL && state[2] == 'S' ? asleep + 1 : 0;
+        sleep_ms(2);
+    }
+}
 static pthread_t start_collecting(intptr_t least) {
     pthread_t thread;
     waits = 0;
     pthread_create(&thread, NULL, collect, (void *)least);
     while (waits == 0)
         sleep_ms(1);
-    wait_until_asleep(waits);
+    wait_until_collector_sleeps();
     return thread;
 }
 BEHAVIOUR("io_getevents waits until there are enough") {
@@ -393,7 +406,7 @@ BEHAVIOUR("io_getevents waits until there are enough") {
     struct iocb one = request(fd, IOCB_CMD_PREAD, text, 4, 0), *pointers[] = {&one, &one};
     pthread_t thread = start_collecting(3);
     show(submit(shared, 2, pointers));
-    wait_until_asleep(waits);
+    wait_until_collector_sleeps();
     note("more");
     show(submit(shared, 1, pointers));
     pthread_join(thread, NULL);

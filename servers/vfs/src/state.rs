@@ -5,9 +5,8 @@
 //! vnode or an open file may be dropped whose end would borrow the same cell.
 
 use crate::{
-    aio::Contexts,
-    base::Base, devices::Devices, events::Startup, files::locks::Waits, keep::Store, objects::garbage::InFlight,
-    processes::Processes, queues::names::QueueNames, sockets::names::Names,
+    aio::Contexts, base::Base, devices::Devices, events::Startup, files::locks::Waits, keep::Store,
+    objects::garbage::InFlight, processes::Processes, queues::names::QueueNames, sockets::names::Names,
 };
 use alloc::rc::Rc;
 

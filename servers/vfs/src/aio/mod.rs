@@ -41,7 +41,13 @@ pub struct Reservation(Rc<Context>);
 
 impl Context {
     /// Makes a context for so many requests. `EAGAIN`: no room, or the user has the share.
-    pub fn new(store: &Rc<Store>, identity: Identity, requests: u32, user: u32, address: u64) -> Result<Rc<Context>, Errno> {
+    pub fn new(
+        store: &Rc<Store>,
+        identity: Identity,
+        requests: u32,
+        user: u32,
+        address: u64,
+    ) -> Result<Rc<Context>, Errno> {
         let charge = store.charge_requests(user, requests)?;
         let identity = identity.to_word();
         let record = ContextRecord { identity, address, first: 0, requests, head: 0, completed: 0, user };

@@ -90,12 +90,7 @@ fn read_flagged(call: &Call) -> Result<Flow, Errno> {
 }
 
 /// Reads with flags that [`check_flags`] has allowed.
-pub(super) fn read_with(
-    on: &Operation,
-    buffer: &mut UserBuffer,
-    at: Option<u64>,
-    flags: u32,
-) -> Result<Flow, Errno> {
+pub(super) fn read_with(on: &Operation, buffer: &mut UserBuffer, at: Option<u64>, flags: u32) -> Result<Flow, Errno> {
     match flags & rwf::NOWAIT {
         0 => on.file.any().read(on, buffer, at),
         _ => on.file.any().read_now(on, buffer, at),
@@ -112,12 +107,7 @@ fn write_flagged(call: &Call) -> Result<Flow, Errno> {
 }
 
 /// Writes with flags that [`check_flags`] has allowed.
-pub(super) fn write_with(
-    on: &Operation,
-    buffer: &mut UserBuffer,
-    at: Option<u64>,
-    flags: u32,
-) -> Result<Flow, Errno> {
+pub(super) fn write_with(on: &Operation, buffer: &mut UserBuffer, at: Option<u64>, flags: u32) -> Result<Flow, Errno> {
     let file = on.file;
     let status = |bits: u32, flag: u32| if flags & bits != 0 { flag } else { 0 };
     match file.object::<Regular>() {

@@ -10,6 +10,9 @@ const FSYNC: u64 = 2;
 const POLL: u64 = 5;
 const PREADV: u64 = 7;
 
+/// What a write to a pipe moves at once or not at all.
+const PIPE_BUF: u64 = 4096;
+
 /// Where programs have their requests, the pointers to these, events, an id and a time.
 const IOCBS: u64 = 0x4_0000;
 const POINTERS: u64 = 0x5_0000;
@@ -462,4 +465,29 @@ fn waits_and_submissions_go_on_when_they_come_again() {
     assert_eq!(world.write(world.root, write, b"text"), Ok(4));
     assert_eq!((world.result(submitter), world.result(waiter)), (Some(Ok(3)), Some(Ok(3))));
     assert_eq!(events_at(&world, waiter, 3).iter().map(|event| event.1).collect::<Vec<_>>(), [0, 1, 2]);
+}
+
+#[test]
+fn what_is_noted_of_a_request_does_not_concern_the_next() {
+    const FULL: u64 = 65_536;
+    let (mut world, _, context) = begun();
+    let (read, write) = world.pipe(world.root, 0);
+    let other = thread(&world, 300);
+    let iocbs = [iocb(write, PWRITE, DATA, FULL + PIPE_BUF, 0), iocb(write, PWRITE, DATA, PIPE_BUF, 0)];
+    // Its memory is used from DATA on.
+    let [iocbs_at, pointers] = [MEMORY.end - 0x1000, MEMORY.end - 0x2000];
+    put(&world, other, iocbs_at, iocbs.as_flattened());
+    put(&world, other, pointers, &[iocbs_at, iocbs_at + 64]);
+    let submission = [context, 2, pointers];
+    assert_eq!(world.begin_call(other, nr::IO_SUBMIT, &submission), None);
+    assert_eq!(world.read(world.root, read, PIPE_BUF as usize).map(|bytes| bytes.len()), Ok(4096));
+    assert_eq!((world.result(other), used(&world)), (None, 8), "the first has ended, the second waits for room");
+    put(&world, world.root, TIME, &[0, 0]);
+    let now = world.call(world.root, nr::IO_GETEVENTS, &[context, 0, 1, EVENTS, TIME]);
+    assert_eq!((now, world.read_words(world.root, EVENTS, 3)[2]), (Ok(1), FULL + PIPE_BUF));
+    world.restart_vfs();
+    world.machine.forget_request(other);
+    assert_eq!(world.repeat_earlier(3, other, nr::IO_SUBMIT, &submission), None);
+    let rest = [(); 17].map(|()| world.read(world.root, read, PIPE_BUF as usize).map(|bytes| bytes.len()));
+    assert_eq!((rest, world.result(other)), ([Ok(4096); 17], Some(Ok(2))));
 }

@@ -232,10 +232,8 @@ impl AddressSpace {
     /// Maps a page of zeros at the address that [`AddressSpace::choose_page`] has chosen.
     pub fn map_page<K: Kernel>(&mut self, memory: &mut Memory<K>, address: u64) -> Result<(), Errno> {
         self.regions.check_count()?;
-        let region = Region {
-            locked: self.locks_new,
-            ..Region::anonymous(address, address + PAGE_BYTES, Rights::READ_WRITE)
-        };
+        let region =
+            Region { locked: self.locks_new, ..Region::anonymous(address, address + PAGE_BYTES, Rights::READ_WRITE) };
         self.check_new(&region)?;
         self.add(memory, region);
         Ok(())

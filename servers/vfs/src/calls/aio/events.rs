@@ -3,7 +3,14 @@
 //! Events are copied to the program and leave the context in the turn that answers the call, or that notes how many they are. A wait leaves
 //! them in the context until it has enough, unless the context is full: so what it has noted is its deadline nearly always.
 
-use super::{context_of, super::{call::Call, done, poll::{no_restart, with_mask}}};
+use super::{
+    super::{
+        call::Call,
+        done,
+        poll::{no_restart, with_mask},
+    },
+    context_of,
+};
 use crate::{
     aio::{Context, EVENT_BYTES},
     base::{Base, Flow},
