@@ -179,6 +179,11 @@ impl Store {
         }
     }
 
+    /// Whether this turn has changed so much that it should end soon.
+    pub fn is_turn_long(&self) -> bool {
+        self.recover.is_long()
+    }
+
     /// Commits when a turn has changed much already: for calls each part of which leaves a state that a successor can go on from.
     #[inline]
     pub fn commit_long(&self) {

@@ -9,9 +9,11 @@ mod submit;
 use super::{Entry, call, call::Call, done, poll::signal_mask, task};
 use crate::{
     aio::{Context, Contexts},
+    base::Base,
     callers::Caller,
     keep::records::Note,
     memory as user,
+    processes::Process,
 };
 use abi::{Endpoint, Errno, linux::nr, vfs::AIO_REQUESTS, vm};
 use alloc::rc::Rc;
@@ -21,14 +23,16 @@ use sys::ipc;
 
 /// Requests that not even the number is taken of (Linux: 256 MiB of `struct io_event`).
 const TOO_MANY_REQUESTS: u32 = 0x1000_0000 / crate::aio::EVENT_BYTES as u32;
+/// How long a call waits that needs another turn.
+const PAUSE_NS: u64 = 20_000;
 /// Where a `struct iocb` has its `aio_key`.
 const KEY: u64 = 8;
 /// What Linux writes there, and wants back.
 const IOCB_KEY: u32 = 0;
 
 pub(super) const CALLS: &[Entry] = &[
-    call(nr::IO_SETUP, |c| done(setup(c, c.flags(0), c.words[1]))),
-    call(nr::IO_DESTROY, |c| done(destroy(c, c.words[0]))),
+    call(nr::IO_SETUP, |c| task(Owner::new(c).set_up(c.flags(0), c.words[1]))),
+    call(nr::IO_DESTROY, |c| task(Owner::new(c).destroy(c.words[0]))),
     call(nr::IO_SUBMIT, |c| task(Submission::new(c)?.run())),
     call(nr::IO_GETEVENTS, |c| Wait::begin(c, deadline(c)?, None)),
     call(nr::IO_PGETEVENTS, |c| {
@@ -47,46 +51,73 @@ fn context_of(call: &Call) -> Result<Rc<Context>, Errno> {
     call.contexts().get(call.process.caller.identity(), call.words[0])
 }
 
-/// io_setup. The context is committed before the program is told its id: the call that comes again would take that for one of before.
-fn setup(call: &Call, requests: u32, id_address: u64) -> Result<u64, Errno> {
-    let caller = &call.process.caller;
-    let address = match caller.noted() {
-        Some(Note::Moved(address)) => address,
-        _ => make_context(call, requests, id_address)?,
-    };
-    let told = user::store(caller.endpoint, id_address, &address.to_le_bytes());
-    if told.is_err() {
-        destroy(call, address)?;
-    }
-    told.map(|()| 0)
+/// What makes and ends contexts of a program.
+struct Owner {
+    base: &'static Base,
+    contexts: &'static Contexts,
+    process: Rc<Process>,
 }
 
-/// Makes a context of a process. Returns its id. `EINVAL`: no requests, or there is an id where it should go; `EAGAIN`: no room for so many.
-fn make_context(call: &Call, requests: u32, id_address: u64) -> Result<u64, Errno> {
-    let caller = &call.process.caller;
-    let [known] = user::fetch_words(caller.endpoint, id_address)?;
-    if known != 0 || !(1..=TOO_MANY_REQUESTS).contains(&requests) {
-        return Err(Errno::EINVAL);
+impl Owner {
+    fn new(call: &Call) -> Owner {
+        Owner { base: call.base(), contexts: call.contexts(), process: call.process() }
     }
-    if u64::from(requests) > AIO_REQUESTS {
-        return Err(Errno::EAGAIN);
-    }
-    let address = map_page(caller)?;
-    let context = Context::new(call.store(), caller.identity(), requests, caller.user(), address);
-    context.and_then(|context| call.contexts().add(context)).inspect_err(|_| unmap_page(caller, address))?;
-    caller.note(Note::Moved(address));
-    call.store().commit();
-    Ok(address)
-}
 
-/// io_destroy. The context has ended before its page is unmapped: done once more, that might hit what has come there since.
-fn destroy(call: &Call, address: u64) -> Result<u64, Errno> {
-    let caller = &call.process.caller;
-    call.contexts().end(caller.identity(), address)?;
-    caller.note(Note::Result(0));
-    call.store().commit();
-    unmap_page(caller, address);
-    Ok(0)
+    fn caller(&self) -> &Caller {
+        &self.process.caller
+    }
+
+    /// Waits for the next turn: what was changed in this one is committed, with the results of others.
+    async fn end_turn(&self) {
+        self.base.runtime().sleep_ns(PAUSE_NS).await;
+    }
+
+    /// io_setup. The context is committed before the program is told its id: the call that comes again would take that for one of before.
+    async fn set_up(self, requests: u32, id_address: u64) -> Result<u64, Errno> {
+        let address = match self.caller().noted() {
+            Some(Note::Moved(address)) => address,
+            _ => {
+                let address = self.make_context(requests, id_address)?;
+                self.end_turn().await;
+                address
+            }
+        };
+        let told = user::store(self.caller().endpoint, id_address, &address.to_le_bytes());
+        if told.is_err() {
+            // `EINVAL`: the process has ended.
+            let _ = self.contexts.end(self.caller().identity(), address);
+            unmap_page(self.caller(), address);
+        }
+        told.map(|()| 0)
+    }
+
+    /// Makes a context. Returns its id. `EINVAL`: no requests, or there is an id where it should go; `EAGAIN`: no room for so many.
+    fn make_context(&self, requests: u32, id_address: u64) -> Result<u64, Errno> {
+        let caller = self.caller();
+        let [known] = user::fetch_words(caller.endpoint, id_address)?;
+        if known != 0 || !(1..=TOO_MANY_REQUESTS).contains(&requests) {
+            return Err(Errno::EINVAL);
+        }
+        if u64::from(requests) > AIO_REQUESTS {
+            return Err(Errno::EAGAIN);
+        }
+        let address = map_page(caller)?;
+        let context = Context::new(self.base.store(), caller.identity(), requests, caller.user(), address);
+        let added = context.and_then(|context| self.contexts.add(context));
+        added.inspect_err(|_| unmap_page(caller, address))?;
+        caller.note(Note::Moved(address));
+        Ok(address)
+    }
+
+    /// io_destroy. The context has ended, and that is committed, before its page is unmapped: done once more, that might hit what has come
+    /// there since. `EINVAL`: there is none.
+    async fn destroy(self, address: u64) -> Result<u64, Errno> {
+        self.contexts.end(self.caller().identity(), address)?;
+        self.caller().note(Note::Result(0));
+        self.end_turn().await;
+        unmap_page(self.caller(), address);
+        Ok(0)
+    }
 }
 
 /// Has vm map a page into a program, for its call in progress.

@@ -11,7 +11,7 @@ use super::{
         data::{check_flags, read_with, sync_file, write_with},
         poll::no_restart,
     },
-    IOCB_KEY, KEY, context_of,
+    IOCB_KEY, KEY, PAUSE_NS, context_of,
 };
 use crate::{
     aio::{Context, Reservation},
@@ -33,8 +33,6 @@ const POINTER_BYTES: u64 = 8;
 /// Requests, and bytes that they move, after which other requests of vfs get in between.
 const REQUESTS_IN_A_ROW: u64 = 64;
 const BYTES_IN_A_ROW: u64 = 4 << 20;
-/// How long.
-const PAUSE_NS: u64 = 20_000;
 
 /// `aio_flags`; others are ignored.
 const IOCB_FLAG_RESFD: u32 = 1;
@@ -278,7 +276,6 @@ impl Submission {
         }
         caller.note(Note::Moved(0));
         self.base.store().set_submitted(self.slot(), self.call, done);
-        self.base.store().commit_long();
     }
 
     /// Carries out the request with this number. Returns how many bytes it has moved, too. Errors are those of a request that is not submitted.
@@ -303,11 +300,13 @@ impl Submission {
         Ok((next, moved))
     }
 
-    /// Lets other requests of vfs in, when many of this call were carried out in a row, or long ones.
+    /// Lets other requests of vfs in, when many of this call were carried out in a row, or long ones, or the turn has changed so much that it has to
+    /// end.
     async fn pause(&self, in_a_row: &mut Row, moved: u64) {
         in_a_row.requests += 1;
         in_a_row.bytes = in_a_row.bytes.saturating_add(moved);
-        if in_a_row.requests >= REQUESTS_IN_A_ROW || in_a_row.bytes >= BYTES_IN_A_ROW {
+        let is_long = in_a_row.requests >= REQUESTS_IN_A_ROW || in_a_row.bytes >= BYTES_IN_A_ROW;
+        if is_long || self.base.store().is_turn_long() {
             *in_a_row = Row::default();
             self.base.runtime().sleep_ns(PAUSE_NS).await;
         }
