@@ -1,4 +1,5 @@
-/* Asynchronous I/O as Linux itself has it: contexts, what io_submit refuses, what events tell, waiting. */
+/* Asynchronous I/O as Linux itself has it: contexts, what io_submit refuses, what events tell, waiting. The file is long because the calls
+ * refuse and report so much of their own. */
 #include "behaviour.h"
 #include <linux/aio_abi.h>
 #include <pthread.h>
