@@ -52,7 +52,8 @@ protocol! {
     /// procfs: returns umask and size of the descriptor table of a process.
     ProcessFiles = 17 { process: Endpoint } -> { umask: u64, table_size: u64 }
     /// procfs: returns how many open files and vnodes there are, and how large the tables are.
-    Usage = 18 { } -> { files: u64, files_max: u64, nodes: u64, user_pipe_bytes: u64, user_interests: u64 }
+    Usage = 18 { }
+        -> { files: u64, files_max: u64, nodes: u64, user_pipe_bytes: u64, user_interests: u64, aio_requests: u64 }
     /// Gives a thread a descriptor for the process with this identity (`Fork`), for its call to pm with this number: asked again for the same
     /// call, it is the same descriptor. `flags`: `PIDFD_NONBLOCK`. It is also written to `address`, unless that is 0. Word 0 of the reply: the descriptor.
     OpenPidFd = 19 { process: Endpoint, call: u64, identity: u64, flags: u64, address: u64 }
@@ -160,6 +161,8 @@ pub const OWNER_MESSAGE: u64 = 3;
 /// `EVENT_OWNER`: the peer has gone (POLL_HUP).
 pub const OWNER_HANG_UP: u64 = 6;
 
+/// Requests that all contexts of asynchronous I/O may have: /proc/sys/fs/aio-max-nr.
+pub const AIO_REQUESTS: u64 = 65_536;
 /// Inotify instances of one user: /proc/sys/fs/inotify/max_user_instances.
 pub const INOTIFY_USER_INSTANCES: u64 = 128;
 /// Watches of one user: /proc/sys/fs/inotify/max_user_watches.

@@ -160,6 +160,11 @@ protocol! {
     /// vfs, as a successor: these are the images that it holds, each as often as its number is in the grant, 64 bits each. What a predecessor held besides ends. A number that is no image's
     /// counts for nothing. `EINVAL`: more than `MAX_CLAIMS`; then nothing ends.
     ClaimImages = 53 { grant: GrantId, images: u64 }
+    /// vfs: maps a page of zeros into `process`, which may read and write it, and returns its address. `call`: number of the process's
+    /// system call; the same one once more returns the same address. `ENOMEM`.
+    PageMap = 54 { process: Endpoint, call: u64 } -> { address: u64 }
+    /// vfs: unmaps the page at this address of `process`, as munmap does. `EINVAL`, `ENOMEM`.
+    PageUnmap = 55 { process: Endpoint, address: u64 }
 }
 
 /// `FileName`: longest path.

@@ -11,8 +11,8 @@
 #   rseq, tmpfs   do nothing on Linux either: rseq is glibc's, and no tmpfs can be written
 #   bind-mount, binderfs, clock, cpu-online, fanotify, ioport, ipsec-mb, netlink-proc, netlink-task, smi, softlockup, uprobe
 #                 want rights, a network or other hardware, and skip themselves without
-#   aiol, forkheavy, oom-pipe, vforkmany
-#                 fill all of memory or all slots of processes, or ask for calls that are not there (io_setup)
+#   forkheavy, oom-pipe, vforkmany
+#                 fill all of memory or all slots of processes
 # mutex ends by time, not by a number of operations: stress-ng fails it for want of resources (3) when its first thread has done them all
 # before the second one is made. On Linux it failed 11 times of 60 on one processor.
 cd /tmp
@@ -55,7 +55,7 @@ stress affinity clone close cyclic daemon exit-group fault fork futex kill loada
     zombie
 
 # interrupt
-stress aio alarm itimer pidfd sigabrt sigchld sigfd sigfpe signal signest sigpending sigpipe sigq sigrt \
+stress aio aiol alarm itimer pidfd sigabrt sigchld sigfd sigfpe signal signest sigpending sigpipe sigq sigrt \
     sigsegv sigsuspend sigtrap timer timerfd
 
 # The full form prints no more when all is well: what takes long has to succeed too.

@@ -179,9 +179,9 @@ impl Source for Live {
 
     fn file_usage(&mut self) -> FileUsage {
         let reply = ipc::call_repeating(Endpoint::VFS, &vfs::Usage {}.message());
-        let (files, files_max, nodes, user_pipe_bytes, user_interests) =
+        let (files, files_max, nodes, user_pipe_bytes, user_interests, aio_requests) =
             reply.and_then(|reply| vfs::Usage::results(&reply)).unwrap_or_default();
-        FileUsage { files, files_max, nodes, user_pipe_bytes, user_interests }
+        FileUsage { files, files_max, nodes, user_pipe_bytes, user_interests, aio_requests }
     }
 
     fn memory(&mut self) -> Memory {

@@ -3,7 +3,7 @@
 
 use crate::fixed::{Entry, Setting, folder, line, number, setting, text};
 use crate::system_text;
-use abi::vfs::{INOTIFY_QUEUED_EVENTS, INOTIFY_USER_INSTANCES, INOTIFY_USER_WATCHES, LEASE_BREAK_S};
+use abi::vfs::{AIO_REQUESTS, INOTIFY_QUEUED_EVENTS, INOTIFY_USER_INSTANCES, INOTIFY_USER_WATCHES, LEASE_BREAK_S};
 use abi::{endpoint, limits, linux, pm};
 
 /// The files of sysctl(8).
@@ -11,8 +11,8 @@ use abi::{endpoint, limits, linux, pm};
 pub const SETTINGS: &[Entry] = &[
     folder("sys"),
     folder("sys/fs"),
-    number("sys/fs/aio-max-nr", 0),
-    number("sys/fs/aio-nr", 0),
+    number("sys/fs/aio-max-nr", AIO_REQUESTS),
+    text("sys/fs/aio-nr", system_text::aio_requests),
     folder("sys/fs/epoll"),
     text("sys/fs/epoll/max_user_watches", system_text::epoll_watches),
     text("sys/fs/file-max", system_text::open_files_max),

@@ -84,6 +84,8 @@ pub struct FileUsage {
     pub user_pipe_bytes: u64,
     /// Registrations in epolls that one user gets.
     pub user_interests: u64,
+    /// Requests that contexts of asynchronous I/O have been made for.
+    pub aio_requests: u64,
 }
 
 /// What the screen shows (`display::Describe`). Pairs are width and height, or column and line.

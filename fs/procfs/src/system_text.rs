@@ -203,6 +203,11 @@ pub fn epoll_watches(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     writeln!(text, "{}", source.file_usage().user_interests)
 }
 
+/// /proc/sys/fs/aio-nr.
+pub fn aio_requests(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    writeln!(text, "{}", source.file_usage().aio_requests)
+}
+
 /// vm/min_free_kbytes: what programs leave free.
 pub fn least_free(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
     writeln!(text, "{}", limits::FREE_FRAMES as u64 * PAGE_BYTES / 1024)

@@ -212,7 +212,14 @@ impl Source for Figures {
         Some((0o22, 64))
     }
     fn file_usage(&mut self) -> FileUsage {
-        FileUsage { files: 3, files_max: 65536, nodes: 9, user_pipe_bytes: 8 << 20, user_interests: 100 }
+        FileUsage {
+            files: 3,
+            files_max: 65536,
+            nodes: 9,
+            user_pipe_bytes: 8 << 20,
+            user_interests: 100,
+            aio_requests: 5,
+        }
     }
     fn machine_name(&mut self, which: u64) -> Result<Vec<u8>, Errno> {
         let name = if which == 0 { self.host.clone() } else { b"(none)".to_vec() };

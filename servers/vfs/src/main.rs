@@ -20,6 +20,7 @@
 //! | `base` | what open files stand on |
 //! | `mappings` | files that are mapped: what vm has of them |
 //! | `files` | vnodes, mounts, the name cache, locks, leases; requests to file systems |
+//! | `aio` | contexts of asynchronous I/O |
 //! | `queues` | message queues |
 //! | `peers` | file systems and drivers, as vfs asks them |
 //! | `callers` | who calls, and the call in progress; permissions |
@@ -37,6 +38,7 @@
 
 extern crate alloc;
 
+mod aio;
 mod base;
 mod cache;
 mod callers;

@@ -5,8 +5,8 @@
 //! vnode or an open file may be dropped whose end would borrow the same cell.
 
 use crate::{
-    base::Base, devices::Devices, events::Startup, files::locks::Waits, keep::Store, objects::garbage::InFlight,
-    processes::Processes, queues::names::QueueNames, sockets::names::Names,
+    aio::Contexts, base::Base, devices::Devices, events::Startup, files::locks::Waits, keep::Store,
+    objects::garbage::InFlight, processes::Processes, queues::names::QueueNames, sockets::names::Names,
 };
 use alloc::rc::Rc;
 
@@ -17,6 +17,7 @@ pub struct Vfs {
     queues: QueueNames,
     sockets: Rc<Names>,
     in_flight: Rc<InFlight>,
+    contexts: Contexts,
     lock_waits: Waits,
     startup: Startup,
 }
@@ -31,6 +32,7 @@ impl Vfs {
             base,
             queues: QueueNames::default(),
             sockets: Rc::default(),
+            contexts: Contexts::default(),
             lock_waits: Waits::default(),
             startup: Startup::default(),
         }
@@ -61,6 +63,11 @@ impl Vfs {
     /// Open files in flight.
     pub fn in_flight(&self) -> &Rc<InFlight> {
         &self.in_flight
+    }
+
+    /// Contexts of asynchronous I/O.
+    pub fn contexts(&self) -> &Contexts {
+        &self.contexts
     }
 
     /// The wait-for graph of record locks.

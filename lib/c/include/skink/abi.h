@@ -3781,6 +3781,9 @@ struct skink_tty_background {
 /* EVENT_OWNER: the peer has gone (POLL_HUP). */
 #define SKINK_VFS_OWNER_HANG_UP 6ull
 
+/* Requests that all contexts of asynchronous I/O may have: /proc/sys/fs/aio-max-nr. */
+#define SKINK_VFS_AIO_REQUESTS 0x10000ull
+
 /* Inotify instances of one user: /proc/sys/fs/inotify/max_user_instances. */
 #define SKINK_VFS_INOTIFY_USER_INSTANCES 128ull
 
@@ -3977,6 +3980,7 @@ struct skink_vfs_usage_reply {
     uint64_t nodes;
     uint64_t user_pipe_bytes;
     uint64_t user_interests;
+    uint64_t aio_requests;
 };
 
 /* Gives a thread a descriptor for the process with this identity (Fork), for its call to pm with this number: asked again for the same
@@ -4718,6 +4722,24 @@ struct skink_vm_shared_show_reply {
 struct skink_vm_claim_images {
     uint64_t grant;
     uint64_t images;
+};
+
+/* vfs: maps a page of zeros into process, which may read and write it, and returns its address. call: number of the process's system call;
+ * the same one once more returns the same address. ENOMEM. */
+#define SKINK_VM_PAGE_MAP 0x10036u
+struct skink_vm_page_map {
+    uint64_t process;
+    uint64_t call;
+};
+struct skink_vm_page_map_reply {
+    uint64_t address;
+};
+
+/* vfs: unmaps the page at this address of process, as munmap does. EINVAL, ENOMEM. */
+#define SKINK_VM_PAGE_UNMAP 0x10037u
+struct skink_vm_page_unmap {
+    uint64_t process;
+    uint64_t address;
 };
 
 #endif

@@ -27,6 +27,7 @@ use crate::{
 use abi::{Endpoint, Errno, Message, chardev, fs};
 use alloc::{boxed::Box, collections::VecDeque, rc::Rc};
 use closing::{Closed, Closing};
+use core::cell::Cell;
 use server::{
     Continuation, Runtime, Step,
     quota::{Quota, Share, Shares},
@@ -53,6 +54,8 @@ pub struct Base {
     closing: Rc<Closing>,
     shared: Rc<Shared>,
     call_memory: Shares,
+    /// Parts of calls that are in progress ([`Base::end_of_part`]).
+    parts: Cell<usize>,
 }
 
 /// Bytes of memory that calls in progress have for what their arguments make long, and what a user gets of it.
@@ -92,6 +95,7 @@ impl Base {
             closing: Rc::new(Closing::new(store, first_number, shared.clone(), watches)),
             shared,
             call_memory: Shares::new(Quota::new(CALL_BYTES, USER_CALL_BYTES, RESERVED_CALL_BYTES)),
+            parts: Cell::new(0),
         }
     }
 
@@ -206,8 +210,30 @@ impl Base {
         &self.shared
     }
 
-    /// Answers a call of a program that waits.
+    /// Carries out a part of a call to its end, as `flow` says, which may answer later as if it were a call.
+    pub async fn end_of_part(&self, caller: &Caller, flow: Flow) -> Result<u64, Errno> {
+        match flow {
+            Flow::Done(result) => result,
+            Flow::Task(task) => task.await,
+            Flow::Later => {
+                self.parts.set(self.parts.get() + 1);
+                let result = caller.part().wait().await;
+                self.parts.set(self.parts.get() - 1);
+                result
+            }
+        }
+    }
+
+    #[cold]
+    fn ends_part(&self, who: Endpoint, result: Result<u64, Errno>) -> bool {
+        self.callers.get(who).is_some_and(|caller| caller.part().end(result))
+    }
+
+    /// Answers a call of a program that waits, or ends the part of it that does.
     pub fn answer(&self, who: Endpoint, result: Result<u64, Errno>) {
+        if self.parts.get() > 0 && self.ends_part(who, result) {
+            return;
+        }
         self.runtime.answer(who, answer(result));
     }
 

@@ -4,6 +4,7 @@
 //! share, are in `processes`; what serves a call below the paths needs only this.
 
 pub mod lives;
+mod part;
 pub mod permission;
 pub mod signals;
 
@@ -15,7 +16,7 @@ use crate::{
     },
     pipes::Pipe,
 };
-use abi::{Endpoint, Errno, Message, Part, Parts, chardev, endpoint::SLOTS, message::REPLY, vfs};
+use abi::{Endpoint, Errno, Message, Parts, chardev, endpoint::SLOTS, message::REPLY, vfs};
 use alloc::{rc::Rc, vec::Vec};
 use core::{
     cell::{Cell, RefCell},
@@ -25,6 +26,7 @@ use core::{
     task::Poll,
 };
 use lives::Identity;
+use part::Part;
 use permission::Credentials;
 use server::{OWN_TAG, Peer, Sleep};
 use signals::Signals;
@@ -85,6 +87,7 @@ pub struct Caller {
     note: Cell<Option<Note>>,
     /// A file system's answer to the first change of the call in progress, if it came before.
     recalled: RefCell<Option<Message>>,
+    part: Part,
     event: Rc<Event>,
     /// pm has restored the signal mask after the call's wait.
     unmasked: Event,
@@ -111,6 +114,7 @@ impl Caller {
             call: RefCell::default(),
             note: Cell::new(None),
             recalled: RefCell::default(),
+            part: Part::default(),
             event: Rc::default(),
             unmasked: Event::default(),
             signals: Signals::default(),
@@ -210,12 +214,12 @@ impl Caller {
 
     /// The namespace of the mounts that it sees.
     pub fn mounts(&self) -> u16 {
-        self.parts().of(Part::Mounts).into()
+        self.parts().of(abi::Part::Mounts).into()
     }
 
     /// Changes its containers.
     pub fn set_parts(&self, parts: Parts) {
-        let has_other_users = parts.of(Part::Users) != self.parts().of(Part::Users);
+        let has_other_users = parts.of(abi::Part::Users) != self.parts().of(abi::Part::Users);
         self.update(|record| record.parts = parts);
         if has_other_users {
             self.set_id_maps(IdMaps::NONE);
@@ -336,9 +340,15 @@ impl Caller {
         (number != 0).then_some(OWN_TAG | (self.endpoint.0 as u64) << 32 | number & 0xffff_ffff)
     }
 
+    /// The part of its call that is in progress.
+    pub fn part(&self) -> &Part {
+        &self.part
+    }
+
     /// The tag of a transfer from or to a character device, when the call has moved so many bytes already.
     pub fn transfer_tag(&self, moved: u64) -> u64 {
-        let which = self.record.store().call_of(self.endpoint) as u32 ^ (moved as u32).rotate_left(16);
+        let part = self.part.number().rotate_left(24);
+        let which = self.record.store().call_of(self.endpoint) as u32 ^ (moved as u32).rotate_left(16) ^ part;
         OWN_TAG | (self.endpoint.0 as u64) << 32 | which as u64
     }
 
@@ -407,7 +417,7 @@ impl Caller {
 
 /// Whom a thread knows in its container, if that has users of its own.
 fn contained(record: &ThreadRecord) -> Option<IdMaps> {
-    (record.parts.of(Part::Users) != 0).then_some(record.id_maps)
+    (record.parts.of(abi::Part::Users) != 0).then_some(record.id_maps)
 }
 
 /// Preserves supplementary groups of a user. `ENOMEM`: no room.

@@ -1,6 +1,7 @@
 //! One call with its arguments, and the forms in which calls give them.
 
 use crate::{
+    aio::Contexts,
     base::{Base, closing::Closing},
     files::{Files, locks::Waits},
     keep::{Store, records::Note},
@@ -112,6 +113,11 @@ impl Call<'_> {
     /// Open files in flight.
     pub fn in_flight(&self) -> &'static Rc<InFlight> {
         self.vfs.in_flight()
+    }
+
+    /// Contexts of asynchronous I/O.
+    pub fn contexts(&self) -> &'static Contexts {
+        self.vfs.contexts()
     }
 
     /// The wait-for graph of record locks.

@@ -51,8 +51,8 @@ pub(super) const CALLS: &[Entry] = &[
     }),
     call(nr::PREADV2, read_flagged),
     call(nr::PWRITEV2, write_flagged),
-    call(nr::FSYNC, |c| sync_file(c.base(), c.process, c.int(0))),
-    call(nr::FDATASYNC, |c| sync_file(c.base(), c.process, c.int(0))),
+    call(nr::FSYNC, |c| sync_file(c.base(), c.process.file(c.int(0))?)),
+    call(nr::FDATASYNC, |c| sync_file(c.base(), c.process.file(c.int(0))?)),
     call(nr::SYNCFS, |c| sync_file_system(c.mappings(), c.process, c.int(0))),
     call(nr::FADVISE64, |c| advise(c.process, c.int(0), c.words[2] as i64, c.flags(3))),
     call(nr::READAHEAD, |c| read_ahead(c.process, c.int(0))),
@@ -74,12 +74,11 @@ fn position_or_own(call: &Call) -> Result<Option<u64>, Errno> {
 }
 
 /// The flags of preadv2 and pwritev2. `EOPNOTSUPP`: unknown ones, or `RWF_NOWAIT` on what has none: only pipes and sockets do.
-fn flags_for(call: &Call, file: &OpenFile) -> Result<u32, Errno> {
-    let flags = call.flags(5);
+pub(super) fn check_flags(flags: u32, file: &OpenFile) -> Result<(), Errno> {
     let known = rwf::HIPRI | rwf::DSYNC | rwf::SYNC | rwf::NOWAIT | rwf::APPEND;
     let hurries = file.object::<PipeEnd>().is_some() || file.object::<SocketFile>().is_some();
     let refused = flags & !known != 0 || flags & rwf::NOWAIT != 0 && !hurries;
-    if refused { Err(Errno::EOPNOTSUPP) } else { Ok(flags) }
+    if refused { Err(Errno::EOPNOTSUPP) } else { Ok(()) }
 }
 
 /// preadv2.
@@ -87,9 +86,15 @@ fn read_flagged(call: &Call) -> Result<Flow, Errno> {
     let at = position_or_own(call)?;
     let (file, mut buffer) = to_read(call, Memory::Vector, at)?;
     let on = Operation { base: call.base(), caller: &call.process.caller, file: &file };
-    match flags_for(call, &file)? & rwf::NOWAIT {
-        0 => file.any().read(&on, &mut buffer, at),
-        _ => file.any().read_now(&on, &mut buffer, at),
+    check_flags(call.flags(5), &file)?;
+    read_with(&on, &mut buffer, at, call.flags(5))
+}
+
+/// Reads with flags that [`check_flags`] has allowed.
+pub(super) fn read_with(on: &Operation, buffer: &mut UserBuffer, at: Option<u64>, flags: u32) -> Result<Flow, Errno> {
+    match flags & rwf::NOWAIT {
+        0 => on.file.any().read(on, buffer, at),
+        _ => on.file.any().read_now(on, buffer, at),
     }
 }
 
@@ -98,15 +103,21 @@ fn write_flagged(call: &Call) -> Result<Flow, Errno> {
     let at = position_or_own(call)?;
     let (file, mut buffer) = to_write(call, Memory::Vector, at)?;
     let on = Operation { base: call.base(), caller: &call.process.caller, file: &file };
-    let flags = flags_for(call, &file)?;
+    check_flags(call.flags(5), &file)?;
+    write_with(&on, &mut buffer, at, call.flags(5))
+}
+
+/// Writes with flags that [`check_flags`] has allowed.
+pub(super) fn write_with(on: &Operation, buffer: &mut UserBuffer, at: Option<u64>, flags: u32) -> Result<Flow, Errno> {
+    let file = on.file;
     let status = |bits: u32, flag: u32| if flags & bits != 0 { flag } else { 0 };
     match file.object::<Regular>() {
         Some(regular) => {
             let more = status(rwf::APPEND, O_APPEND) | status(rwf::DSYNC | rwf::SYNC, O_DSYNC);
-            regular.write_as(&on, &mut buffer, at, file.flags() | more)
+            regular.write_as(on, buffer, at, file.flags() | more)
         }
-        None if flags & rwf::NOWAIT != 0 => file.any().write_now(&on, &mut buffer, at),
-        None => file.any().write(&on, &mut buffer, at),
+        None if flags & rwf::NOWAIT != 0 => file.any().write_now(on, buffer, at),
+        None => file.any().write(on, buffer, at),
     }
 }
 
@@ -226,18 +237,17 @@ fn length_of(reply: &Message, bytes: u64) -> Result<u64, Errno> {
 }
 
 /// fsync and fdatasync. `EINVAL`: nothing that could be written back.
-fn sync_file(base: &'static Base, process: &Process, descriptor: i32) -> Result<Flow, Errno> {
-    let file = process.file(descriptor)?;
+pub(super) fn sync_file(base: &'static Base, file: Rc<OpenFile>) -> Result<Flow, Errno> {
     file.usable()?;
     if file.object::<Block>().is_some() {
         return Ok(block::flush(base, file));
     }
     let has_data = file.node().is_some_and(|node| matches!(node.kind(), S_IFREG | S_IFDIR | S_IFBLK));
-    if has_data { sync_node(base.mappings(), process, descriptor) } else { Err(Errno::EINVAL) }
+    if has_data { sync_node(base.mappings(), &file) } else { Err(Errno::EINVAL) }
 }
 
-fn sync_node(mappings: &'static Mappings, process: &Process, descriptor: i32) -> Result<Flow, Errno> {
-    let node = node_to_sync(process, descriptor)?;
+fn sync_node(mappings: &'static Mappings, file: &OpenFile) -> Result<Flow, Errno> {
+    let node = node_to_sync(file)?;
     task(async move {
         mappings.sync_node(&node).await?;
         Ok(0)
@@ -246,7 +256,7 @@ fn sync_node(mappings: &'static Mappings, process: &Process, descriptor: i32) ->
 
 /// syncfs.
 fn sync_file_system(mappings: &'static Mappings, process: &Process, descriptor: i32) -> Result<Flow, Errno> {
-    let node = node_to_sync(process, descriptor)?;
+    let node = node_to_sync(&*process.file(descriptor)?)?;
     task(async move {
         mappings.write_back_all(Some(node.mount())).await?;
         mappings.sync_node(&node).await?;
@@ -254,8 +264,7 @@ fn sync_file_system(mappings: &'static Mappings, process: &Process, descriptor: 
     })
 }
 
-fn node_to_sync(process: &Process, descriptor: i32) -> Result<NodeRef, Errno> {
-    let file = process.file(descriptor)?;
+fn node_to_sync(file: &OpenFile) -> Result<NodeRef, Errno> {
     file.usable()?;
     file.node().cloned().ok_or(Errno::EINVAL)
 }
@@ -290,7 +299,7 @@ fn sync_range(call: &Call) -> Result<Flow, Errno> {
         return Err(Errno::EINVAL);
     }
     match file.node().map(|node| node.kind()) {
-        Some(S_IFREG | S_IFBLK | S_IFDIR) => sync_node(call.mappings(), call.process, call.int(0)),
+        Some(S_IFREG | S_IFBLK | S_IFDIR) => sync_node(call.mappings(), &file),
         _ => Err(Errno::ESPIPE),
     }
 }

@@ -4,6 +4,7 @@
 //! what a call that comes again means. What can be answered without waiting for anybody is answered at once; what waits becomes a task.
 //! Neighbours: `call` (arguments), `repeated` (calls that come again), `services` (requests of pm and procfs, not in the table).
 
+mod aio;
 mod asynchronous;
 mod attributes;
 mod call;
@@ -74,7 +75,7 @@ const fn change(number: u32, changes: Changes, handler: Handler) -> Entry {
     Entry { number, changes, handler }
 }
 
-const FAMILIES: [&[Entry]; 20] = [
+const FAMILIES: [&[Entry]; 21] = [
     data::CALLS,
     splice::CALLS,
     descriptors::CALLS,
@@ -95,6 +96,7 @@ const FAMILIES: [&[Entry]; 20] = [
     signalfds::CALLS,
     inotify::CALLS,
     epoll::CALLS,
+    aio::CALLS,
 ];
 
 /// Numbers are below this.

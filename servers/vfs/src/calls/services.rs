@@ -57,12 +57,12 @@ pub fn service_request(vfs: &'static Vfs, message: &Message) -> Message {
 fn pm_request(vfs: &'static Vfs, pm: Endpoint, request: Request) -> Result<u64, Errno> {
     let (base, processes) = (vfs.base(), vfs.processes());
     match request {
-        Request::Fork(request) => fork(base, processes, &request)?,
+        Request::Fork(request) => fork(vfs, &request)?,
         Request::Exit(request) => exit(vfs, request.process)?,
         Request::Exec(request) => exec::begin(base, vfs.startup(), processes.get(request.process)?, pm, &request)?,
         Request::ExecCommit(request) => {
             let process = processes.get(request.process)?;
-            commit_exec(base, &process)?;
+            commit_exec(vfs, &process)?;
         }
         Request::ExecText(request) => {
             let process = processes.get(request.process)?;
@@ -139,7 +139,8 @@ fn container_files(base: &Base, container: u64) -> Result<(u64, u64), Errno> {
 }
 
 /// Adds the thread of a child. If it exists, pm repeats a request that a predecessor did not reply to.
-fn fork(base: &Base, processes: &Processes, request: &vfs::Fork) -> Result<(), Errno> {
+fn fork(vfs: &Vfs, request: &vfs::Fork) -> Result<(), Errno> {
+    let (base, processes) = (vfs.base(), vfs.processes());
     if !request.child.is_application() {
         return Err(Errno::EINVAL);
     }
@@ -154,7 +155,7 @@ fn fork(base: &Base, processes: &Processes, request: &vfs::Fork) -> Result<(), E
     };
     let child = Rc::new(child);
     if let Some(old) = processes.insert(child.clone())? {
-        end(base, processes, &old);
+        end(vfs, &old);
     }
     base.store().forget_thread(request.child.slot());
     child.caller.save();
@@ -298,18 +299,18 @@ fn end_unseen(vfs: &Vfs, parts: Parts) {
 
 /// Removes a thread. One that does not exist has ended before.
 fn exit(vfs: &Vfs, endpoint: Endpoint) -> Result<(), Errno> {
-    let (base, processes) = (vfs.base(), vfs.processes());
-    if let Ok(process) = processes.remove(endpoint) {
-        base.store().forget_thread(endpoint.slot());
+    if let Ok(process) = vfs.processes().remove(endpoint) {
+        vfs.base().store().forget_thread(endpoint.slot());
         let parts = process.caller.parts();
-        end(base, processes, &process);
+        end(vfs, &process);
         end_unseen(vfs, parts);
     }
     Ok(())
 }
 
 /// Ends the call of a thread in progress, and releases what no other thread shares with it.
-fn end(base: &Base, processes: &Processes, process: &Process) {
+fn end(vfs: &Vfs, process: &Process) {
+    let (base, processes) = (vfs.base(), vfs.processes());
     process.caller.set_gone();
     process.caller.unmasked().fire();
     process.caller.signals().arrived();
@@ -319,9 +320,13 @@ fn end(base: &Base, processes: &Processes, process: &Process) {
         Call::Device(asked) => asked.cancel(),
         Call::None | Call::Signalled(_) => {}
     }
+    process.caller.part().end(Err(Errno::EINTR));
     base.notices().forget(process.caller.endpoint);
     let identity = process.caller.identity();
     base.lives().thread_ended(identity, || has_thread(processes, identity));
+    if !vfs.contexts().is_empty() && !has_thread(processes, identity) {
+        vfs.contexts().end_all(identity);
+    }
     process.drop_exec();
     let table = process.files();
     if !is_shared(processes, &table) {
@@ -371,7 +376,9 @@ fn cancel(base: &Base, process: &Process, error: Errno) -> Result<(), Errno> {
 }
 
 /// The point of no return of an exec: closes its images and the descriptors marked close-on-exec, and shares nothing any more.
-fn commit_exec(base: &Base, process: &Process) -> Result<(), Errno> {
+fn commit_exec(vfs: &Vfs, process: &Process) -> Result<(), Errno> {
+    let base = vfs.base();
+    vfs.contexts().end_all(process.caller.identity());
     process.start_program();
     base.store().set_exec(process.caller.endpoint.slot(), None);
     process.unshare_files(base.closing())?;

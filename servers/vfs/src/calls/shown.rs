@@ -227,5 +227,6 @@ pub fn usage(base: &Base, message: &Message) -> Message {
         nodes as u64,
         usage.user_pipe_bytes as u64,
         usage.user_interests as u64,
+        base.store().requests() as u64,
     )
 }

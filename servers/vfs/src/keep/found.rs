@@ -27,6 +27,7 @@ impl Store {
             + count(&self.locks.table, &self.recover)
             + count(&self.owners.table, &self.recover)
             + count(&self.queues.table, &self.recover)
+            + count(&self.contexts.table, &self.recover)
             + self.interest_entries().filter(|(_, entry)| matches!(entry, Entry::Damaged)).count()
     }
 
@@ -247,7 +248,7 @@ impl Store {
         self.texts.settle();
     }
 
-    fn pools(&self) -> [&Pool; 18] {
+    fn pools(&self) -> [&Pool; 19] {
         [
             &self.tables.pool,
             &self.lists.pool,
@@ -267,6 +268,7 @@ impl Store {
             &self.ancillaries.pool,
             &self.watches.pool,
             &self.file_events.pool,
+            &self.contexts.pool,
         ]
     }
 }
@@ -274,7 +276,7 @@ impl Store {
 #[cfg(test)]
 impl Store {
     /// Free places of every table.
-    pub fn in_use(&self) -> [usize; 18] {
+    pub fn in_use(&self) -> [usize; 19] {
         self.pools().map(|pool| pool.room(self.turn()))
     }
 }

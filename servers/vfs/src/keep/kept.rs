@@ -185,6 +185,18 @@ impl Home for OwnerRecord {
     }
 }
 
+/// A context is cleared by [`Store::clear_context`] when it ends; calls in progress may hold it longer.
+impl Home for ContextRecord {
+    fn table(store: &Store) -> &Table<Self> {
+        &store.contexts.table
+    }
+
+    fn release(&self, store: &Store, place: u32) {
+        store.release(&store.contexts, place as usize);
+        store.rings.release(self.first, store.turn());
+    }
+}
+
 /// A registration that ends by itself is cleared by [`Store::clear_interest`]; one that ends with an open file needs no change.
 impl Home for InterestRecord {
     fn table(store: &Store) -> &Table<Self> {

@@ -11,7 +11,12 @@ use super::{
     records::*,
     text::Texts,
 };
-use abi::{container::CONTAINERS, endpoint::SLOTS, limits, vfs::INOTIFY_USER_INSTANCES};
+use abi::{
+    container::CONTAINERS,
+    endpoint::SLOTS,
+    limits,
+    vfs::{AIO_REQUESTS, INOTIFY_USER_INSTANCES},
+};
 use alloc::{boxed::Box, vec::Vec};
 use core::cell::{Cell, RefCell};
 use recover::records::{Area, Cells, Found, Record, Recover, Table};
@@ -64,6 +69,9 @@ const WATCHES: usize = scaled(8192, 64);
 const FILE_EVENTS: usize = scaled(65_536, 256);
 /// Inotify instances: `max_user_instances` for one user.
 const INSTANCES: usize = 2 * INOTIFY_USER_INSTANCES as usize;
+/// Requests of all contexts of asynchronous I/O, each with a place for its completion, and these contexts.
+const REQUESTS: usize = scaled(AIO_REQUESTS as usize, 256);
+const CONTEXTS: usize = scaled(1024, 32);
 pub(super) const PEERS: usize = 32;
 
 /// Limit of the name cache, whatever the machine's memory: beyond it a larger one gains little.
@@ -248,6 +256,13 @@ pub struct Store {
     pub(super) file_events: Places<FileEventRecord>,
     /// Inotify instances, by user.
     pub(super) instances: Shares,
+    pub(super) contexts: Places<ContextRecord>,
+    /// The rings of completed requests, which are runs of places.
+    pub(super) completions: Table<CompletionRecord>,
+    pub(super) rings: Extents,
+    /// Places of rings, by user.
+    pub(super) requests: Shares,
+    pub(super) submissions: Table<SubmissionRecord>,
     pub(super) loops: Table<LoopRecord>,
     pub(super) limits: Table<LimitRecord>,
     pub(super) peers: Table<PeerRecord>,
@@ -306,6 +321,11 @@ impl Store {
             watches: Places::lay_out_shared(&recover, WATCHES, WATCHES),
             file_events: Places::lay_out_shared(&recover, FILE_EVENTS, FILE_EVENTS),
             instances: quota(INSTANCES),
+            contexts: Places::lay_out_shared(&recover, CONTEXTS, CONTEXTS),
+            completions: Table::lay_out(&recover, REQUESTS),
+            rings: Extents::new(REQUESTS),
+            requests: quota(REQUESTS),
+            submissions: Table::lay_out(&recover, SLOTS),
             loops: Table::lay_out(&recover, limits::LOOP_DEVICES),
             limits: Table::lay_out(&recover, CONTAINERS),
             peers: Table::lay_out(&recover, PEERS),

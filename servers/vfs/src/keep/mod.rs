@@ -7,6 +7,7 @@
 //!
 //! `records` says what is kept, `layout`, `pool` and `text` where; `found` reads it back, and `recovery` makes the heap from it again.
 
+mod contexts;
 mod dirty;
 mod extents;
 mod found;
@@ -178,6 +179,11 @@ impl Store {
         }
     }
 
+    /// Whether this turn has changed so much that it should end soon.
+    pub fn is_turn_long(&self) -> bool {
+        self.recover.is_long()
+    }
+
     /// Commits when a turn has changed much already: for calls each part of which leaves a state that a successor can go on from.
     #[inline]
     pub fn commit_long(&self) {
@@ -206,6 +212,7 @@ impl Store {
     pub fn forget_thread(&self, slot: usize) {
         self.threads.clear(&self.recover, slot);
         self.calls.clear(&self.recover, slot);
+        self.submissions.clear(&self.recover, slot);
         self.last_calls[slot].number.set(0);
         self.last_calls[slot].noted.set(0);
         self.set_exec(slot, None);

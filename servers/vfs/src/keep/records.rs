@@ -587,6 +587,91 @@ impl Record for LockRecord {
     }
 }
 
+/// A context of asynchronous I/O, and its ring of completed requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct ContextRecord {
+    /// The process, as `callers::lives::Identity` has it in a word.
+    pub identity: u64,
+    /// Its id: the address of its page in the process.
+    pub address: u64,
+    /// The first place of its ring, and how many there are.
+    pub first: u32,
+    pub requests: u32,
+    /// Where in the ring the completed requests begin, and how many wait there.
+    pub head: u32,
+    pub completed: u32,
+    /// Real uid of the one to whom it is charged.
+    pub user: u32,
+}
+
+impl Record for ContextRecord {
+    const WORDS: usize = 5;
+
+    fn store(&self, words: &mut [u64]) {
+        words[0] = self.identity;
+        words[1] = self.address;
+        words[2] = halves(self.first, self.requests);
+        words[3] = halves(self.head, self.completed);
+        words[4] = self.user as u64;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        let high = |word: usize| (words[word] >> 32) as u32;
+        ContextRecord {
+            identity: words[0],
+            address: words[1],
+            first: words[2] as u32,
+            requests: high(2),
+            head: words[3] as u32,
+            completed: high(3),
+            user: words[4] as u32,
+        }
+    }
+}
+
+/// A completed request of asynchronous I/O: what `struct io_event` tells of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct CompletionRecord {
+    pub data: u64,
+    pub object: u64,
+    pub result: u64,
+}
+
+impl Record for CompletionRecord {
+    const WORDS: usize = 3;
+
+    fn store(&self, words: &mut [u64]) {
+        words.copy_from_slice(&[self.data, self.object, self.result]);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        CompletionRecord { data: words[0], object: words[1], result: words[2] }
+    }
+}
+
+/// How many requests of its last io_submit a thread has carried out; its place is the thread's slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubmissionRecord {
+    /// The call's number (`abi::message::REPEATED`).
+    pub number: u64,
+    /// How many.
+    pub done: u64,
+}
+
+impl Record for SubmissionRecord {
+    const WORDS: usize = 2;
+
+    fn store(&self, words: &mut [u64]) {
+        words.copy_from_slice(&[self.number, self.done]);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        SubmissionRecord { number: words[0], done: words[1] }
+    }
+}
+
 /// A lease that an open file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]

@@ -6,6 +6,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a successor needs no more than its predecessor had")]
 
+mod contexts;
 mod owners;
 mod sockets;
 #[cfg(test)]
@@ -243,6 +244,7 @@ impl Restoration {
         self.restore_ancillaries();
         let living: BTreeSet<Identity> = self.vfs.processes().all().iter().map(|one| one.caller.identity()).collect();
         self.vfs.base().lives().settle(|identity| living.contains(identity));
+        self.restore_contexts(&living);
         self.connect_datagrams();
         let locks: Vec<(u16, LockRecord)> = store.locks().collect();
         locks.iter().for_each(|(place, lock)| self.restore_lock(*place, lock));

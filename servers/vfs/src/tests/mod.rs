@@ -4,6 +4,7 @@
 //! Nothing here knows what vfs is made of. `world` has what a test needs; the other files are named after what they try.
 
 mod again;
+mod aio;
 mod append;
 mod appended;
 mod asynchronous;

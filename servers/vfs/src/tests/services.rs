@@ -452,6 +452,10 @@ pub struct Memory {
     pub shown_pages: u64,
     /// Old and new sizes that it was told of.
     pub resizes: Vec<(u64, u64)>,
+    /// Pages that it has mapped into programs, for which calls, and where.
+    pub mapped_pages: Vec<(Endpoint, u64, u64)>,
+    /// Those that it has unmapped.
+    pub unmapped_pages: Vec<(Endpoint, u64)>,
     /// Images and shared files whose paths it was told, and how.
     pub names: Vec<(u64, Vec<u8>)>,
 }
@@ -460,6 +464,8 @@ pub struct Memory {
 pub struct Vm(pub Arc<Mutex<Memory>>);
 
 pub const PAGE: u64 = 4096;
+/// The address of the first page that vm maps into a program.
+pub const MAPPED_PAGES: u64 = 0x700_0000;
 
 impl Memory {
     /// Forgets the images of a file. Returns whether programs map any.
@@ -744,6 +750,16 @@ impl Vm {
                 memory.cache_pages += request.pages;
                 memory.joined.retain(|page, _| *page < request.first || *page >= request.first + request.pages);
             }
+            PageMap(request) => {
+                let known = memory.mapped_pages.iter().find(|page| (page.0, page.1) == (request.process, request.call));
+                let next = MAPPED_PAGES + memory.mapped_pages.len() as u64 * PAGE;
+                let address = known.map_or(next, |page| page.2);
+                if known.is_none() {
+                    memory.mapped_pages.push((request.process, request.call, address));
+                }
+                return Ok(vm::PageMap::reply(message, 0, address));
+            }
+            PageUnmap(request) => memory.unmapped_pages.push((request.process, request.address)),
             MemoryInfo(_) => return Ok(vm::MemoryInfo::reply(message, 0, 1 << 28, 1 << 27, 0, 0)),
             _ => return Err(Errno::ENOSYS),
         }

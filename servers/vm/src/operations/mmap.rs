@@ -224,6 +224,21 @@ impl AddressSpace {
         }
     }
 
+    /// The address for a page that a service maps into a program.
+    pub fn choose_page(&mut self) -> Result<u64, Errno> {
+        self.free_range(PAGE_BYTES, self.regions.top())
+    }
+
+    /// Maps a page of zeros at the address that [`AddressSpace::choose_page`] has chosen.
+    pub fn map_page<K: Kernel>(&mut self, memory: &mut Memory<K>, address: u64) -> Result<(), Errno> {
+        self.regions.check_count()?;
+        let region =
+            Region { locked: self.locks_new, ..Region::anonymous(address, address + PAGE_BYTES, Rights::READ_WRITE) };
+        self.check_new(&region)?;
+        self.add(memory, region);
+        Ok(())
+    }
+
     /// munmap.
     pub fn munmap<K: Kernel>(&mut self, memory: &mut Memory<K>, address: u64, bytes: u64) -> Result<u64, Errno> {
         let (start, end) = user_range(address, bytes, Errno::EINVAL)?;

@@ -1,9 +1,10 @@
 //! The server: every message to vm comes here and is told apart.
 //!
-//! Nothing here waits for anybody, and nothing a client sends is trusted. `requests` of services, `shared_files` of vfs and `segments` of pm
+//! Nothing here waits for anybody, and nothing a client sends is trusted. `requests` of services, `shared_files` and `own_pages` of vfs, and `segments` of pm
 //! have files of their own, and so have `windows` of devices; `file_maps` and `syncs` remember programs that wait for vfs; `recovery` comes after a death of vm.
 
 mod file_maps;
+mod own_pages;
 mod recovery;
 mod requests;
 mod segments;

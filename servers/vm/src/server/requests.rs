@@ -191,6 +191,13 @@ impl<K: Kernel> Server<K> {
             Request::CacheTake(take) => self
                 .with_space(message.source, |space, memory| space.take_cached(memory, take.first, take.pages))
                 .map(|()| done),
+            Request::PageMap(map) => {
+                let address = self.map_page(map.process, map.call)?;
+                Ok(vm::PageMap::reply(message, 0, address))
+            }
+            Request::PageUnmap(unmap) => self
+                .with_space(unmap.process, |space, memory| space.munmap(memory, unmap.address, PAGE_BYTES))
+                .map(|_| done),
             Request::SharedShow(show) => {
                 let from = (ObjectId(show.object), show.offset);
                 let (shown, zeros) = self.with_space(message.source, |space, memory| {

@@ -11,6 +11,7 @@ mod file_model;
 mod files;
 mod invariants;
 mod model;
+mod own_pages;
 mod programs;
 mod rights;
 mod segments;

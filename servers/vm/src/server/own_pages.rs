@@ -1,0 +1,25 @@
+//! Pages that vfs maps into programs: each stands for a context of asynchronous I/O, whose id is its address (ADR 170).
+
+use crate::memory::kernel::Kernel;
+use crate::server::Server;
+use abi::{Endpoint, Errno};
+
+impl<K: Kernel> Server<K> {
+    /// Maps a page of zeros for a call of a thread. Returns its address: the same one for the same call.
+    pub(crate) fn map_page(&mut self, process: Endpoint, call: u64) -> Result<u64, Errno> {
+        self.memory.ensure_request_heap()?;
+        let growth_bytes = self.processes.space(process)?.pages.growth_bytes();
+        self.memory.ensure_heap(growth_bytes)?;
+        if let Some(address) = self.processes.attached(process, call)
+            && self.processes.space(process)?.regions.find(address).is_some()
+        {
+            return Ok(address);
+        }
+        let space = self.processes.space(process)?;
+        let address = space.choose_page()?;
+        // Noted before it is mapped, as in `attach_segment`.
+        self.processes.set_attached(process, call, address);
+        self.processes.space(process)?.map_page(&mut self.memory, address)?;
+        Ok(address)
+    }
+}
