@@ -347,7 +347,8 @@ impl Caller {
 
     /// The tag of a transfer from or to a character device, when the call has moved so many bytes already.
     pub fn transfer_tag(&self, moved: u64) -> u64 {
-        let part = self.part.number().rotate_left(24);
+        // Spread over all bits, so that a part hardly ever begins with the tag with which the one before has gone on.
+        let part = self.part.number().wrapping_mul(0x9e37_79b9);
         let which = self.record.store().call_of(self.endpoint) as u32 ^ (moved as u32).rotate_left(16) ^ part;
         OWN_TAG | (self.endpoint.0 as u64) << 32 | which as u64
     }
