@@ -1,11 +1,12 @@
-/* plausible: random calls on event descriptors, local sockets, pseudo-terminals, watches, splices, System V objects and their neighbours,
- * with arguments that make sense most of the time: whoever makes them, the system goes on.
+/* plausible: random calls on event descriptors, local sockets, pseudo-terminals, watches, splices, contexts of asynchronous I/O, System V
+ * objects and their neighbours, with arguments that make sense most of the time: whoever makes them, the system goes on.
  *
  * usage: plausible CALLS [SEED]. Each child has a pool of descriptors of all kinds, which the calls themselves fill. Ends with 0 when all
  * calls have been made: whether the system is unharmed is for others to see.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 enum { DESCRIPTORS = 48, BYTES = 1 << 16 };
 
 /* What an argument means. */
-enum kind { END, FD, FLAGS, SMALL, LENGTH, BUFFER, PATH, VECTOR, MESSAGE, NAME, NAME_BYTES, SET, TIME, POLLS, EVENT, PROCESS, ID, KEY, REQUEST, TYPE };
+enum kind { END, FD, FLAGS, SMALL, LENGTH, BUFFER, PATH, VECTOR, MESSAGE, NAME, NAME_BYTES, SET, TIME, POLLS, EVENT, PROCESS, ID, KEY, REQUEST, TYPE, CONTEXT, CONTEXT_PLACE, IOCB, IOCBS };
 
 struct call {
     long number;
@@ -41,6 +42,12 @@ static const struct call calls[] = {
     {SYS_ppoll, {POLLS, SMALL, TIME, SET, SMALL}},
     {SYS_select, {SMALL, SET, SET, SET, TIME}},
     {SYS_signalfd4, {FD, SET, SMALL, FLAGS}},
+    {SYS_io_setup, {SMALL, CONTEXT_PLACE}},
+    {SYS_io_submit, {CONTEXT, SMALL, IOCBS}},
+    {SYS_io_getevents, {CONTEXT, SMALL, SMALL, BUFFER, TIME}},
+    {SYS_io_pgetevents, {CONTEXT, SMALL, SMALL, BUFFER, TIME, BUFFER}},
+    {SYS_io_cancel, {CONTEXT, IOCB, BUFFER}},
+    {SYS_io_destroy, {CONTEXT}},
     {SYS_timerfd_create, {SMALL, FLAGS}},
     {SYS_timerfd_settime, {FD, SMALL, TIME, BUFFER}},
     {SYS_inotify_init1, {FLAGS}},
@@ -175,6 +182,42 @@ static void *event(void)
     return event;
 }
 
+/* Contexts of asynchronous I/O. */
+static aio_context_t contexts[4];
+
+/* Where a context's id is to go: mostly where there is none, or where one is forgotten. */
+static aio_context_t *context_place(void)
+{
+    aio_context_t *place = &contexts[below(4)];
+    if (below(4))
+        *place = 0;
+    return place;
+}
+
+static struct iocb *iocb(void)
+{
+    struct iocb *iocb = place();
+    static const uint16_t operations[] = {IOCB_CMD_PREAD, IOCB_CMD_PWRITE, IOCB_CMD_FSYNC, IOCB_CMD_PREADV, IOCB_CMD_PWRITEV, IOCB_CMD_POLL};
+    *iocb = (struct iocb){.aio_data = random_number(), .aio_lio_opcode = operations[below(6)], .aio_fildes = below(DESCRIPTORS)};
+    int is_sync = iocb->aio_lio_opcode == IOCB_CMD_FSYNC, has_vector = iocb->aio_lio_opcode >= IOCB_CMD_PREADV;
+    if (!is_sync) {
+        iocb->aio_buf = (uint64_t)(has_vector ? (void *)vector() : place());
+        iocb->aio_nbytes = has_vector ? below(9) : below(5000);
+        iocb->aio_offset = below(9000);
+    }
+    iocb->aio_flags = below(4) ? 0 : IOCB_FLAG_RESFD;
+    iocb->aio_resfd = below(DESCRIPTORS);
+    return iocb;
+}
+
+static struct iocb **iocbs(void)
+{
+    struct iocb **requests = place();
+    for (int i = 0; i < 8; i++)
+        requests[i] = iocb();
+    return requests;
+}
+
 static uint64_t argument(enum kind kind)
 {
     static const unsigned long requests[] = {FIONREAD, FIONBIO, TCGETS, TCSETS, TIOCGWINSZ, TIOCSWINSZ, TIOCGPTN, TIOCSPTLCK, TIOCPKT, TIOCSCTTY,
@@ -202,6 +245,10 @@ static uint64_t argument(enum kind kind)
     /* AF_UNIX is one of them. */
     case TYPE: return (const int[]){SOCK_STREAM, SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET | SOCK_NONBLOCK}[below(4)];
     case REQUEST: return requests[below(sizeof requests / sizeof *requests)];
+    case CONTEXT: return contexts[below(4)];
+    case CONTEXT_PLACE: return (uint64_t)context_place();
+    case IOCB: return (uint64_t)iocb();
+    case IOCBS: return (uint64_t)iocbs();
     case END: break;
     }
     return 0;
