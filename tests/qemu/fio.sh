@@ -1,10 +1,13 @@
 #: package fio,util-linux
 #: timeout 900
-# Debian's fio writes with several jobs at once, by write(2), pwrite(2) and mmap, and verifies what it reads: its jobs share a System V segment.
+# Debian's fio writes with several jobs at once, by write(2), pwrite(2), mmap and libaio, whose contexts have eight requests in them, and verifies what it
+# reads: its jobs share a System V segment.
 # util-linux's ipcmk, ipcs and ipcrm make, show and remove one.
 cd /root
-for engine in sync psync mmap; do
-    fio --name=$engine --directory=/root --ioengine=$engine --rw=randwrite --bs=4k --size=2m --numjobs=3 --verify=crc32c --do_verify=1 \
+for engine in sync psync mmap libaio; do
+    set --
+    [ $engine != libaio ] || set -- --iodepth=8
+    fio --name=$engine --directory=/root --ioengine=$engine --rw=randwrite --bs=4k --size=2m --numjobs=3 "$@" --verify=crc32c --do_verify=1 \
         --verify_fatal=1 --end_fsync=1 --group_reporting --output-format=terse --terse-version=3 >/tmp/$engine
     echo "$engine: status $?, $(cut -d';' -f5 /tmp/$engine) errors, $(cut -d';' -f6 /tmp/$engine) KiB verified"
     rm -f /root/$engine.*
