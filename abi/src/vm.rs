@@ -163,8 +163,8 @@ protocol! {
     /// vfs: maps a page of zeros into `process`, which may read and write it, and returns its address. `call`: number of the process's
     /// system call; the same one once more returns the same address. `ENOMEM`.
     PageMap = 54 { process: Endpoint, call: u64 } -> { address: u64 }
-    /// vfs: unmaps the page at this address of `process`, as munmap does. `EINVAL`, `ENOMEM`.
-    PageUnmap = 55 { process: Endpoint, address: u64 }
+    /// vfs: unmaps the page at this address of `process`, as munmap does, unless that was done for the system call with this number. `EINVAL`, `ENOMEM`.
+    PageUnmap = 55 { process: Endpoint, call: u64, address: u64 }
 }
 
 /// `FileName`: longest path.

@@ -4735,10 +4735,12 @@ struct skink_vm_page_map_reply {
     uint64_t address;
 };
 
-/* vfs: unmaps the page at this address of process, as munmap does. EINVAL, ENOMEM. */
+/* vfs: unmaps the page at this address of process, as munmap does, unless that was done for the system call with this number. EINVAL,
+ * ENOMEM. */
 #define SKINK_VM_PAGE_UNMAP 0x10037u
 struct skink_vm_page_unmap {
     uint64_t process;
+    uint64_t call;
     uint64_t address;
 };
 

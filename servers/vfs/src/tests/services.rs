@@ -454,8 +454,8 @@ pub struct Memory {
     pub resizes: Vec<(u64, u64)>,
     /// Pages that it has mapped into programs, for which calls, and where.
     pub mapped_pages: Vec<(Endpoint, u64, u64)>,
-    /// Those that it has unmapped.
-    pub unmapped_pages: Vec<(Endpoint, u64)>,
+    /// Those that it has unmapped, by call: a call that comes again unmaps nothing.
+    pub unmapped_pages: BTreeMap<(Endpoint, u64), u64>,
     /// Images and shared files whose paths it was told, and how.
     pub names: Vec<(u64, Vec<u8>)>,
 }
@@ -759,7 +759,9 @@ impl Vm {
                 }
                 return Ok(vm::PageMap::reply(message, 0, address));
             }
-            PageUnmap(request) => memory.unmapped_pages.push((request.process, request.address)),
+            PageUnmap(request) => {
+                memory.unmapped_pages.entry((request.process, request.call)).or_insert(request.address);
+            }
             MemoryInfo(_) => return Ok(vm::MemoryInfo::reply(message, 0, 1 << 28, 1 << 27, 0, 0)),
             _ => return Err(Errno::ENOSYS),
         }

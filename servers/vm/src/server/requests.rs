@@ -195,9 +195,7 @@ impl<K: Kernel> Server<K> {
                 let address = self.map_page(map.process, map.call)?;
                 Ok(vm::PageMap::reply(message, 0, address))
             }
-            Request::PageUnmap(unmap) => self
-                .with_space(unmap.process, |space, memory| space.munmap(memory, unmap.address, PAGE_BYTES))
-                .map(|_| done),
+            Request::PageUnmap(unmap) => self.unmap_page(unmap.process, unmap.call, unmap.address).map(|()| done),
             Request::SharedShow(show) => {
                 let from = (ObjectId(show.object), show.offset);
                 let (shown, zeros) = self.with_space(message.source, |space, memory| {

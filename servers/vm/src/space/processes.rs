@@ -80,7 +80,7 @@ impl Processes {
         (known == call).then_some(address)
     }
 
-    /// A shmat, or a call that vfs maps a page for, is about to return an address to a thread.
+    /// A shmat, or a call that vfs maps a page for, is about to return an address to a thread; 0: its page has been unmapped.
     pub fn set_attached(&mut self, endpoint: Endpoint, call: u64, address: u64) {
         if let Some(process) = self.by_slot.get_mut(endpoint.slot()) {
             process.attached = Some((call, address));

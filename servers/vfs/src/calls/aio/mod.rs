@@ -109,12 +109,14 @@ impl Owner {
         Ok(address)
     }
 
-    /// io_destroy. The context has ended, and that is committed, before its page is unmapped: done once more, that might hit what has come
-    /// there since. `EINVAL`: there is none.
+    /// io_destroy. That the context has ended is committed before its page is unmapped; a call that comes again unmaps it, if that was not done.
+    /// `EINVAL`: there is none.
     async fn destroy(self, address: u64) -> Result<u64, Errno> {
-        self.contexts.end(self.caller().identity(), address)?;
-        self.caller().note(Note::Result(0));
-        self.end_turn().await;
+        if !matches!(self.caller().noted(), Some(Note::Moved(_))) {
+            self.contexts.end(self.caller().identity(), address)?;
+            self.caller().note(Note::Moved(address));
+            self.end_turn().await;
+        }
         unmap_page(self.caller(), address);
         Ok(0)
     }
@@ -129,7 +131,7 @@ fn map_page(caller: &Caller) -> Result<u64, Errno> {
 
 /// Has vm unmap it. What prevents that, such as that the program has too many mappings to split one, leaves the page to the program.
 fn unmap_page(caller: &Caller, address: u64) {
-    let request = vm::PageUnmap { process: caller.endpoint, address };
+    let request = vm::PageUnmap { process: caller.endpoint, call: caller.call_number(), address };
     let unmapped = ipc::call(Endpoint::VM, &request.message()).and_then(|reply| reply.result());
     if let Err(error) = unmapped {
         sys::log!("the page of a context of process {} stays mapped: {error}", caller.pid);

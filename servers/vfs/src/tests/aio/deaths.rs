@@ -70,6 +70,11 @@ fn contexts_are_made_and_end_once_when_vfs_dies_meanwhile() {
     world.restart_vfs();
     assert_eq!(world.repeat_call(world.root, nr::IO_SETUP, &arguments), Some(Ok(0)), "though there is an id now");
     assert_eq!(interrupted(&mut world, nr::IO_DESTROY, &[context], &[context]), Ok(0));
+    let unmapped = |world: &World| world.vm().unmapped_pages.values().copied().collect::<Vec<_>>();
+    assert_eq!(unmapped(&world), [MAPPED_PAGES, context]);
+    world.restart_vfs();
+    assert_eq!(world.repeat_call(world.root, nr::IO_DESTROY, &[context]), Some(Ok(0)));
+    assert_eq!(unmapped(&world), [MAPPED_PAGES, context], "once each");
     assert_eq!((destroy(&world, world.root, context), used(&world)), (Err(Errno::EINVAL), 0));
     let unwritable = [1, NOWHERE];
     assert_eq!(world.call(world.root, nr::IO_SETUP, &unwritable), Err(Errno::EFAULT));
