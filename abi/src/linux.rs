@@ -47,7 +47,7 @@ pub const fn kept(number: u64) -> Option<usize> {
 /// are eight bytes, and rt_sigprocmask, if argument 3 does. The word is the last argument then, and the label of the call has [`WITH_WORD`].
 pub const FETCHED: [(u32, usize); 2] = [(nr::WRITE, slot::VFS), (nr::RT_SIGPROCMASK, slot::PM)];
 
-/// The route of the first of them, where [`route`] says so.
+/// The route of the first call of [`FETCHED`]; those of the calls of [`KEPT`] are before it.
 pub const FIRST_FETCHED: usize = SERVICE_SLOTS + KEPT.len();
 
 /// In the label of a call: the kernel has fetched its word. No call has such a number.
@@ -69,7 +69,7 @@ pub const fn route(number: u64, slot: u64) -> u64 {
     }
 }
 
-/// Returns the slot of the service that a route leads to, if it is one of [`route`]'s that are none themselves.
+/// Returns the slot of the service that a route from `SERVICE_SLOTS` on leads to.
 pub fn service(route: usize) -> usize {
     route.checked_sub(FIRST_FETCHED).and_then(|index| FETCHED.get(index)).map_or(slot::PM, |entry| entry.1)
 }

@@ -16,10 +16,10 @@ use kernel_core::{FastSwitch, Frame, Kernel, Machine, Next, Thread, frame::entry
 
 core::arch::global_asm!(
     include_str!("entry.s"),
+    messages = const Thread::MESSAGES_FROM_FRAME,
     entry = const offset_of!(Frame, entry),
     entry_full = const entry::FULL,
     entry_syscall = const entry::SYSCALL,
-    messages = const Thread::MESSAGES_FROM_FRAME,
     user_end = const USER_END,
     user_data = const USER_DATA,
     user_code = const USER_CODE,
