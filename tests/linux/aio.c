@@ -379,17 +379,9 @@ static void *collect(void *least) {
     return NULL;
 }
 static void wait_until_collector_sleeps(void) {
-    char path[64], text[512];
+    char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", waits);
-    for (int tries = 0, asleep = 0; tries < 2000 && asleep < 2; tries++) {
-        int fd = must(open(path, O_RDONLY));
-        ssize_t length = read(fd, text, sizeof text - 1);
-        close(fd);
-        text[length < 0 ? 0 : length] = 0;
-        const char *state = strrchr(text, ')');
-        asleep = state != NULL && state[2] == 'S' ? asleep + 1 : 0;
-        sleep_ms(2);
-    }
+    wait_until_stat_says_asleep(path);
 }
 static pthread_t start_collecting(intptr_t least) {
     pthread_t thread;

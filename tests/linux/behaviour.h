@@ -272,10 +272,9 @@ __attribute__((unused)) static void pass_gate(struct gate gate) {
         ;
 }
 
-/* Waits until the process does nothing but wait: so it has reached the call that is to be interrupted. */
-__attribute__((unused)) static void wait_until_asleep(pid_t process) {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+/* Waits until who has this file in /proc, a process or a thread, does nothing but wait. */
+__attribute__((unused)) static void wait_until_stat_says_asleep(const char *path) {
+    char text[512];
     for (int tries = 0, asleep = 0; tries < 2000 && asleep < 2; tries++) {
         int fd = must(open(path, O_RDONLY));
         ssize_t length = read(fd, text, sizeof text - 1);
@@ -285,6 +284,13 @@ __attribute__((unused)) static void wait_until_asleep(pid_t process) {
         asleep = state != NULL && strchr("STZ", state[2]) != NULL ? asleep + 1 : 0;
         sleep_ms(2);
     }
+}
+
+/* Waits until the process does nothing but wait: so it has reached the call that is to be interrupted. */
+__attribute__((unused)) static void wait_until_asleep(pid_t process) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+    wait_until_stat_says_asleep(path);
 }
 
 static int remove_one(const char *path, const struct stat *at, int type, struct FTW *walk) {
