@@ -68,15 +68,20 @@ pub(super) const CALLS: &[Entry] = &[
     }),
     call(nr::PSELECT6, |c| {
         let limit = Limit { address: c.words[4], ns_per_part: 1, deadline_ns: c.timespec(4)? };
-        let [address, bytes] = match c.words[5] {
-            0 => [0, 0],
-            both => user::fetch_words(c.process.caller.endpoint, both)?,
-        };
-        select(c, limit, signal_mask(c, address, bytes)?)
+        select(c, limit, signal_mask_at(c, c.words[5])?)
     }),
 ];
 
-/// The signal mask of ppoll and pselect6; `None`: the thread's own. `EINVAL`, `EFAULT`.
+/// The signal mask of pselect6 and io_pgetevents, which have its address and its length in memory. As [`signal_mask`].
+pub(super) fn signal_mask_at(call: &Call, both: u64) -> Result<Option<u64>, Errno> {
+    if both == 0 {
+        return Ok(None);
+    }
+    let [address, bytes] = user::fetch_words(call.process.caller.endpoint, both)?;
+    signal_mask(call, address, bytes)
+}
+
+/// The signal mask of ppoll and epoll_pwait; `None`: the thread's own. `EINVAL`, `EFAULT`.
 pub(super) fn signal_mask(call: &Call, address: u64, bytes: u64) -> Result<Option<u64>, Errno> {
     const MASK_BYTES: u64 = 8;
     match (address, bytes) {

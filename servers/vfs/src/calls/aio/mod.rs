@@ -6,7 +6,7 @@
 mod events;
 mod submit;
 
-use super::{Entry, call, call::Call, done, poll::signal_mask, task};
+use super::{Entry, call, call::Call, done, poll::signal_mask_at, task};
 use crate::{
     aio::{Context, Contexts},
     base::Base,
@@ -35,14 +35,7 @@ pub(super) const CALLS: &[Entry] = &[
     call(nr::IO_DESTROY, |c| task(Owner::new(c).destroy(c.words[0]))),
     call(nr::IO_SUBMIT, |c| task(Submission::new(c)?.run())),
     call(nr::IO_GETEVENTS, |c| Wait::begin(c, deadline(c)?, None)),
-    call(nr::IO_PGETEVENTS, |c| {
-        let deadline_ns = deadline(c)?;
-        let [address, bytes] = match c.words[5] {
-            0 => [0, 0],
-            both => user::fetch_words(c.process.caller.endpoint, both)?,
-        };
-        Wait::begin(c, deadline_ns, signal_mask(c, address, bytes)?)
-    }),
+    call(nr::IO_PGETEVENTS, |c| Wait::begin(c, deadline(c)?, signal_mask_at(c, c.words[5])?)),
     call(nr::IO_CANCEL, |c| done(cancel(c.contexts(), &c.process.caller, c.first()))),
 ];
 
