@@ -1,6 +1,6 @@
 //! The protocol of file systems: requests of vfs to ext2, tmpfs, procfs and devfs. Asynchronous (tag in word 6).
 //! A node is a number that the file system gives to a file in use. Names and paths come in grants, without NUL, one component; a short name
-//! of a `Create` or an `Unlink` in the request itself ([`ShortName`]).
+//! of a `Create`, an `Unlink` or an `UnlinkUnused` in the request itself ([`ShortName`]).
 
 use crate::GrantId;
 
@@ -94,6 +94,8 @@ protocol! {
     /// Returns the node of the file with this handle on the file system of `root`, one of its nodes. `ESTALE`: there is none;
     /// `EOPNOTSUPP`.
     OpenHandle = 31 { root: u64, inode: u64, generation: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
+    /// Unlinks a name, given as to `Create`, of a file that vfs does not have in use. `EBUSY`: it has. `EISDIR`.
+    UnlinkUnused = 32 { directory: u64, name: u64, bytes: u64 }
 }
 
 /// `ReadLink`: the link stands for something else than an open file or the program.

@@ -11,7 +11,8 @@ use fs::file_system::{Caller, EntrySink, NAME_MAX};
 use fs::names::Known;
 use fs::order::Order;
 
-use crate::entry::{self, Entries, EntryFormat, is_dot, record_size};
+use crate::entry::{self, Entries, Entry, EntryFormat, is_dot, record_size};
+use crate::inode::FLAG_INDEX;
 use crate::volume::Ext2;
 use crate::window::Sector;
 
@@ -22,6 +23,15 @@ pub(crate) struct Found {
     pub node: u32,
     /// The block of the directory that holds the entry.
     pub block: u32,
+}
+
+/// What a search for a name has come to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Search {
+    /// The name exists.
+    Found(Found),
+    /// It does not. With the first space for it that the search has passed, if it was to look for some.
+    Absent(Option<Space>),
 }
 
 /// Space for an entry behind another, in a sector.
@@ -37,6 +47,11 @@ pub(crate) struct Space {
 }
 
 impl Space {
+    /// The space at the end of a record of block `index` of a directory.
+    fn behind(entry: &Entry, index: u32, block: u64) -> Space {
+        Space { index, block, offset: entry.offset, used: entry.used(), size: entry.size }
+    }
+
     /// Returns where the entry will be.
     pub fn sector(&self) -> Sector {
         Sector { block: self.block, number: entry::sector(self.offset) }
@@ -73,47 +88,75 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Searches the entry for `name`. `ENOTDIR`, `ENAMETOOLONG`.
     pub(crate) fn find_entry(&mut self, dir: u32, name: &[u8]) -> Result<Option<Found>, Errno> {
+        match self.search::<false>(dir, name)? {
+            Search::Found(found) => Ok(Some(found)),
+            Search::Absent(_) => Ok(None),
+        }
+    }
+
+    /// As `find_entry`; with `SPACE` looks for space on the way.
+    pub(crate) fn search<const SPACE: bool>(&mut self, dir: u32, name: &[u8]) -> Result<Search, Errno> {
         let blocks = self.directory_blocks(dir)?;
         match self.names.find(dir, name) {
-            Some(Known::Node(node, block)) => return Ok(Some(Found { node, block })),
-            Some(Known::Absent) => return Ok(None),
+            Some(Known::Node(node, block)) => return Ok(Search::Found(Found { node, block })),
+            Some(Known::Absent) => return Ok(Search::Absent(None)),
             None if name.len() > NAME_MAX => return Err(Errno::ENAMETOOLONG),
             None => {}
         }
         let indexed = match self.index_of(dir)?.filter(|_| !is_dot(name)) {
-            Some(root) => self.find_indexed(dir, root, name),
+            Some(root) => self.search_indexed::<SPACE>(dir, root, name),
             None => Err(Errno::EUCLEAN),
         };
         // A corrupt index hides no name.
-        let found = match indexed {
-            Err(Errno::EUCLEAN) => self.search_all(dir, blocks, name)?,
+        let search = match indexed {
+            Err(Errno::EUCLEAN) if self.inode(dir)?.flags & FLAG_INDEX != 0 => {
+                self.search_all::<false>(dir, blocks, name)?
+            }
+            Err(Errno::EUCLEAN) => self.search_all::<SPACE>(dir, blocks, name)?,
             indexed => indexed?,
         };
-        self.names.learn(dir, name, found.map_or(Known::Absent, |found| Known::Node(found.node, found.block)));
-        Ok(found)
+        let known = match search {
+            Search::Found(found) => Known::Node(found.node, found.block),
+            Search::Absent(_) => Known::Absent,
+        };
+        self.names.learn(dir, name, known);
+        Ok(search)
     }
 
-    fn search_all(&mut self, dir: u32, blocks: u32, name: &[u8]) -> Result<Option<Found>, Errno> {
-        for block in 0..blocks {
-            if let Some(node) = self.search_block(dir, block, name)? {
-                return Ok(Some(Found { node, block }));
+    fn search_all<const SPACE: bool>(&mut self, dir: u32, blocks: u32, name: &[u8]) -> Result<Search, Errno> {
+        let first_with_space = self.inode(dir)?.next_block;
+        let mut space = None;
+        for index in 0..blocks {
+            match self.search_block::<SPACE>(dir, index, name)? {
+                Search::Absent(passed) if index >= first_with_space => space = space.or(passed),
+                Search::Absent(_) => {}
+                found => return Ok(found),
             }
         }
-        Ok(None)
+        Ok(Search::Absent(space))
     }
 
     /// Searches one block of a directory.
-    pub(crate) fn search_block(&mut self, dir: u32, index: u32, name: &[u8]) -> Result<Option<u32>, Errno> {
-        let format = self.entry_format();
+    pub(crate) fn search_block<const SPACE: bool>(
+        &mut self,
+        dir: u32,
+        index: u32,
+        name: &[u8],
+    ) -> Result<Search, Errno> {
+        let (format, needed) = (self.entry_format(), record_size(name.len()));
         let block = self.directory_block(dir, index)?;
+        let mut space = None;
         for entry in Entries::new(self.cache.read(block)?, format) {
             let entry = entry?;
             if entry.is_of(name) {
-                let node = entry.node;
-                return if self.is_usable(node) { Ok(Some(node)) } else { Err(Errno::EUCLEAN) };
+                let found = Found { node: entry.node, block: index };
+                return if self.is_usable(found.node) { Ok(Search::Found(found)) } else { Err(Errno::EUCLEAN) };
+            }
+            if SPACE && space.is_none() && entry.has_space(needed) {
+                space = Some(Space::behind(&entry, index, block));
             }
         }
-        Ok(None)
+        Ok(Search::Absent(space))
     }
 
     /// Lists the entries from `position` on; positions are hashes, or offsets in a directory that cannot have an index.
@@ -241,8 +284,7 @@ impl<D: BlockDevice> Ext2<D> {
         let block = self.directory_block(dir, index)?;
         for entry in Entries::new(self.cache.read(block)?, format) {
             let entry = entry?;
-            let (offset, used, size) = (entry.offset, entry.used(), entry.size);
-            let space = Space { index, block, offset, used, size };
+            let space = Space::behind(&entry, index, block);
             if entry.has_space(needed) && !avoided.contains(&space.sector()) {
                 return Ok(Some(space));
             }

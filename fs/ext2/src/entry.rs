@@ -18,6 +18,8 @@ use fs::bytes::{put_u16, put_u32};
 
 /// Bytes of a record before the name.
 const HEADER: usize = 8;
+/// Sectors of the largest block.
+const MOST_SECTORS: usize = 4096 / SECTOR_SIZE;
 
 /// Kinds as directory entries encode them, with their mode bits.
 const KINDS: [u32; 8] = [0, S_IFREG, S_IFDIR, S_IFCHR, S_IFBLK, S_IFIFO, S_IFSOCK, S_IFLNK];
@@ -162,23 +164,35 @@ pub fn divide(block: &mut [u8]) {
     }
 }
 
-/// Adds a copy of a record in the first space for it. Returns false if there is none.
-pub fn add(block: &mut [u8], new: &Entry, format: EntryFormat) -> Result<bool, Errno> {
-    let needed = record_size(new.name.len());
-    let mut place = None;
-    for entry in Entries::new(block, format) {
-        let entry = entry?;
-        if entry.has_space(needed) {
-            place = Some((entry.offset, entry.used(), entry.size));
-            break;
+/// Fills a block with copies of records, each in the first sector that has space for it.
+pub struct Filling<'a> {
+    block: &'a mut [u8],
+    format: EntryFormat,
+    /// Of each sector: the last record written, where the next one may begin.
+    sectors: [(Option<usize>, usize); MOST_SECTORS],
+}
+
+impl<'a> Filling<'a> {
+    /// Makes the block a chain of free records.
+    pub fn begin(block: &'a mut [u8], format: EntryFormat) -> Filling<'a> {
+        divide(block);
+        Filling { block, format, sectors: core::array::from_fn(|number| (None, number * SECTOR_SIZE)) }
+    }
+
+    /// Adds a copy of a record. Returns false if there is no space for it.
+    pub fn add(&mut self, new: &Entry) -> bool {
+        let needed = record_size(new.name.len());
+        let count = self.block.len() / SECTOR_SIZE;
+        let mut sectors = self.sectors[..count].iter_mut().zip(1..);
+        let place = sectors.find(|((_, next), number)| *next + needed <= number * SECTOR_SIZE);
+        let Some(((last, next), number)) = place else { return false };
+        if let Some(last) = *last {
+            set_size(self.block, last, *next - last);
         }
+        write(self.block, *next, number * SECTOR_SIZE - *next, new.node, new.kind, new.name, self.format);
+        (*last, *next) = (Some(*next), *next + needed);
+        true
     }
-    let Some((offset, used, size)) = place else { return Ok(false) };
-    if used > 0 {
-        set_size(block, offset, used);
-    }
-    write(block, offset + used, size - used, new.node, new.kind, new.name, format);
-    Ok(true)
 }
 
 /// Removes records of the block `old` from its copy `new`, and packs those that stay, each within the sector that it begins in. The first record of a
@@ -320,17 +334,26 @@ mod tests {
         let mut new = old.clone();
         retain(&old, &mut new, FORMAT, |_| false).unwrap();
         assert!(names(&new).is_empty());
-        assert!(add(&mut new, &Entry { offset: 0, size: 0, node: 5, kind: S_IFREG, name: b"new" }, FORMAT).unwrap());
-        assert_eq!(names(&new), [b"new".to_vec()]);
+        assert!(Entries::new(&new, FORMAT).all(|entry| entry.is_ok_and(|entry| entry.size >= SECTOR_SIZE / 2)));
     }
 
     #[test]
     fn records_are_added_until_the_sectors_are_full() {
         let mut block = vec![0; 1024];
-        divide(&mut block);
+        let mut filling = Filling::begin(&mut block, FORMAT);
+        let all = [255, 200, 255, 20, 10, 1];
+        let added = all.map(|length| {
+            let name = [b'a' + length as u8 % 26; 255];
+            filling.add(&Entry { offset: 0, size: 0, node: 5, kind: 0, name: &name[..length] })
+        });
+        // 264 + 208 + 28 + 12 fill the first sector.
+        assert_eq!(added, [true, true, true, true, true, true]);
+        let lengths: Vec<usize> = names(&block).iter().map(Vec::len).collect();
+        assert_eq!(lengths, [255, 200, 20, 1, 255, 10]);
+        let mut filling = Filling::begin(&mut block, FORMAT);
         let name = [b'x'; 255];
         let mut added = 0;
-        while add(&mut block, &Entry { offset: 0, size: 0, node: 5, kind: 0, name: &name }, FORMAT).unwrap() {
+        while filling.add(&Entry { offset: 0, size: 0, node: 5, kind: 0, name: &name }) {
             added += 1;
         }
         assert_eq!((added, names(&block).len()), (2, 2));

@@ -177,6 +177,12 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         if is_dot(name) { Err(Errno::EISDIR) } else { self.remove_link(dir, name) }
     }
 
+    fn unlink_unused(&mut self, dir: NodeId, name: &[u8]) -> Result<(), Errno> {
+        self.begin_change()?;
+        let dir = self.number(dir)?;
+        if is_dot(name) { Err(Errno::EISDIR) } else { self.remove_unused_link(dir, name) }
+    }
+
     fn remove_dir(&mut self, dir: NodeId, name: &[u8]) -> Result<(), Errno> {
         self.begin_change()?;
         let dir = self.number(dir)?;

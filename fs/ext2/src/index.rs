@@ -23,7 +23,7 @@ use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{Caller, EntrySink};
 use fs::order::Order;
 
-use crate::directory::{Found, Space};
+use crate::directory::{Search, Space};
 use crate::entry::{self, Entries, Entry, record_size};
 use crate::hash::{Function, Hasher};
 use crate::index_block::{self, DOT, Index, MAX_LEVELS, NODE_HEAD, ROOT_HEAD, Root};
@@ -133,16 +133,23 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(None)
     }
 
-    /// Searches the entry for `name` by the index.
-    pub(crate) fn find_indexed(&mut self, dir: u32, root: Root, name: &[u8]) -> Result<Option<Found>, Errno> {
+    /// Searches the entry for `name` by the index; with `SPACE` looks for space on the way.
+    pub(crate) fn search_indexed<const SPACE: bool>(
+        &mut self,
+        dir: u32,
+        root: Root,
+        name: &[u8],
+    ) -> Result<Search, Errno> {
         let major = self.hasher()?.hash(root.function, name).major;
         let mut path = self.probe(dir, root, major)?;
+        let mut space = None;
         for _ in 0..MAX_CONTINUED {
-            if let Some(node) = self.search_block(dir, path.leaf, name)? {
-                return Ok(Some(Found { node, block: path.leaf }));
+            match self.search_block::<SPACE>(dir, path.leaf, name)? {
+                Search::Absent(passed) => space = space.or(passed),
+                found => return Ok(found),
             }
             if self.next_leaf(dir, &mut path)? != Some(major | 1) {
-                return Ok(None);
+                return Ok(Search::Absent(space));
             }
         }
         Err(Errno::EUCLEAN)
@@ -161,9 +168,18 @@ impl<D: BlockDevice> Ext2<D> {
         self.space_in(dir, path.leaf, record_size(name.len()), avoided)
     }
 
-    /// Finds or makes space for an entry of this name, before anything else is changed: names may move to another block. `None`: the directory, which has no
-    /// index, needs another block. `ENOENT` in a directory that was removed, `ENOSPC`.
-    pub(crate) fn make_space(&mut self, dir: u32, name: &[u8], caller: Caller) -> Result<Option<Space>, Errno> {
+    /// Finds or makes space for an entry of this name, unless the search for the name has `passed` some, before anything else is changed: names may move to
+    /// another block. `None`: the directory, which has no index, needs another block. `ENOENT` in a directory that was removed, `ENOSPC`.
+    pub(crate) fn make_space(
+        &mut self,
+        passed: Option<Space>,
+        dir: u32,
+        name: &[u8],
+        caller: Caller,
+    ) -> Result<Option<Space>, Errno> {
+        if passed.is_some() {
+            return Ok(passed);
+        }
         if self.inode(dir)?.flags & FLAG_INDEX == 0 {
             let space = self.find_space(dir, name)?;
             let may_begin = space.is_none() && self.makes_indexes() && self.directory_blocks(dir)? == 1;

@@ -5,7 +5,7 @@ use sys::fallible::{self, TryVec};
 
 use fs::Errno;
 
-use crate::entry::{self, Entries, Entry, EntryFormat, is_dot};
+use crate::entry::{Entries, Entry, EntryFormat, Filling, is_dot};
 use crate::hash::{Function, Hash, Hasher};
 
 /// Bytes of a usual record: for how many a leaf is expected to have.
@@ -89,9 +89,9 @@ pub(crate) fn hashed(
 /// A block with these entries of the block `old`; `None`: they do not fit.
 pub(crate) fn packed(old: &[u8], entries: &[Hashed], format: EntryFormat) -> Result<Option<Vec<u8>>, Errno> {
     let mut image = fallible::filled(0, old.len())?;
-    entry::divide(&mut image);
+    let mut filling = Filling::begin(&mut image, format);
     for hashed in entries {
-        if !entry::add(&mut image, &Entry::at(old, hashed.offset(), format)?, format)? {
+        if !filling.add(&Entry::at(old, hashed.offset(), format)?) {
             return Ok(None);
         }
     }

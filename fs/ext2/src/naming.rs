@@ -8,7 +8,7 @@ use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{Caller, S_IFDIR, S_IFLNK};
 use fs::names::Known;
 
-use crate::directory::{Found, Space};
+use crate::directory::{Found, Search, Space};
 use crate::entry::{self, record_size};
 use crate::inode::FAST_LINK;
 use crate::volume::Ext2;
@@ -22,11 +22,12 @@ impl<D: BlockDevice> Ext2<D> {
         self.find_entry(dir, name)?.ok_or(Errno::ENOENT)
     }
 
-    fn require_no_entry(&mut self, dir: u32, name: &[u8]) -> Result<(), Errno> {
-        match self.find_entry(dir, name)? {
-            Some(_) => Err(Errno::EEXIST),
-            None if self.inode(dir)?.links == 0 => Err(Errno::ENOENT),
-            None => Ok(()),
+    /// Returns space for the new name, if the search for it has passed some. `EEXIST`; `ENOENT` in a directory that was removed.
+    fn require_no_entry(&mut self, dir: u32, name: &[u8]) -> Result<Option<Space>, Errno> {
+        match self.search::<true>(dir, name)? {
+            Search::Found(_) => Err(Errno::EEXIST),
+            Search::Absent(_) if self.inode(dir)?.links == 0 => Err(Errno::ENOENT),
+            Search::Absent(passed) => Ok(passed),
         }
     }
 
@@ -39,8 +40,8 @@ impl<D: BlockDevice> Ext2<D> {
         device: u64,
         caller: Caller,
     ) -> Result<u32, Errno> {
-        self.require_no_entry(dir, name)?;
-        let space = self.make_space(dir, name, caller)?;
+        let passed = self.require_no_entry(dir, name)?;
+        let space = self.make_space(passed, dir, name, caller)?;
         let number = self.new_inode(dir, mode, caller)?;
         if device != 0 {
             self.change(number)?.set_device(device);
@@ -69,8 +70,8 @@ impl<D: BlockDevice> Ext2<D> {
         if target.len() >= self.superblock.block_size {
             return Err(Errno::ENAMETOOLONG);
         }
-        self.require_no_entry(dir, name)?;
-        let space = self.make_space(dir, name, caller)?;
+        let passed = self.require_no_entry(dir, name)?;
+        let space = self.make_space(passed, dir, name, caller)?;
         let number = self.new_inode(dir, S_IFLNK | 0o777, caller)?;
         match self.set_target(number, target, caller) {
             Ok(()) => self.name_new(space, dir, name, number, caller)?,
@@ -129,11 +130,11 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Creates a directory with `.` and `..`.
     pub(crate) fn make_directory(&mut self, dir: u32, name: &[u8], mode: u32, caller: Caller) -> Result<u32, Errno> {
-        self.require_no_entry(dir, name)?;
+        let passed = self.require_no_entry(dir, name)?;
         if self.inode(dir)?.links >= MAX_LINKS {
             return Err(Errno::EMLINK);
         }
-        let space = self.make_space(dir, name, caller)?;
+        let space = self.make_space(passed, dir, name, caller)?;
         let number = self.new_inode(dir, S_IFDIR | mode & 0o7777, caller)?;
         if let Err(error) = self.fill_directory(number, dir, caller) {
             self.delete(number)?;
@@ -192,9 +193,9 @@ impl<D: BlockDevice> Ext2<D> {
             MAX_LINKS.. => return Err(Errno::EMLINK),
             _ => {}
         }
-        self.require_no_entry(dir, name)?;
+        let passed = self.require_no_entry(dir, name)?;
         self.require_known(dir)?;
-        let space = self.make_space(dir, name, caller)?;
+        let space = self.make_space(passed, dir, name, caller)?;
         self.order_link(space.map(|space| space.sector()))?;
         self.add_entry(space, dir, name, number, mode, caller)?;
         self.remove_orphan(number)?;
@@ -208,6 +209,19 @@ impl<D: BlockDevice> Ext2<D> {
     /// Removes a name of an inode that is no directory.
     pub(crate) fn remove_link(&mut self, dir: u32, name: &[u8]) -> Result<(), Errno> {
         let found = self.require_entry(dir, name)?;
+        self.remove_found(dir, name, found)
+    }
+
+    /// Removes a name of a node that is no directory and has no users. `EBUSY`, `EISDIR`.
+    pub(crate) fn remove_unused_link(&mut self, dir: u32, name: &[u8]) -> Result<(), Errno> {
+        let found = self.require_entry(dir, name)?;
+        if self.uses.count(found.node).is_some() {
+            return Err(Errno::EBUSY);
+        }
+        self.remove_found(dir, name, found)
+    }
+
+    fn remove_found(&mut self, dir: u32, name: &[u8], found: Found) -> Result<(), Errno> {
         let inode = self.inode(found.node)?;
         if inode.is_directory() {
             return Err(Errno::EISDIR);

@@ -47,7 +47,7 @@ impl<D: BlockDevice> Ext2<D> {
         }
         let space = match target {
             Some(_) => None,
-            None => self.make_space(new.dir, new.name, caller)?,
+            None => self.make_space(None, new.dir, new.name, caller)?,
         };
         // It may have moved to make the space.
         let source = self.require_entry(old.dir, old.name)?;

@@ -162,6 +162,12 @@ impl FileSystem for Tmpfs {
         if name.is_dot() { Err(Errno::EISDIR) } else { self.remove_link(name) }
     }
 
+    fn unlink_unused(&mut self, dir: NodeId, name: &[u8]) -> Result<(), Errno> {
+        self.begin_change()?;
+        let name = self.name(dir, name)?;
+        if name.is_dot() { Err(Errno::EISDIR) } else { self.remove_unused_link(name) }
+    }
+
     fn remove_dir(&mut self, dir: NodeId, name: &[u8]) -> Result<(), Errno> {
         self.begin_change()?;
         let name = self.name(dir, name)?;

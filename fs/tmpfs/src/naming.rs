@@ -151,6 +151,19 @@ impl Tmpfs {
     /// Removes a name of a node that is no directory.
     pub(crate) fn remove_link(&mut self, name: Name) -> Result<(), Errno> {
         let entry = self.entry(name)?;
+        self.remove_found(name, entry)
+    }
+
+    /// Removes a name of an inode that is no directory and has no users. `EBUSY`, `EISDIR`.
+    pub(crate) fn remove_unused_link(&mut self, name: Name) -> Result<(), Errno> {
+        let entry = self.entry(name)?;
+        if entry.node(&self.memory).uses(&self.memory) > 0 {
+            return Err(Errno::EBUSY);
+        }
+        self.remove_found(name, entry)
+    }
+
+    fn remove_found(&mut self, name: Name, entry: Entry) -> Result<(), Errno> {
         let node = entry.node(&self.memory);
         if node.is_directory(&self.memory) {
             return Err(Errno::EISDIR);

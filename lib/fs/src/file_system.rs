@@ -356,6 +356,11 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
+    /// As `unlink`, of a node without users. `EBUSY`: it has some.
+    fn unlink_unused(&mut self, _dir: NodeId, _name: &[u8]) -> Result<(), Errno> {
+        Err(Errno::EROFS)
+    }
+
     /// Removes an empty directory. `ENOENT`, `ENOTDIR`, `ENOTEMPTY`, `EINVAL` for `.`.
     fn remove_dir(&mut self, _dir: NodeId, _name: &[u8]) -> Result<(), Errno> {
         Err(Errno::EROFS)

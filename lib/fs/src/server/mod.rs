@@ -22,7 +22,8 @@ use abi::endpoint::slot;
 use abi::fs::{
     ALLOCATE_CHECK, ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, ChOwn, Create, GetDents, Handle,
     LINK_OTHER, Link, Lookup, Mount, OpenHandle, Put, RENAME_EXCHANGE, RENAME_WHITEOUT, Read, ReadLink, Recall, Rename,
-    Request, SeekData, SetTimes, SetUses, ShortName, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    Request, SeekData, SetTimes, SetUses, ShortName, Stat, StatFs, Symlink, Sync, Truncate, Unlink, UnlinkUnused,
+    Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message, Word};
 use server::{Service, SyncStep};
@@ -181,6 +182,7 @@ where
             Request::Stat(request) => self.stat(message, request),
             Request::Create(request) => self.create(message, request),
             Request::Unlink(request) => self.unlink(message, request),
+            Request::UnlinkUnused(request) => self.unlink_unused(message, request),
             Request::Symlink(request) => self.symlink(message, request),
             Request::ReadLink(request) => self.read_link(message, request),
             Request::Link(request) => self.link(message, request),
@@ -387,6 +389,14 @@ where
             // The name is gone. As after a `Put` that fails the node stays until the file system is mounted again.
             sys::log!("node {:#x} has lost its name and is not freed: {error}", request.node);
         }
+        Ok(message.reply(Ok(0)))
+    }
+
+    fn unlink_unused(&mut self, message: &Message, request: UnlinkUnused) -> Result<Message, Errno> {
+        let short = ShortName::from_words(request.name, request.bytes);
+        let name = sent_name(&short, &mut self.names, message, request.name, request.bytes)?;
+        let (file_system, dir) = self.volumes.find(request.directory)?;
+        file_system.unlink_unused(dir, name)?;
         Ok(message.reply(Ok(0)))
     }
 

@@ -7,7 +7,8 @@
 
 use abi::fs::{
     Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, GetXattr, Link, ListXattr, Mount, Read, ReadLink, RemoveXattr,
-    Rename, SeekData, SetTimes, SetUses, SetXattr, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Use, Write,
+    Rename, SeekData, SetTimes, SetUses, SetXattr, Stat, StatFs, Symlink, Sync, Truncate, Unlink, UnlinkUnused,
+    Unmount, Use, Write,
 };
 use abi::{Errno, Message};
 use alloc::vec::Vec;
@@ -96,6 +97,7 @@ where
             Symlink::LABEL,
             Link::LABEL,
             Unlink::LABEL,
+            UnlinkUnused::LABEL,
             Rename::LABEL,
             Truncate::LABEL,
             SetXattr::LABEL,
@@ -250,6 +252,7 @@ fn changes_files(label: u32) -> bool {
         Symlink::LABEL,
         Truncate::LABEL,
         Unlink::LABEL,
+        UnlinkUnused::LABEL,
         Write::LABEL,
     ];
     such.contains(&label)

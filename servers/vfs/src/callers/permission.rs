@@ -168,8 +168,12 @@ pub fn check_owner(who: &Credentials, file: Attributes) -> Result<(), Errno> {
 
 /// `EPERM` when the sticky bit of the directory keeps the process from removing or renaming the file.
 pub fn check_sticky(who: &Credentials, directory: Attributes, file: Attributes) -> Result<(), Errno> {
-    let held = directory.mode & S_ISVTX != 0 && who.euid != file.uid && who.euid != directory.uid;
-    if held && !who.has(Capability::FileOwner) { Err(Errno::EPERM) } else { Ok(()) }
+    if who.euid == file.uid || may_remove_any(who, directory) { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+/// Whether the sticky bit of the directory lets the process remove or rename files of everybody.
+pub fn may_remove_any(who: &Credentials, directory: Attributes) -> bool {
+    directory.mode & S_ISVTX == 0 || who.euid == directory.uid || who.has(Capability::FileOwner)
 }
 
 /// The permission bits that chmod sets: set-group-id is dropped for those who are not in the file's group.

@@ -15,7 +15,7 @@ use crate::{
     files::{Files, attributes::NewAttributes, leases::Access, stat::STATFS_BYTES, vnode::NodeRef, watches::flag},
     memory as user,
     objects::{O_WRONLY, OpenFile, pipe::PipeEnd, regular::Regular},
-    paths::walk::{self, Found, Last, Resolution, Stopped},
+    paths::walk::{self, Found, Last, Purpose, Resolution, Stopped},
     processes::{AT_FDCWD, Process},
 };
 use abi::{Errno, fs, linux::nr};
@@ -163,7 +163,7 @@ fn find_known(files: &Files, process: &Process, target: Target) -> Result<Findin
         return process.file(target.directory).map(|file| Finding::Known(Subject::File(file)));
     }
     let last = if target.flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
-    match walk::resolve_known(files, process, target.directory, target.path, last, false)? {
+    match walk::resolve_known(files, process, target.directory, target.path, last, Purpose::Use)? {
         Resolution::Found(found, _) => Subject::found(found).map(Finding::Known),
         Resolution::Stopped(stopped) => Ok(Finding::Stopped(stopped)),
     }

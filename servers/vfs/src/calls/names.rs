@@ -15,7 +15,7 @@ use crate::{
     paths::{
         change::{make_node, may_change, new_file},
         own_program,
-        walk::{self, Found, Last, Name, Resolution},
+        walk::{self, Found, Last, Name, Purpose, Resolution},
     },
     processes::{AT_FDCWD, Place, Process, Processes},
 };
@@ -132,10 +132,12 @@ enum Removes {
     Directory,
 }
 
-/// unlink and rmdir: without a task, if the name is known and its file has no dirty pages.
+/// unlink and rmdir: without a task, if the name is that of a file without dirty pages, or not known.
 fn remove(call: &Call, (directory, path): Side, wanted: Removes) -> Result<Flow, Errno> {
     let (files, process) = (call.files(), call.process);
-    match walk::resolve_known(files, process, directory, path, Last::Keep, false)? {
+    let purpose = if wanted == Removes::File { Purpose::Removal } else { Purpose::Use };
+    match walk::resolve_known(files, process, directory, path, Last::Keep, purpose)? {
+        Resolution::Found(found, _) if found.node.is_none() => remove_unknown(call.base(), call.process(), found),
         Resolution::Found(found, _) if may_go(files, &found) => remove_found(call.base(), process, found, wanted),
         resolution => task(remove_resolved(files, call.process(), resolution, wanted)),
     }
@@ -157,6 +159,32 @@ fn remove_found(base: &'static Base, process: &Process, found: Found, wanted: Re
         });
         done(result.map(|()| 0))
     })
+}
+
+/// unlink of a name that is not known, as if nobody had its file in use. Where that fails the file system is asked for the file.
+fn remove_unknown(base: &'static Base, process: Rc<Process>, found: Found) -> Result<Flow, Errno> {
+    let (files, caller) = (base.files(), process.clone());
+    let may_remove = permission::may_remove_any(&process.caller.credentials(), found.parent.attributes());
+    if !may_remove || !files.is_settled([Some(&found.parent)]) {
+        return task(look_up_and_remove(files, process, found));
+    }
+    let (request, changing) = files.ask_to_remove_unknown(&found.parent, pathname::last(&found.canonical))?;
+    let (service, tag) = (found.parent.service(), caller.caller.change_tag());
+    base.ask_then(&caller.caller, (service, request, tag), move |reply| {
+        let name = pathname::last(&found.canonical);
+        match base.files().removed_unknown(changing, &found.parent, name, reply) {
+            Err(error) if error != Errno::ENOENT => task(look_up_and_remove(base.files(), process, found)),
+            result => done(result.map(|()| 0)),
+        }
+    })
+}
+
+async fn look_up_and_remove(files: &Files, process: Rc<Process>, mut found: Found) -> Result<u64, Errno> {
+    let node = files.lookup(&found.parent, pathname::last(&found.canonical)).await?;
+    found.node = node.map(walk::into_mount);
+    let (node, name) = removable(&process, &found, Removes::File)?;
+    files.unlink(&process.caller, &found.parent, name, node).await?;
+    Ok(0)
 }
 
 async fn remove_resolved(

@@ -13,7 +13,7 @@ use crate::{
     base::Flow,
     files::{Files, stat::Stat, vnode::NodeRef},
     memory as user,
-    paths::walk::{self, Found, Last, Resolution},
+    paths::walk::{self, Found, Last, Purpose, Resolution},
     processes::{AT_FDCWD, Process},
 };
 use abi::{Errno, linux::nr};
@@ -120,7 +120,7 @@ fn stat_path(call: &Call, target: Target, address: u64) -> Result<Flow, Errno> {
         return task(stat_target(call.files(), call.process(), Target { directory, path, flags }, address));
     }
     let last = if flags & NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
-    let resolution = walk::resolve_known(call.files(), process, directory, path, last, false)?;
+    let resolution = walk::resolve_known(call.files(), process, directory, path, last, Purpose::Use)?;
     if let Resolution::Found(Found { node: Some(node), .. }, _) = &resolution
         && let Some(stored) = store_known(process, node, address)
     {

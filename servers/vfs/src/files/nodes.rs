@@ -343,6 +343,33 @@ impl Files {
         Ok(())
     }
 
+    /// The request that removes the name of a file that is not known, in a directory that is settled. [`Files::removed_unknown`] takes its reply.
+    pub fn ask_to_remove_unknown(&self, directory: &NodeRef, name: &[u8]) -> Result<(Message, Changing<1>), Errno> {
+        let sent = self.send(directory, name)?;
+        let _change = Change::removing([Some(directory)]);
+        let (name, bytes) = sent.words;
+        let request = fs::UnlinkUnused { directory: directory.number(), name, bytes };
+        Ok((request.message(), Changing { _sent: sent, _change }))
+    }
+
+    /// The name of a file that was not known has been removed, or not, as the reply says. Errors as of `UnlinkUnused`.
+    pub fn removed_unknown(
+        &self,
+        changing: Changing<1>,
+        directory: &NodeRef,
+        name: &[u8],
+        reply: Result<Message, Errno>,
+    ) -> Result<(), Errno> {
+        drop(changing);
+        if matches!(reply, Ok(_) | Err(Errno::ENOENT)) {
+            self.relearn(directory, name, None);
+        }
+        reply?;
+        directory.mount().mark_dirty();
+        self.watches.unlinked_unknown(directory, name);
+        Ok(())
+    }
+
     /// Takes the uses of a file that only the caller and the name cache have in use, under this name, which is not known any more.
     fn take_own_uses(&self, directory: &NodeRef, name: &[u8], node: &NodeRef) -> u64 {
         self.unlearn(directory, name);

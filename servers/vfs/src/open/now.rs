@@ -8,7 +8,7 @@ use crate::{
     files::{Files, nodes::Changing, vnode::NodeRef},
     objects::{O_CREAT, O_DIRECTORY, O_PATH, O_TMPFILE, O_TRUNC, OpenFile},
     pathname,
-    paths::walk::{self, Found, Resolution, Stopped},
+    paths::walk::{self, Found, Purpose, Resolution, Stopped},
     peers::Service,
     processes::Process,
 };
@@ -43,7 +43,8 @@ pub fn open_now(
     if is_special || resolve != 0 || creates && process.caller.recalls(fs::Create::LABEL) {
         return Ok(Opening::Unknown { path, directory: None });
     }
-    let (found, path) = match walk::resolve_known(base.files(), process, directory, path, how.last(), creates)? {
+    let purpose = if creates { Purpose::Creation } else { Purpose::Use };
+    let (found, path) = match walk::resolve_known(base.files(), process, directory, path, how.last(), purpose)? {
         Resolution::Found(found, path) => (found, path),
         Resolution::Stopped(stopped) => return Ok(Opening::Stopped(stopped)),
     };

@@ -34,6 +34,17 @@ pub enum Last {
     Keep,
 }
 
+/// What becomes of a last component that is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The file system is asked for it.
+    Use,
+    /// Where the process may create it, it is taken for one that does not exist. The file system will say `EEXIST`.
+    Creation,
+    /// Where the process may change names, it is left to the request that removes it ([`resolve_known`] alone).
+    Removal,
+}
+
 /// What the last component was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
@@ -153,8 +164,7 @@ pub fn resolve_within(
     walk(files, process, process.caller.credentials(), descriptor, text, last, restrictions)
 }
 
-/// [`resolve_within`] for who creates the last component: a name that is not known is taken for one that does not exist, where the process may
-/// create it. The file system will say `EEXIST`.
+/// [`resolve_within`] for [`Purpose::Creation`].
 pub async fn resolve_unasked(
     files: &Files,
     process: &Process,
@@ -163,7 +173,9 @@ pub async fn resolve_unasked(
     last: Last,
     restrictions: u64,
 ) -> Result<Found, Errno> {
-    Walk::new(files, process, process.caller.credentials(), descriptor, text, restrictions)?.run(last, true).await
+    Walk::new(files, process, process.caller.credentials(), descriptor, text, restrictions)?
+        .run(last, Purpose::Creation)
+        .await
 }
 
 /// [`resolve`] with the permissions of these ids.
@@ -187,7 +199,7 @@ async fn walk(
     last: Last,
     restrictions: u64,
 ) -> Result<Found, Errno> {
-    Walk::new(files, process, credentials, descriptor, text, restrictions)?.run(last, false).await
+    Walk::new(files, process, credentials, descriptor, text, restrictions)?.run(last, Purpose::Use).await
 }
 
 /// The root of a resolution, if it is not the process's, and where it starts.
@@ -232,19 +244,20 @@ impl<'a> Walk<'a> {
         Ok(Walk { files, process, directories, own_root, restrictions, credentials, node, canonical, text, at, links })
     }
 
-    /// `creates`: see [`resolve_unasked`].
-    async fn run(&mut self, last: Last, creates: bool) -> Result<Found, Errno> {
+    async fn run(&mut self, last: Last, purpose: Purpose) -> Result<Found, Errno> {
         let stop = self.go(last)?;
-        self.go_on(stop, last, creates).await
+        self.go_on(stop, last, purpose).await
     }
 
     /// [`Walk::run`] from where it has stopped.
-    async fn go_on(&mut self, mut stop: Stop, last: Last, creates: bool) -> Result<Found, Errno> {
+    async fn go_on(&mut self, mut stop: Stop, last: Last, purpose: Purpose) -> Result<Found, Errno> {
         loop {
             let passed = match stop {
                 Stop::End { parent, name, slash } => return Ok(self.finish(parent, name, slash)),
                 Stop::Missing(part) => return self.missing(&part),
-                Stop::Ask(part) if creates && self.may_create(&part) => return self.missing(&part),
+                Stop::Ask(part) if purpose == Purpose::Creation && self.may_change(&part) => {
+                    return self.missing(&part);
+                }
                 Stop::Ask(part) => {
                     let child = self.files.ask_for(&self.node, &self.text[part.name.clone()]).await?;
                     self.pass(child, part, last)?
@@ -325,8 +338,8 @@ impl<'a> Walk<'a> {
         check(&self.credentials, self.node.attributes(), EXECUTE)
     }
 
-    /// Whether this component may be created, if it does not exist. Where names may not be, those that exist have errors of their own.
-    fn may_create(&self, part: &Component) -> bool {
+    /// Whether this component may be created, or removed. Where names may not be, those that exist have errors of their own.
+    fn may_change(&self, part: &Component) -> bool {
         let mount = self.node.mount();
         let takes_names = part.last && !part.slash && !mount.is_volatile() && !mount.is_read_only();
         takes_names && check(&self.credentials, self.node.attributes(), WRITE | EXECUTE).is_ok()

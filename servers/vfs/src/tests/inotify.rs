@@ -187,6 +187,17 @@ fn masks_say_what_is_told_and_how() {
 }
 
 #[test]
+fn a_name_that_was_not_known_is_told_when_it_is_removed() {
+    let mut world = World::new();
+    world.make("/file", b"", 0o644, (0, 0));
+    world.restart_vfs();
+    let inotify = create(&world);
+    watch(&world, inotify, "/", DELETE).unwrap();
+    assert_eq!(world.path_call(world.root, nr::UNLINK, "/file", &[]), Ok(0));
+    assert_eq!(events(&world, inotify), named(&[(DELETE, "file")]));
+}
+
+#[test]
 fn reads_take_whole_events_and_wait_for_them() {
     let world = World::new();
     world.make_directory("/d", 0o755, (0, 0));

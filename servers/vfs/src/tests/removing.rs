@@ -1,5 +1,6 @@
 //! Removing the last name of a file: who has the file in use keeps it, and nobody else does.
 
+use super::known::requests;
 use super::*;
 use abi::{Endpoint, Errno, linux::nr};
 
@@ -106,4 +107,92 @@ fn a_file_is_freed_once_though_its_file_system_dies_while_it_is_removed() {
     world.restart_ext2();
     assert_eq!(world.result(world.root), Some(Ok(0)));
     assert_eq!(free(&world).1, before.1 + 1);
+}
+
+/// A vfs that knows two directories in which all may make names, and no name in them. In one of them owners alone may remove names.
+fn unknown() -> World {
+    let mut world = World::new();
+    world.make_directory("/dir", 0o777, (0, 0));
+    world.make_directory("/dir/sub", 0o755, (0, 0));
+    world.make_directory("/sticky", 0o1777, (0, 0));
+    for path in ["/dir/file", "/dir/open", "/dir/other", "/dir/sub/file", "/sticky/file"] {
+        world.make(path, &[1; BYTES], 0o666, (0, 0));
+    }
+    assert_eq!(world.paths_call(world.root, nr::LINK, "/dir/open", "/name"), Ok(0));
+    world.restart_vfs();
+    for directory in ["/dir", "/sticky"] {
+        world.stat(world.root, directory).expect("it exists");
+    }
+    world
+}
+
+#[test]
+fn a_name_that_is_not_known_is_removed_with_one_request() {
+    let world = unknown();
+    let before = free(&world);
+    let asked = requests(&world, |world| unlink(world, world.root, "/dir/file"));
+    assert_eq!(asked, 1);
+    let asked = requests(&world, |world| {
+        assert_eq!(unlink(world, world.root, "/dir/file"), Err(Errno::ENOENT));
+        assert_eq!(world.path_call(world.root, nr::ACCESS, "/dir/file", &[0]), Err(Errno::ENOENT));
+        Ok(0)
+    });
+    assert_eq!(asked, 0, "it is known not to exist");
+    assert_eq!(free(&world).1, before.1 + 1);
+}
+
+#[test]
+fn an_open_file_keeps_its_content_when_a_name_goes_that_is_not_known() {
+    let world = unknown();
+    let before = free(&world);
+    let file = world.open(world.root, "/name", O_RDONLY, 0).unwrap();
+    assert_eq!(unlink(&world, world.root, "/dir/open"), Ok(0));
+    assert_eq!(world.fstat(world.root, file).unwrap().links, 1);
+    assert_eq!(unlink(&world, world.root, "/name"), Ok(0));
+    assert_eq!(world.read(world.root, file, BYTES).unwrap(), [1; BYTES]);
+    assert_eq!(free(&world).1, before.1);
+    world.close(world.root, file).unwrap();
+    assert_eq!(free(&world).1, before.1 + 1);
+}
+
+#[test]
+fn what_may_not_be_removed_stays_though_it_is_not_known() {
+    let world = unknown();
+    let user = world.user(1000, 100);
+    assert_eq!(unlink(&world, user, "/sticky/file"), Err(Errno::EPERM));
+    assert_eq!(unlink(&world, user, "/dir/sub"), Err(Errno::EISDIR));
+    assert_eq!(unlink(&world, user, "/dir/file/"), Err(Errno::ENOTDIR));
+    assert_eq!(unlink(&world, user, "/dir/sub/file"), Err(Errno::EACCES));
+    assert_eq!(unlink(&world, user, "/sticky/none"), Err(Errno::ENOENT));
+    assert_eq!(world.names(world.root, "/sticky").unwrap(), ["file"]);
+    assert_eq!(unlink(&world, user, "/dir/other"), Ok(0));
+    assert_eq!(unlink(&world, world.root, "/sticky/file"), Ok(0));
+    assert_eq!(world.names(world.root, "/dir").unwrap(), ["file", "open", "sub"]);
+}
+
+#[test]
+fn a_name_that_is_not_known_is_removed_once_whoever_dies() {
+    for dies in ["vfs", "ext2"] {
+        let mut world = unknown();
+        world.evict();
+        world.restart_vfs();
+        world.stat(world.root, "/dir").expect("it exists");
+        let before = free(&world);
+        let call = [world.path(world.root, 0, "/dir/file")];
+        world.hold_disk();
+        assert_eq!(world.begin_call(world.root, nr::UNLINK, &call), None, "it waits for the disk");
+        if dies == "vfs" {
+            world.restart_vfs();
+            world.machine.forget_request(world.root);
+            world.release_disk();
+            assert_eq!(world.repeat_call(world.root, nr::UNLINK, &call), Some(Ok(0)));
+        } else {
+            world.machine.kill(world.ext2());
+            world.release_disk();
+            world.restart_ext2();
+            assert_eq!(world.result(world.root), Some(Ok(0)));
+        }
+        assert_eq!(free(&world).1, before.1 + 1, "{dies}");
+        assert_eq!(world.names(world.root, "/dir").unwrap(), ["open", "other", "sub"]);
+    }
 }

@@ -293,6 +293,13 @@ impl Watches {
         }
     }
 
+    /// A name of a file that nobody has in use is gone.
+    pub fn unlinked_unknown(&self, directory: &NodeRef, name: &[u8]) {
+        if self.any() {
+            self.of_name(directory, name, flag::DELETE, 0);
+        }
+    }
+
     fn lost_name(&self, node: &NodeRef) {
         if !node.is_directory() {
             self.of_itself(node, flag::ATTRIB);

@@ -2,7 +2,7 @@
 //!
 //! Invariant: what a resolution has passed is not looked at again, as if it had been in a task from its start.
 
-use super::{Found, Last, Stop, Walk};
+use super::{Found, Last, Purpose, Stop, Walk};
 use crate::{
     callers::permission::Credentials,
     files::{Files, vnode::NodeRef},
@@ -34,7 +34,7 @@ impl Resolution {
 pub struct Stopped {
     stop: Stop,
     last: Last,
-    creates: bool,
+    purpose: Purpose,
     directories: Rc<Directories>,
     credentials: Rc<Credentials>,
     node: NodeRef,
@@ -51,39 +51,39 @@ impl Stopped {
 
     /// Goes on to the end, for the same process. Errors as of [`resolve`](super::resolve).
     pub async fn go_on(self, files: &Files, process: &Process) -> Result<Found, Errno> {
-        let Stopped { stop, last, creates, directories, credentials, node, canonical, text, at } = self;
+        let Stopped { stop, last, purpose, directories, credentials, node, canonical, text, at } = self;
         let (own_root, restrictions, links) = (None, 0, 0);
         let mut walk =
             Walk { files, process, directories, own_root, restrictions, credentials, node, canonical, text, at, links };
-        walk.go_on(stop, last, creates).await
+        walk.go_on(stop, last, purpose).await
     }
 }
 
-/// [`resolve`](super::resolve) as far as nobody has to be asked, of what exists; with `creates` [`resolve_unasked`](super::resolve_unasked). Errors
-/// as of these. `ENOENT`: it is known not to exist.
+/// [`resolve`](super::resolve) as far as nobody has to be asked, of what exists; for a creation [`resolve_unasked`](super::resolve_unasked). Errors
+/// as of these. `ENOENT`: it is known not to exist. Without a node, for a removal: it is not known whether it exists.
 pub fn resolve_known(
     files: &Files,
     process: &Process,
     descriptor: i32,
     text: Vec<u8>,
     last: Last,
-    creates: bool,
+    purpose: Purpose,
 ) -> Result<Resolution, Errno> {
     let mut walk = Walk::new(files, process, process.caller.credentials(), descriptor, text, 0)?;
     let found = match walk.go(last)? {
         Stop::End { parent, name, slash } => walk.finish(parent, name, slash),
-        Stop::Missing(part) if creates => walk.missing(&part)?,
+        Stop::Missing(part) if purpose == Purpose::Creation => walk.missing(&part)?,
         Stop::Missing(_) => return Err(Errno::ENOENT),
-        Stop::Ask(part) if creates && walk.may_create(&part) => walk.missing(&part)?,
-        stop => return Ok(Resolution::Stopped(walk.stopped(stop, last, creates))),
+        Stop::Ask(part) if purpose != Purpose::Use && walk.may_change(&part) => walk.missing(&part)?,
+        stop => return Ok(Resolution::Stopped(walk.stopped(stop, last, purpose))),
     };
     Ok(Resolution::Found(found, walk.text))
 }
 
 impl Walk<'_> {
     #[inline(never)]
-    fn stopped(self, stop: Stop, last: Last, creates: bool) -> Box<Stopped> {
+    fn stopped(self, stop: Stop, last: Last, purpose: Purpose) -> Box<Stopped> {
         let Walk { directories, credentials, node, canonical, text, at, .. } = self;
-        Box::new(Stopped { stop, last, creates, directories, credentials, node, canonical, text, at })
+        Box::new(Stopped { stop, last, purpose, directories, credentials, node, canonical, text, at })
     }
 }
