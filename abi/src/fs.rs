@@ -94,9 +94,15 @@ protocol! {
     /// Returns the node of the file with this handle on the file system of `root`, one of its nodes. `ESTALE`: there is none;
     /// `EOPNOTSUPP`.
     OpenHandle = 31 { root: u64, inode: u64, generation: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
-    /// Unlinks a name, given as to `Create`, of a file that vfs does not have in use. `EBUSY`: it has. `EISDIR`.
-    UnlinkUnused = 32 { directory: u64, name: u64, bytes: u64 }
+    /// Unlinks a name, given as to `Create`, of a file that vfs does not have in use. Returns its node, of which another file may get the number; 0: it has more
+    /// names. `EBUSY`: vfs has it in use. `EISDIR`.
+    UnlinkUnused = 32 { directory: u64, name: u64, bytes: u64 } -> { node: u64 }
+    /// Drops uses, as `Put` does, of all nodes that the `Use` records in the grant name, at most `PUT_ALL_MOST`.
+    PutAll = 33 { grant: GrantId, bytes: u64 }
 }
+
+/// `PutAll`: records in one request at most.
+pub const PUT_ALL_MOST: usize = 64;
 
 /// `ReadLink`: the link stands for something else than an open file or the program.
 pub const LINK_OTHER: u64 = u64::MAX;

@@ -177,10 +177,14 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         if is_dot(name) { Err(Errno::EISDIR) } else { self.remove_link(dir, name) }
     }
 
-    fn unlink_unused(&mut self, dir: NodeId, name: &[u8]) -> Result<(), Errno> {
+    fn unlink_unused(&mut self, dir: NodeId, name: &[u8]) -> Result<Option<NodeId>, Errno> {
         self.begin_change()?;
         let dir = self.number(dir)?;
-        if is_dot(name) { Err(Errno::EISDIR) } else { self.remove_unused_link(dir, name) }
+        if is_dot(name) {
+            Err(Errno::EISDIR)
+        } else {
+            self.remove_unused_link(dir, name).map(|node| node.map(NodeId::from))
+        }
     }
 
     fn remove_dir(&mut self, dir: NodeId, name: &[u8]) -> Result<(), Errno> {

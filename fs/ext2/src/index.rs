@@ -95,42 +95,49 @@ impl<D: BlockDevice> Ext2<D> {
         Index::read(self.cache.read(block)?, head_of(index))
     }
 
-    /// Follows the entry `at` of an index block. Returns the block of the directory that it leads to.
-    fn follow(&mut self, dir: u32, index: u32, at: usize) -> Result<u32, Errno> {
+    /// Returns an entry of an index block, which `choose` chooses, and the block of the directory that it leads to.
+    fn follow(&mut self, dir: u32, index: u32, choose: impl FnOnce(Index) -> usize) -> Result<(usize, u32), Errno> {
         let blocks = self.directory_blocks(dir)?;
-        let next = self.index_entries(dir, index)?.block(at);
-        if (1..blocks).contains(&next) { Ok(next) } else { Err(Errno::EUCLEAN) }
+        let entries = self.index_entries(dir, index)?;
+        let at = choose(entries);
+        let next = entries.block(at);
+        if (1..blocks).contains(&next) { Ok((at, next)) } else { Err(Errno::EUCLEAN) }
     }
 
     /// Returns the way to the first leaf that may have names with this hash.
     fn probe(&mut self, dir: u32, root: Root, major: u32) -> Result<Path, Errno> {
         let mut path = Path { steps: [(0, 0); MAX_LEVELS + 1], levels: root.levels, leaf: 0 };
         for depth in 0..=root.levels {
-            let at = self.index_entries(dir, path.leaf)?.search(major);
+            let (at, next) = self.follow(dir, path.leaf, |entries| entries.search(major))?;
             path.steps[depth] = (path.leaf, at);
-            path.leaf = self.follow(dir, path.leaf, at)?;
+            path.leaf = next;
         }
         Ok(path)
     }
 
-    /// Goes on to the next leaf. Returns the hash at which it begins, with the bit that says that it is continued; `None`: there is none.
-    fn next_leaf(&mut self, dir: u32, path: &mut Path) -> Result<Option<u32>, Errno> {
+    /// Returns the hash at which the next leaf begins, with the bit that says that it is continued, and the step that leads there; `None`: there is none.
+    fn next_hash(&mut self, dir: u32, path: &Path) -> Result<Option<(u32, usize)>, Errno> {
         for depth in (0..=path.levels).rev() {
             let (index, at) = path.steps[depth];
             let entries = self.index_entries(dir, index)?;
-            if at + 1 >= entries.count() {
-                continue;
+            if at + 1 < entries.count() {
+                return Ok(Some((entries.hash(at + 1), depth)));
             }
-            let hash = entries.hash(at + 1);
-            path.steps[depth].1 += 1;
-            path.leaf = self.follow(dir, index, at + 1)?;
-            for below in depth + 1..=path.levels {
-                path.steps[below] = (path.leaf, 0);
-                path.leaf = self.follow(dir, path.leaf, 0)?;
-            }
-            return Ok(Some(hash));
         }
         Ok(None)
+    }
+
+    /// Goes on to the next leaf. Returns the hash of `next_hash`.
+    fn next_leaf(&mut self, dir: u32, path: &mut Path) -> Result<Option<u32>, Errno> {
+        let Some((hash, depth)) = self.next_hash(dir, path)? else { return Ok(None) };
+        let (index, at) = &mut path.steps[depth];
+        *at += 1;
+        path.leaf = self.follow(dir, *index, |_| *at)?.1;
+        for below in depth + 1..=path.levels {
+            path.steps[below] = (path.leaf, 0);
+            path.leaf = self.follow(dir, path.leaf, |_| 0)?.1;
+        }
+        Ok(Some(hash))
     }
 
     /// Searches the entry for `name` by the index; with `SPACE` looks for space on the way.
@@ -148,9 +155,10 @@ impl<D: BlockDevice> Ext2<D> {
                 Search::Absent(passed) => space = space.or(passed),
                 found => return Ok(found),
             }
-            if self.next_leaf(dir, &mut path)? != Some(major | 1) {
+            if self.next_hash(dir, &path)?.is_none_or(|(hash, _)| hash != major | 1) {
                 return Ok(Search::Absent(space));
             }
+            self.next_leaf(dir, &mut path)?;
         }
         Err(Errno::EUCLEAN)
     }

@@ -212,13 +212,15 @@ impl<D: BlockDevice> Ext2<D> {
         self.remove_found(dir, name, found)
     }
 
-    /// Removes a name of a node that is no directory and has no users. `EBUSY`, `EISDIR`.
-    pub(crate) fn remove_unused_link(&mut self, dir: u32, name: &[u8]) -> Result<(), Errno> {
+    /// Removes a name of an inode that is no directory and has no users. Returns the inode; `None`: it has more names. `EBUSY`, `EISDIR`.
+    pub(crate) fn remove_unused_link(&mut self, dir: u32, name: &[u8]) -> Result<Option<u32>, Errno> {
         let found = self.require_entry(dir, name)?;
         if self.uses.count(found.node).is_some() {
             return Err(Errno::EBUSY);
         }
-        self.remove_found(dir, name, found)
+        let is_last = self.inode(found.node)?.links <= 1;
+        self.remove_found(dir, name, found)?;
+        Ok(is_last.then_some(found.node))
     }
 
     fn remove_found(&mut self, dir: u32, name: &[u8], found: Found) -> Result<(), Errno> {

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use crate::common::grants::{Buffer, Fake, GRANT, VFS, name_words};
 use crate::common::{FileDevice, NOW, Random, Scratch, check, is_marked_clean, memory, options};
 use abi::fs::{
-    Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, RENAME_EXCHANGE,
-    Read, ReadLink, Rename, SetTimes, ShortName, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, PUT_ALL_MOST, Put,
+    PutAll, RENAME_EXCHANGE, Read, ReadLink, Rename, SetTimes, ShortName, Stat, StatFs, Symlink, Sync, Truncate,
+    Unlink, UnlinkUnused, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message, Word};
 use ext2::{Ext2, Options};
@@ -130,6 +131,57 @@ fn a_file_is_made_written_read_and_removed() {
     assert_eq!(vfs.lookup(root, "dir"), Err(Errno::ESTALE));
     check(&images[0].path("image"));
     assert!(is_marked_clean(&images[0].path("image")));
+}
+
+#[test]
+fn uses_of_many_nodes_end_with_one_request() {
+    let images = one_image();
+    let mut vfs = vfs(images.clone());
+    let root = vfs.root(0);
+    let nodes = ["one", "two", "gone"].map(|name| vfs.create(root, name, 0o100_644).unwrap());
+    let (name, bytes) = name_words("gone");
+    let unlink = Unlink { directory: root, name, bytes, directory_wanted: false, node: nodes[2], uses: 0 };
+    assert_eq!(vfs.result(b"gone", unlink.message()), Ok(0));
+    vfs.lookup(root, "two").unwrap();
+    let records = |nodes: &[(u64, u64)]| -> Vec<u8> {
+        nodes.iter().flat_map(|(node, count)| [node.to_le_bytes(), count.to_le_bytes()].concat()).collect()
+    };
+    let mut put = |records: &[u8]| vfs.result(records, PutAll { grant: GRANT, bytes: records.len() as u64 }.message());
+    // Of one file too many: the others end all the same.
+    assert_eq!(put(&records(&[(nodes[0], 7), (nodes[1], 1), (nodes[2], 1)])), Ok(0));
+    assert_eq!(put(&records(&[(nodes[1], 1), (nodes[0], 1)])), Ok(0));
+    assert_eq!(put(&[0; 15]), Err(Errno::EINVAL));
+    assert_eq!(put(&records(&[(nodes[0], 1); PUT_ALL_MOST + 1])), Err(Errno::EINVAL));
+    assert_eq!(put(&records(&[(root | 5 << 56, 1)])), Err(Errno::ESTALE));
+    assert!(vfs.read(nodes[2], 0, 10).is_err(), "it is freed");
+    // The root has its use by the mount.
+    assert_eq!(vfs.result(b"", Unmount { node: root, force: false }.message()), Ok(0));
+    check(&images[0].path("image"));
+}
+
+#[test]
+fn a_name_of_a_file_without_users_is_removed_and_its_node_told() {
+    let images = one_image();
+    let mut vfs = vfs(images.clone());
+    let root = vfs.root(0);
+    let [_, unused] = ["used", "unused"].map(|name| vfs.create(root, name, 0o100_644).unwrap());
+    vfs.create(root, "dir", 0o40_755).unwrap();
+    let link = |name: &str, node| Link { directory: root, grant: GRANT, bytes: name.len() as u64, node }.message();
+    assert_eq!(vfs.result(b"other", link("other", unused)), Ok(0));
+    assert_eq!(vfs.result(b"", Put { node: unused, count: 1 }.message()), Ok(0));
+    let mut unlink = |name: &str| {
+        let (content, (name, bytes)) = (name.as_bytes(), name_words(name));
+        UnlinkUnused::results(&vfs.ask(content, UnlinkUnused { directory: root, name, bytes }.message()))
+    };
+    assert_eq!(unlink("used"), Err(Errno::EBUSY));
+    assert_eq!(unlink("dir"), Err(Errno::EBUSY), "it is in use");
+    assert_eq!(unlink("."), Err(Errno::EISDIR));
+    assert_eq!(unlink("none"), Err(Errno::ENOENT));
+    assert_eq!(unlink("other"), Ok(0), "it has another name");
+    assert_eq!(unlink("unused"), Ok(unused));
+    assert_eq!(unlink("unused"), Err(Errno::ENOENT));
+    assert_eq!(vfs.result(b"", Unmount { node: root, force: true }.message()), Ok(0));
+    check(&images[0].path("image"));
 }
 
 #[test]

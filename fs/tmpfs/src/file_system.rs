@@ -162,10 +162,13 @@ impl FileSystem for Tmpfs {
         if name.is_dot() { Err(Errno::EISDIR) } else { self.remove_link(name) }
     }
 
-    fn unlink_unused(&mut self, dir: NodeId, name: &[u8]) -> Result<(), Errno> {
+    fn unlink_unused(&mut self, dir: NodeId, name: &[u8]) -> Result<Option<NodeId>, Errno> {
         self.begin_change()?;
         let name = self.name(dir, name)?;
-        if name.is_dot() { Err(Errno::EISDIR) } else { self.remove_unused_link(name) }
+        if name.is_dot() {
+            return Err(Errno::EISDIR);
+        }
+        Ok(self.remove_unused_link(name)?.map(|node| node.number().into()))
     }
 
     fn remove_dir(&mut self, dir: NodeId, name: &[u8]) -> Result<(), Errno> {

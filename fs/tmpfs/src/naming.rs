@@ -154,13 +154,16 @@ impl Tmpfs {
         self.remove_found(name, entry)
     }
 
-    /// Removes a name of an inode that is no directory and has no users. `EBUSY`, `EISDIR`.
-    pub(crate) fn remove_unused_link(&mut self, name: Name) -> Result<(), Errno> {
+    /// Removes a name of a node that is no directory and has no users. Returns the node; `None`: it has more names. `EBUSY`, `EISDIR`.
+    pub(crate) fn remove_unused_link(&mut self, name: Name) -> Result<Option<Inode>, Errno> {
         let entry = self.entry(name)?;
-        if entry.node(&self.memory).uses(&self.memory) > 0 {
+        let node = entry.node(&self.memory);
+        if node.uses(&self.memory) > 0 {
             return Err(Errno::EBUSY);
         }
-        self.remove_found(name, entry)
+        let is_last = node.links(&self.memory) <= 1;
+        self.remove_found(name, entry)?;
+        Ok(is_last.then_some(node))
     }
 
     fn remove_found(&mut self, name: Name, entry: Entry) -> Result<(), Errno> {

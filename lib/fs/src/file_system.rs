@@ -356,8 +356,8 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
-    /// As `unlink`, of a node without users. `EBUSY`: it has some.
-    fn unlink_unused(&mut self, _dir: NodeId, _name: &[u8]) -> Result<(), Errno> {
+    /// As `unlink`, of a node without users. Returns the node; `None`: it has more names. `EBUSY`: it has users.
+    fn unlink_unused(&mut self, _dir: NodeId, _name: &[u8]) -> Result<Option<NodeId>, Errno> {
         Err(Errno::EROFS)
     }
 

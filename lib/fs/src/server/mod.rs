@@ -21,9 +21,9 @@ use alloc::vec::Vec;
 use abi::endpoint::slot;
 use abi::fs::{
     ALLOCATE_CHECK, ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, ChOwn, Create, GetDents, Handle,
-    LINK_OTHER, Link, Lookup, Mount, OpenHandle, Put, RENAME_EXCHANGE, RENAME_WHITEOUT, Read, ReadLink, Recall, Rename,
-    Request, SeekData, SetTimes, SetUses, ShortName, Stat, StatFs, Symlink, Sync, Truncate, Unlink, UnlinkUnused,
-    Unmount, Write,
+    LINK_OTHER, Link, Lookup, Mount, OpenHandle, PUT_ALL_MOST, Put, PutAll, RENAME_EXCHANGE, RENAME_WHITEOUT, Read,
+    ReadLink, Recall, Rename, Request, SeekData, SetTimes, SetUses, ShortName, Stat, StatFs, Symlink, Sync, Truncate,
+    Unlink, UnlinkUnused, Unmount, Use, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message, Word};
 use server::{Service, SyncStep};
@@ -38,6 +38,7 @@ use crate::linux::{self, Dirents};
 use crate::preserve::{Preserved, VolumeMemory};
 use crate::transfer::{GrantSink, GrantSource, Granted, NameBuffer};
 use crate::volumes::{Volume, Volumes, node_of, volume_of};
+use once::fetch_uses;
 use waiting::{Progress, Waiting};
 
 /// Longest target of a symbolic link, in bytes.
@@ -178,6 +179,7 @@ where
             Request::Read(request) => self.read(message, request, done),
             Request::Write(request) => self.write(message, request, done),
             Request::Put(request) => self.put(message, request),
+            Request::PutAll(request) => self.put_all(message, request),
             Request::GetDents(request) => self.get_dents(message, request),
             Request::Stat(request) => self.stat(message, request),
             Request::Create(request) => self.create(message, request),
@@ -280,6 +282,21 @@ where
     fn put(&mut self, message: &Message, request: Put) -> Result<Message, Errno> {
         let count = u32::try_from(request.count).map_err(|_| Errno::EINVAL)?;
         self.simple(message, request.node, |file_system, node| file_system.put(node, count))
+    }
+
+    fn put_all(&mut self, message: &Message, request: PutAll) -> Result<Message, Errno> {
+        if request.bytes > (PUT_ALL_MOST * size_of::<Use>()) as u64 {
+            return Err(Errno::EINVAL);
+        }
+        for one in fetch_uses(message, request.grant, request.bytes)? {
+            let (file_system, node) = self.volumes.find(one.node)?;
+            match file_system.put(node, u32::try_from(one.count).map_err(|_| Errno::EINVAL)?) {
+                Err(Errno::EAGAIN) => return Err(Errno::EAGAIN),
+                Err(error) => sys::log!("uses of node {:#x} not dropped: {error}", one.node),
+                Ok(()) => {}
+            }
+        }
+        Ok(message.reply(Ok(0)))
     }
 
     /// Continues a read after `done` bytes. An error after some bytes ends the read there.
@@ -396,8 +413,8 @@ where
         let short = ShortName::from_words(request.name, request.bytes);
         let name = sent_name(&short, &mut self.names, message, request.name, request.bytes)?;
         let (file_system, dir) = self.volumes.find(request.directory)?;
-        file_system.unlink_unused(dir, name)?;
-        Ok(message.reply(Ok(0)))
+        let node = file_system.unlink_unused(dir, name)?;
+        Ok(UnlinkUnused::reply(message, 0, node.map_or(0, |node| node_of(volume_of(request.directory), node))))
     }
 
     fn rename(&mut self, message: &Message, request: Rename) -> Result<Message, Errno> {

@@ -10,7 +10,7 @@ use abi::fs::{
     Rename, SeekData, SetTimes, SetUses, SetXattr, Stat, StatFs, Symlink, Sync, Truncate, Unlink, UnlinkUnused,
     Unmount, Use, Write,
 };
-use abi::{Errno, Message};
+use abi::{Errno, GrantId, Message};
 use alloc::vec::Vec;
 use sys::copy;
 use sys::fallible::{self, TryVec};
@@ -215,7 +215,7 @@ where
 
     /// vfs tells after its own restart what it uses.
     pub(super) fn set_uses(&mut self, message: &Message, request: SetUses) -> Result<Message, Errno> {
-        let uses = fetch_uses(message, &request)?;
+        let uses = fetch_uses(message, request.grant, request.bytes)?;
         for number in 0..MAX_VOLUMES {
             let Some(volume) = self.volumes.get(number) else { continue };
             let of_volume = uses.iter().filter(|one| volume_of(one.node) == number);
@@ -275,17 +275,18 @@ fn may_be_done_again(label: u32) -> bool {
     such.contains(&label)
 }
 
-fn fetch_uses(message: &Message, request: &SetUses) -> Result<Vec<Use>, Errno> {
-    if !request.bytes.is_multiple_of(USE_BYTES as u64) {
+/// The records in a grant of the sender. `EINVAL`: one is not whole.
+pub(super) fn fetch_uses(message: &Message, grant: GrantId, bytes: u64) -> Result<Vec<Use>, Errno> {
+    if !bytes.is_multiple_of(USE_BYTES as u64) {
         return Err(Errno::EINVAL);
     }
-    let count = usize::try_from(request.bytes).map_err(|_| Errno::ENOMEM)? / USE_BYTES;
+    let count = usize::try_from(bytes).map_err(|_| Errno::ENOMEM)? / USE_BYTES;
     let mut uses = fallible::with_capacity(count)?;
     let mut buffer = [0; USES * USE_BYTES];
     let mut offset = 0;
-    while offset < request.bytes {
-        let piece = (request.bytes - offset).min(buffer.len() as u64) as usize;
-        copy::from_grant(message.source, request.grant, offset, &mut buffer[..piece])?;
+    while offset < bytes {
+        let piece = (bytes - offset).min(buffer.len() as u64) as usize;
+        copy::from_grant(message.source, grant, offset, &mut buffer[..piece])?;
         let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         for one in buffer[..piece].chunks_exact(USE_BYTES) {
             uses.push_reserved(Use { node: word(one), count: word(&one[8..]) });

@@ -15,7 +15,6 @@ use crate::{
 };
 use abi::{Errno, limits};
 use alloc::{
-    collections::BTreeMap,
     rc::{Rc, Weak},
     string::String,
     vec::Vec,
@@ -445,10 +444,9 @@ impl FileSystem {
     /// Takes the notes of inodes that have ended, one for each node.
     #[expect(clippy::disallowed_methods, reason = "as many as have been noted in a turn")]
     pub fn take_dropped(&self) -> Vec<Dropped> {
-        let mut merged: BTreeMap<u64, Dropped> = BTreeMap::new();
-        for dropped in self.dropped.take() {
-            merged.entry(dropped.node).and_modify(|known| known.uses += dropped.uses).or_insert(dropped);
-        }
-        merged.into_values().collect()
+        let mut dropped = self.dropped.take();
+        dropped.sort_unstable_by_key(|one| one.node);
+        dropped.dedup_by(|next, first| first.takes(next));
+        dropped
     }
 }

@@ -497,3 +497,17 @@ pub struct Dropped {
     /// It is unlinked: its space is to be freed at once.
     pub urgent: bool,
 }
+
+impl Dropped {
+    /// Adds the note of another inode that has been the same node. Returns false if it is one of another node.
+    pub(super) fn takes(&mut self, other: &Dropped) -> bool {
+        if self.node != other.node {
+            return false;
+        }
+        self.uses += other.uses;
+        self.image |= other.image;
+        self.may_be_mapped |= other.may_be_mapped;
+        self.urgent |= other.urgent;
+        true
+    }
+}

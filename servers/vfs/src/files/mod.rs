@@ -23,16 +23,21 @@ pub use file_system::Shared;
 
 use crate::{
     keep::{Store, scaled},
-    peers::Peers,
+    peers::{Peers, Service},
 };
-use abi::{Endpoint, fs, limits, vm};
-use alloc::rc::Rc;
+use abi::{Endpoint, Errno, Message, fs, limits, vm};
+use alloc::{boxed::Box, rc::Rc};
 use core::cell::RefCell;
 use dirty::DirtyFiles;
 use file_system::FileSystem;
 use inode::Dropped;
 use mount::{Mount, Mounts};
 use names::Names;
+use server::Continuation;
+use sys::{
+    fallible::{TryVec, with_capacity},
+    grant::{Access, GrantedBuffer},
+};
 use vnode::NodeRef;
 use watches::Watches;
 
@@ -43,6 +48,16 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 const MANY_IN_USE: usize = scaled(limits::FILES_IN_USE / 4 * 3, 192);
 /// How many it releases at a time.
 const RELEASED: usize = 64;
+
+/// Fewer ended uses than these are reported one by one.
+const FEW_PUTS: usize = 4;
+
+/// What is granted until the reply.
+struct Lent(#[expect(dead_code, reason = "its drop ends the grant")] GrantedBuffer);
+
+impl Continuation for Lent {
+    fn replied(self: Box<Self>, _: Result<Message, Errno>) {}
+}
 
 /// The file systems in the tree, and the cache of their names.
 pub struct Files {
@@ -72,11 +87,44 @@ impl Files {
         &self.watches
     }
 
-    /// Reports the ended uses of vnodes to the file system, and has vm forget their pages.
+    /// Reports the ended uses of vnodes to the file system, and has vm forget their pages. Those of files without names end each with a request of its own, since
+    /// each frees a file.
     pub fn put_dropped(&self, mount: &Mount) {
-        for dropped in mount.file_system().take_dropped() {
-            self.forget_pages(mount.file_system(), &dropped);
-            self.peers.tell(mount.service(), fs::Put { node: dropped.node, count: dropped.uses }.message());
+        let mut all = mount.file_system().take_dropped();
+        all.iter().for_each(|dropped| self.forget_pages(mount.file_system(), dropped));
+        all.sort_unstable_by_key(|dropped| dropped.urgent);
+        let (named, unlinked) = all.split_at(all.partition_point(|dropped| !dropped.urgent));
+        for some in named.chunks(fs::PUT_ALL_MOST) {
+            if some.len() < FEW_PUTS || self.put_all(mount.service(), some).is_err() {
+                self.put_each(mount.service(), some);
+            }
+        }
+        self.put_each(mount.service(), unlinked);
+    }
+
+    fn put_each(&self, service: Service, ended: &[Dropped]) {
+        for dropped in ended {
+            self.peers.tell(service, fs::Put { node: dropped.node, count: dropped.uses }.message());
+        }
+    }
+
+    /// Reports ended uses with one request. `ENOMEM`.
+    fn put_all(&self, service: Service, ended: &[Dropped]) -> Result<(), Errno> {
+        let mut uses = with_capacity(ended.len() * size_of::<fs::Use>())?;
+        for dropped in ended {
+            uses.try_extend_from_slice(&dropped.node.to_le_bytes())?;
+            uses.try_extend_from_slice(&dropped.uses.to_le_bytes())?;
+        }
+        let bytes = uses.len() as u64;
+        let lent = GrantedBuffer::new(uses, service.endpoint(), Access::Read)?;
+        let request = fs::PutAll { grant: lent.id(), bytes };
+        self.peers.ask_then(service, request.message(), None, Box::new(Lent(lent)))
+    }
+
+    /// A file that nobody has in use has been freed: this was its node, 0: it was not.
+    fn forget_gone(&self, file_system: &FileSystem, node: u64) {
+        if node != 0 && file_system.may_be_mapped(node) {
+            pages::forget(file_system.device(), node, true);
         }
     }
 

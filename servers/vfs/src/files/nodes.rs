@@ -364,7 +364,8 @@ impl Files {
         if matches!(reply, Ok(_) | Err(Errno::ENOENT)) {
             self.relearn(directory, name, None);
         }
-        reply?;
+        let node = fs::UnlinkUnused::results(&reply?)?;
+        self.forget_gone(directory.file_system(), node);
         directory.mount().mark_dirty();
         self.watches.unlinked_unknown(directory, name);
         Ok(())
