@@ -23,6 +23,8 @@ pub(crate) struct Found {
     pub node: u32,
     /// The block of the directory that holds the entry.
     pub block: u32,
+    /// Where a search for the entry in that block may begin until the directory changes: at the record before it, or at 0.
+    near: usize,
 }
 
 /// What a search for a name has come to.
@@ -98,7 +100,7 @@ impl<D: BlockDevice> Ext2<D> {
     pub(crate) fn search<const SPACE: bool>(&mut self, dir: u32, name: &[u8]) -> Result<Search, Errno> {
         let blocks = self.directory_blocks(dir)?;
         match self.names.find(dir, name) {
-            Some(Known::Node(node, block)) => return Ok(Search::Found(Found { node, block })),
+            Some(Known::Node(node, block)) => return Ok(Search::Found(Found { node, block, near: 0 })),
             Some(Known::Absent) => return Ok(Search::Absent(None)),
             None if name.len() > NAME_MAX => return Err(Errno::ENAMETOOLONG),
             None => {}
@@ -145,16 +147,17 @@ impl<D: BlockDevice> Ext2<D> {
     ) -> Result<Search, Errno> {
         let (format, needed) = (self.entry_format(), record_size(name.len()));
         let block = self.directory_block(dir, index)?;
-        let mut space = None;
+        let (mut space, mut near) = (None, 0);
         for entry in Entries::new(self.cache.read(block)?, format) {
             let entry = entry?;
             if entry.is_of(name) {
-                let found = Found { node: entry.node, block: index };
+                let found = Found { node: entry.node, block: index, near };
                 return if self.is_usable(found.node) { Ok(Search::Found(found)) } else { Err(Errno::EUCLEAN) };
             }
             if SPACE && space.is_none() && entry.has_space(needed) {
                 space = Some(Space::behind(&entry, index, block));
             }
+            near = entry.offset;
         }
         Ok(Search::Absent(space))
     }
@@ -337,7 +340,7 @@ impl<D: BlockDevice> Ext2<D> {
         let block = self.directory_block(dir, found.block)?;
         let mut before: Option<(usize, usize)> = None;
         let mut place = None;
-        for entry in Entries::new(self.cache.read(block)?, format) {
+        for entry in Entries::starting(self.cache.read(block)?, found.near, format) {
             let entry = entry?;
             if entry.node == found.node && entry.is_of(name) {
                 place = Some((entry.offset, entry.size));

@@ -79,7 +79,12 @@ pub struct Entries<'a> {
 impl<'a> Entries<'a> {
     /// All records of `block`.
     pub fn new(block: &'a [u8], format: EntryFormat) -> Self {
-        Entries { block, offset: 0, format }
+        Entries::starting(block, 0, format)
+    }
+
+    /// Those from the one at `offset` on.
+    pub fn starting(block: &'a [u8], offset: usize, format: EntryFormat) -> Self {
+        Entries { block, offset, format }
     }
 
     /// Decodes the record at `offset`, if it is valid. The header is one little-endian word: inode, length, then the length

@@ -1148,8 +1148,11 @@ struct skink_ds_expect_reply {
 };
 
 /* The protocol of file systems: requests of vfs to ext2, tmpfs, procfs and devfs. Asynchronous (tag in word 6). A node is a number that the
- * file system gives to a file in use. Names and paths come in grants, without NUL, one component; a short name of a Create or an Unlink in
- * the request itself (ShortName). */
+ * file system gives to a file in use. Names and paths come in grants, without NUL, one component; a short name of a Create, an Unlink or an
+ * UnlinkUnused in the request itself (ShortName). */
+
+/* PutAll: records in one request at most. */
+#define SKINK_FS_PUT_ALL_MOST 64u
 
 /* ReadLink: the link stands for something else than an open file or the program. */
 #define SKINK_FS_LINK_OTHER 0xffffffffffffffffull
@@ -1569,6 +1572,25 @@ struct skink_fs_open_handle_reply {
     uint64_t ids;
     uint64_t size;
     uint64_t device;
+};
+
+/* Unlinks a name, given as to Create, of a file that vfs does not have in use. Returns its node, of which another file may get the number;
+ * 0: it has more names. EBUSY: vfs has it in use. EISDIR. */
+#define SKINK_FS_UNLINK_UNUSED 0x60020u
+struct skink_fs_unlink_unused {
+    uint64_t directory;
+    uint64_t name;
+    uint64_t bytes;
+};
+struct skink_fs_unlink_unused_reply {
+    uint64_t node;
+};
+
+/* Drops uses, as Put does, of all nodes that the Use records in the grant name, at most PUT_ALL_MOST. */
+#define SKINK_FS_PUT_ALL 0x60021u
+struct skink_fs_put_all {
+    uint64_t grant;
+    uint64_t bytes;
 };
 
 /* Grants: the right to copy to or from a buffer, given by its owner to one grantee (docs/book/ideas.md, 5). */

@@ -25,6 +25,7 @@ mod open;
 mod pidfds;
 mod poll;
 mod queues;
+mod remove;
 pub mod repeated;
 mod seals;
 pub mod services;

@@ -4,7 +4,8 @@
 
 use super::{
     SPREAD,
-    inode::{Description, Dropped, Inode},
+    dropped::Dropped,
+    inode::{Description, Inode},
     loops::LoopUse,
     mount::{MS_RDONLY, Mount, NewMount},
     room::Room,
@@ -442,7 +443,6 @@ impl FileSystem {
     }
 
     /// Takes the notes of inodes that have ended, one for each node.
-    #[expect(clippy::disallowed_methods, reason = "as many as have been noted in a turn")]
     pub fn take_dropped(&self) -> Vec<Dropped> {
         let mut dropped = self.dropped.take();
         dropped.sort_unstable_by_key(|one| one.node);

@@ -2,6 +2,7 @@
 
 pub mod attributes;
 pub mod dirty;
+mod dropped;
 mod file_system;
 mod inode;
 pub mod known;
@@ -29,8 +30,8 @@ use abi::{Endpoint, Errno, Message, fs, limits, vm};
 use alloc::{boxed::Box, rc::Rc};
 use core::cell::RefCell;
 use dirty::DirtyFiles;
+use dropped::Dropped;
 use file_system::FileSystem;
-use inode::Dropped;
 use mount::{Mount, Mounts};
 use names::Names;
 use server::Continuation;

@@ -549,7 +549,7 @@ fn escape(text: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::inode::Dropped, *};
+    use super::{super::dropped::Dropped, *};
 
     fn mount() -> Rc<Mount> {
         let new = NewMount {

@@ -6,7 +6,7 @@
 
 mod known;
 
-pub use known::{Resolution, Stopped, resolve_known};
+pub use known::{Purpose, Resolution, Stopped, resolve_known};
 
 use crate::{
     callers::permission::{Credentials, EXECUTE, WRITE, check},
@@ -32,17 +32,6 @@ pub enum Last {
     Follow,
     /// A link there is the file that is meant.
     Keep,
-}
-
-/// What becomes of a last component that is not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// The file system is asked for it.
-    Use,
-    /// Where the process may create it, it is taken for one that does not exist. The file system will say `EEXIST`.
-    Creation,
-    /// Where the process may change names, it is left to the request that removes it ([`resolve_known`] alone).
-    Removal,
 }
 
 /// What the last component was.

@@ -494,23 +494,3 @@ fn a_change_of_attributes_is_seen() {
         world.paths_call(world.root, nr::REMOVEXATTR, "/file", "user.a")
     });
 }
-
-#[test]
-fn uses_that_end_together_are_reported_together() {
-    let world = World::new();
-    let make = |number: usize| world.make(&format!("/file{number}"), b"", 0o644, (0, 0));
-    let each = requests(&world, |_| {
-        (0..50).for_each(make);
-        Ok(0)
-    });
-    // From 192 files in use on each new one has the name cache give 64 back.
-    (50..300).for_each(make);
-    let more = requests(&world, |_| {
-        (300..350).for_each(make);
-        Ok(0)
-    });
-    assert!(more <= each + 5, "{more} instead of {each}");
-    for number in [0, 100, 349] {
-        assert_eq!(world.content(&format!("/file{number}")), b"");
-    }
-}

@@ -1,5 +1,6 @@
 //! Resource limits that pm has told: how many descriptors a process has, and how large it makes files.
 
+use super::known::requests;
 use super::*;
 use abi::{Endpoint, Errno, linux::nr, vfs};
 
@@ -139,4 +140,24 @@ fn users_share_the_files_that_a_file_system_can_have_in_use_and_root_finds_some(
         world.close(users[0], file).unwrap();
     }
     assert!(open(&world, users[1], 97).is_ok(), "what the first had is free");
+}
+
+#[test]
+fn uses_that_end_together_are_reported_together() {
+    let world = World::new();
+    let make = |number: usize| world.make(&std::format!("/file{number}"), b"", 0o644, (0, 0));
+    let each = requests(&world, |_| {
+        (0..50).for_each(make);
+        Ok(0)
+    });
+    // From 192 files in use on each new one has the name cache give 64 back.
+    (50..300).for_each(make);
+    let more = requests(&world, |_| {
+        (300..350).for_each(make);
+        Ok(0)
+    });
+    assert!(more <= each + 5, "{more} instead of {each}");
+    for number in [0, 100, 349] {
+        assert_eq!(world.content(&std::format!("/file{number}")), b"");
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: what a resolution has passed is not looked at again, as if it had been in a task from its start.
 
-use super::{Found, Last, Purpose, Stop, Walk};
+use super::{Found, Last, Stop, Walk};
 use crate::{
     callers::permission::Credentials,
     files::{Files, vnode::NodeRef},
@@ -10,6 +10,17 @@ use crate::{
 };
 use abi::Errno;
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
+
+/// What becomes of a last component that is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The file system is asked for it.
+    Use,
+    /// Where the process may create it, it is taken for one that does not exist. The file system will say `EEXIST`.
+    Creation,
+    /// Where the process may change names, it is left to the request that removes it ([`resolve_known`] alone).
+    Removal,
+}
 
 /// How far a resolution comes in one turn.
 pub enum Resolution {
