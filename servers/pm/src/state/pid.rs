@@ -8,6 +8,7 @@ use super::index::{ProcessIndex, ThreadIndex};
 use abi::container::{CONTAINER_PIDS, CONTAINERS, PIDS_END, first_pid};
 use abi::{Errno, limits};
 use alloc::vec::Vec;
+use sys::fallible::TryVec;
 
 /// Ids are below this.
 pub const PID_LIMIT: u32 = limits::PIDS;
@@ -42,9 +43,37 @@ struct Entry {
 
 const FREE: Entry = Entry { holder: Holder::Nobody, uses: 0, member: None, generation: 0 };
 
+/// The entries of a range of ids.
+struct Ids {
+    first: u32,
+    /// Up to the highest id that was used, in room for all, whose memory is taken when it is used.
+    entries: Vec<Entry>,
+}
+
+impl Ids {
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
+    fn new(first: u32, end: u32) -> Ids {
+        Ids { first, entries: Vec::with_capacity((end - first) as usize) }
+    }
+
+    fn get(&self, pid: u32) -> Entry {
+        self.entries.get((pid - self.first) as usize).copied().unwrap_or(FREE)
+    }
+
+    fn get_mut(&mut self, pid: u32) -> &mut Entry {
+        let at = (pid - self.first) as usize;
+        while self.entries.len() <= at {
+            self.entries.push_reserved(FREE);
+        }
+        &mut self.entries[at]
+    }
+}
+
 /// All ids.
 pub struct Pids {
-    entries: Vec<Entry>,
+    own: Ids,
+    /// Those that containers have given.
+    contained: Ids,
     last: u32,
     /// The last id of each container, as it shows it.
     last_contained: [u16; CONTAINERS],
@@ -54,25 +83,32 @@ pub struct Pids {
 
 impl Pids {
     /// No id is held. Id 1 is left to `claim`.
-    #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
     pub fn new() -> Self {
         Pids {
-            entries: alloc::vec![FREE; PIDS_END as usize],
+            own: Ids::new(0, PID_LIMIT),
+            contained: Ids::new(PID_LIMIT, PIDS_END),
             last: 1,
             last_contained: [0; CONTAINERS],
             bound: PID_LIMIT,
         }
     }
 
+    fn get(&self, pid: u32) -> Entry {
+        if pid < PID_LIMIT { self.own.get(pid) } else { self.contained.get(pid) }
+    }
+
+    fn get_mut(&mut self, pid: u32) -> &mut Entry {
+        if pid < PID_LIMIT { self.own.get_mut(pid) } else { self.contained.get_mut(pid) }
+    }
+
     /// The next free id, given to `holder`; `None` when all are in use.
     pub fn allocate(&mut self, holder: Holder) -> Option<u32> {
         let after = self.last + 1;
-        let found = (after..self.bound)
-            .chain(FIRST_AFTER_WRAP..after.min(self.bound))
-            .find(|&pid| self.entries[pid as usize].uses == 0)?;
+        let found =
+            (after..self.bound).chain(FIRST_AFTER_WRAP..after.min(self.bound)).find(|&pid| self.get(pid).uses == 0)?;
         self.last = found;
         self.claim(found, holder);
-        let entry = &mut self.entries[found as usize];
+        let entry = self.get_mut(found);
         entry.generation = (entry.generation + 1) % GENERATIONS;
         Some(found)
     }
@@ -83,15 +119,14 @@ impl Pids {
             return self.allocate(holder);
         }
         let first = first_pid(container);
-        let last = &mut self.last_contained[usize::from(container)];
-        let after = u32::from(*last) + 1;
+        let after = u32::from(self.last_contained[usize::from(container)]) + 1;
         let found = (after..CONTAINER_PIDS)
             .chain(2..after.min(CONTAINER_PIDS))
-            .find(|number| self.entries[(first + number) as usize].uses == 0)?;
-        *last = found as u16;
+            .find(|number| self.get(first + number).uses == 0)?;
+        self.last_contained[usize::from(container)] = found as u16;
         let pid = first + found;
         self.claim(pid, holder);
-        let entry = &mut self.entries[pid as usize];
+        let entry = self.get_mut(pid);
         entry.generation = (entry.generation + 1) % GENERATIONS;
         Some(pid)
     }
@@ -136,24 +171,24 @@ impl Pids {
 
     /// How often an id was allocated: no two holders of it have the same number.
     pub fn generation(&self, pid: u32) -> u32 {
-        self.entries[pid as usize].generation
+        self.get(pid).generation
     }
 
     /// Gives `pid` to `holder`, whatever held it before.
     pub fn claim(&mut self, pid: u32, holder: Holder) {
-        self.entries[pid as usize].holder = holder;
+        self.get_mut(pid).holder = holder;
         self.retain(pid);
     }
 
     /// The holder gives the id back; it stays in use while a group or session has it.
     pub fn release(&mut self, pid: u32) {
-        self.entries[pid as usize].holder = Holder::Nobody;
+        self.get_mut(pid).holder = Holder::Nobody;
         self.drop_use(pid);
     }
 
     /// Forgets all ids but those of services: processes and threads claim and retain theirs again.
     pub fn begin_recount(&mut self) {
-        for entry in &mut self.entries {
+        for entry in self.own.entries.iter_mut().chain(&mut self.contained.entries) {
             if !matches!(entry.holder, Holder::Service(_)) {
                 *entry = Entry { generation: entry.generation, ..FREE };
             }
@@ -162,29 +197,29 @@ impl Pids {
 
     /// One more process has `pid` as its group or session.
     pub fn retain(&mut self, pid: u32) {
-        self.entries[pid as usize].uses += 1;
+        self.get_mut(pid).uses += 1;
     }
 
     /// One process less has `pid` as its group or session.
     pub fn drop_use(&mut self, pid: u32) {
-        let entry = &mut self.entries[pid as usize];
+        let entry = self.get_mut(pid);
         debug_assert!(entry.uses > 0, "pid {pid} is given back once too often");
         entry.uses = entry.uses.saturating_sub(1);
     }
 
     /// The process at which the ring of a group begins.
     pub fn member(&self, group: u32) -> Option<ProcessIndex> {
-        self.entries.get(group as usize).and_then(|entry| entry.member)
+        self.get(group).member
     }
 
     /// Sets the process at which the ring of a group begins.
     pub fn set_member(&mut self, group: u32, member: Option<ProcessIndex>) {
-        self.entries[group as usize].member = member;
+        self.get_mut(group).member = member;
     }
 
     /// Who holds `pid`. Numbers that cannot be ids are held by nobody.
     pub fn holder(&self, pid: u32) -> Holder {
-        self.entries.get(pid as usize).map_or(Holder::Nobody, |entry| entry.holder)
+        self.get(pid).holder
     }
 }
 

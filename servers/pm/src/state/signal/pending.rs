@@ -11,6 +11,7 @@ use crate::state::posix_timers::TimerIndex;
 use abi::Errno;
 use alloc::vec::Vec;
 use server::quota::Quota;
+use sys::fallible::TryVec;
 
 /// Entries of all queues.
 pub const ENTRIES: usize = 8192;
@@ -54,6 +55,7 @@ struct Entry {
 /// The entries of all queues, and how many each user has.
 #[derive(Debug)]
 pub struct Entries {
+    /// As many as were in use at a time, in room for all, whose memory is taken when it is used.
     entries: Vec<Entry>,
     free: Link,
     quota: Quota,
@@ -61,13 +63,10 @@ pub struct Entries {
 
 impl Entries {
     /// All free.
-    #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn new() -> Entries {
-        let free = Entry { info: SigInfo::kernel(Signal::KILL), user: 0, next: None, used: Use::Free };
         let quota = Quota::new(ENTRIES, ENTRIES, RESERVED);
-        let mut entries = Entries { entries: alloc::vec![free; ENTRIES], free: None, quota };
-        entries.collect_free();
-        entries
+        Entries { entries: Vec::with_capacity(ENTRIES), free: None, quota }
     }
 
     /// Entries that are charged to a user.
@@ -91,12 +90,23 @@ impl Entries {
 
     /// An entry charged to `user`, who may have `limit`. `EAGAIN`.
     fn allocate(&mut self, user: u32, limit: u64, used: Use) -> Result<EntryIndex, Errno> {
-        let entry = self.free.filter(|_| (self.quota.held_by(user) as u64) < limit).ok_or(Errno::EAGAIN)?;
+        let is_full = self.free.is_none() && self.entries.len() == ENTRIES;
+        if is_full || self.quota.held_by(user) as u64 >= limit {
+            return Err(Errno::EAGAIN);
+        }
         self.quota.take(user, 1).map_err(|_| Errno::EAGAIN)?;
+        let entry = self.free.unwrap_or_else(|| self.lengthen());
         self.free = self.at(entry).next;
         let place = self.at_mut(entry);
         *place = Entry { user, next: None, used, ..place.clone() };
         Ok(entry)
+    }
+
+    /// Adds a free entry to a table that is not full.
+    fn lengthen(&mut self) -> EntryIndex {
+        let added = EntryIndex(self.entries.len() as u16);
+        self.entries.push_reserved(Entry { info: SigInfo::kernel(Signal::KILL), user: 0, next: None, used: Use::Free });
+        added
     }
 
     fn release(&mut self, entry: EntryIndex) {
@@ -144,7 +154,7 @@ impl Entries {
     /// Rebuilds the list of free entries and the counts.
     fn collect_free(&mut self) {
         self.free = None;
-        for at in (0..ENTRIES).rev() {
+        for at in (0..self.entries.len()).rev() {
             let entry = &mut self.entries[at];
             if entry.used == Use::Free {
                 entry.next = self.free.replace(EntryIndex(at as u16));
