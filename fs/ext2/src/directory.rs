@@ -154,10 +154,14 @@ impl<D: BlockDevice> Ext2<D> {
                 let found = Found { node: entry.node, block: index, near };
                 return if self.is_usable(found.node) { Ok(Search::Found(found)) } else { Err(Errno::EUCLEAN) };
             }
-            if SPACE && space.is_none() && entry.has_space(needed) {
-                space = Some(Space::behind(&entry, index, block));
+            match SPACE {
+                true if space.is_none() && entry.has_space(needed) => {
+                    space = Some(Space::behind(&entry, index, block));
+                }
+                true => {}
+                // Who looks for space does not remove what is found.
+                false => near = entry.offset,
             }
-            near = entry.offset;
         }
         Ok(Search::Absent(space))
     }
