@@ -26,7 +26,7 @@ protocol! {
     /// then the new size.
     Write = 6 { node: u64, grant: GrantId, position: u64, bytes: u64, ids: u64, written_ns: u64 } -> { size: u64 }
     /// Fills the grant with `linux_dirent64` records from `position` (0: start; else the last reply's). Word 0 of the reply: bytes (0: end).
-    /// `accessed_ns`: as of `Read`. At the position `DIRECTORY_END` there is nothing.
+    /// `accessed_ns`: as of `Read`. At the position `DIRECTORY_END` there is nothing; no position is above.
     GetDents = 7 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { position: u64, accessed_ns: u64 }
     /// Makes a file, directory, or special file (type in `mode`). `name` and `bytes`: a `ShortName`, or the grant that holds the name and its
     /// length. `EEXIST`. Without a name (`bytes` 0) a regular file that ends with its last
@@ -162,8 +162,8 @@ pub const TREE_PROC: u64 = 0;
 /// `Mount`, to procfs: the low half of `minor` for sysfs.
 pub const TREE_SYS: u64 = 1;
 
-/// Position of a directory behind its last name, of file systems that say so.
-pub const DIRECTORY_END: u64 = i64::MAX as u64;
+/// Position of a directory behind its last name, of file systems that say so. All others are below: vfs preserves so many bits of the position of an open file.
+pub const DIRECTORY_END: u64 = (1 << 48) - 1;
 
 /// `Allocate`: allocates blocks for the holes before the end of the file; they read as zeros.
 pub const ALLOCATE_FILL: u64 = 0;

@@ -17,6 +17,6 @@ die() {
         deaths_$name "$service" $most $step "$@" && echo "$name: the same while $service dies"
     done
 }
-die vfs aio asynchronous attributes containers descriptors events inotify ipc kcmp mappings names overwriting pidfds pipes ptrace queues shm signalfds sockets terminals time xattrs
+die vfs aio asynchronous attributes containers descriptors directories events inotify ipc kcmp mappings names overwriting pidfds pipes ptrace queues shm signalfds sockets terminals time xattrs
 die pm asynchronous containers descriptors events filtered filters inotify ipc kcmp limits pidfds pipes processes ptrace queues seccomp shm signalfds signals sockets terminals time vdso watches
 die tty asynchronous terminals

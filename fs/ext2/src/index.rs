@@ -28,7 +28,7 @@ use crate::entry::{self, Entries, Entry, record_size};
 use crate::hash::{Function, Hasher};
 use crate::index_block::{self, DOT, Index, MAX_LEVELS, NODE_HEAD, ROOT_HEAD, Root};
 use crate::inode::FLAG_INDEX;
-use crate::leaf::{FIRST, Hashed, ORDINAL_BITS, division, hashed, packed};
+use crate::leaf::{FIRST, Hashed, MINOR_BITS, ORDINAL_BITS, division, hashed, packed};
 use crate::volume::Ext2;
 use crate::window::Sector;
 
@@ -370,7 +370,7 @@ impl<D: BlockDevice> Ext2<D> {
             }
         }
         let mut path = match root {
-            Some(root) => Some(self.probe(dir, root, (position >> 32 << 1) as u32)?),
+            Some(root) => Some(self.probe(dir, root, (position >> MINOR_BITS << 1) as u32)?),
             None => None,
         };
         let function = root.map_or(self.hasher()?.function, |root| root.function);

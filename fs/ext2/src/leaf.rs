@@ -13,6 +13,8 @@ const USUAL_RECORD: usize = 24;
 
 /// Position of the first name that is neither `.` nor `..`.
 pub(crate) const FIRST: u64 = 2;
+/// Bits of a position that are of the minor hash. Above are all of the major hash but its lowest bit, which none has.
+pub(crate) const MINOR_BITS: u32 = 17;
 /// Bits of a position that number the names whose hashes are the same in all the others.
 pub(crate) const ORDINAL_BITS: u32 = 5;
 
@@ -32,10 +34,10 @@ impl Hashed {
         (self.0 >> 96) as u32
     }
 
-    /// The position of a listing here, without the number among names with the same hash.
+    /// The position of a listing here, without the number among names with the same hash: below `DIRECTORY_END`, since no hash has all of these bits.
     pub(crate) fn position(self) -> u64 {
         let hash = (self.0 >> 64) as u64;
-        let position = hash >> 33 << 32 | u64::from(hash as u32);
+        let position = hash >> 33 << MINOR_BITS | u64::from(hash as u32 >> (u32::BITS - MINOR_BITS));
         (position >> ORDINAL_BITS << ORDINAL_BITS).max(FIRST)
     }
 
@@ -107,7 +109,7 @@ mod tests {
         let name = [b'n'; 255];
         let record = |at: usize, (major, length): (u32, usize)| {
             let entry = Entry { offset: 300 * at, size: 300, node: 5, kind: 0, name: &name[..length] };
-            Hashed::new(Hash { major, minor: 0x47 }, 7, &entry)
+            Hashed::new(Hash { major, minor: 0x47 << 15 }, 7, &entry)
         };
         all.iter().enumerate().map(|(at, &one)| record(at, one)).collect()
     }
@@ -132,7 +134,7 @@ mod tests {
     #[test]
     fn a_record_has_the_position_of_its_hash_but_for_the_last_bits_and_its_place() {
         let all = records(&[(0, 8), (6, 8)]);
-        assert_eq!(all.iter().map(|record| record.position()).collect::<Vec<_>>(), [0x40, 3 << 32 | 0x40]);
+        assert_eq!(all.iter().map(|record| record.position()).collect::<Vec<_>>(), [0x40, 3 << MINOR_BITS | 0x40]);
         assert_eq!((all[1].major(), all[1].block(), all[1].offset(), all[1].size()), (6, 7, 300, 16));
         let entry = Entry { offset: 12, size: 300, node: 5, kind: 0, name: b"n" };
         let first = Hashed::new(Hash { major: 0, minor: 1 }, 7, &entry);

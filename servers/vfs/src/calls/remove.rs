@@ -75,9 +75,7 @@ fn remove_unknown(base: &'static Base, process: Rc<Process>, found: Found) -> Re
 async fn look_up_and_remove(files: &Files, process: Rc<Process>, mut found: Found) -> Result<u64, Errno> {
     let node = files.lookup(&found.parent, pathname::last(&found.canonical)).await?;
     found.node = node.map(walk::into_mount);
-    let (node, name) = removable(&process, &found, Removes::File)?;
-    files.unlink(&process.caller, &found.parent, name, node).await?;
-    Ok(0)
+    unlink(files, &process, &found, Removes::File).await
 }
 
 async fn remove_resolved(
@@ -87,7 +85,11 @@ async fn remove_resolved(
     wanted: Removes,
 ) -> Result<u64, Errno> {
     let found = resolution.end(files, &process).await?;
-    let (node, name) = removable(&process, &found, wanted)?;
+    unlink(files, &process, &found, wanted).await
+}
+
+async fn unlink(files: &Files, process: &Process, found: &Found, wanted: Removes) -> Result<u64, Errno> {
+    let (node, name) = removable(process, found, wanted)?;
     files.unlink(&process.caller, &found.parent, name, node).await?;
     Ok(0)
 }

@@ -487,7 +487,7 @@ fn get_wide<R: Record>(table: &Table<R>, recover: &Recover, place: u32) -> Optio
     if (place as usize) < table.len() { table.get(recover, place as usize).record() } else { None }
 }
 
-/// How a position is preserved: those beyond 2^48, which no file system has, as 2^48 - 1.
+/// How a position is preserved: those beyond 2^48, which no file system has, as `fs::DIRECTORY_END`.
 fn preserved(position: u64) -> u64 {
     position.min((1 << VALUE_BITS) - 1)
 }

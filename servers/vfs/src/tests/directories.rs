@@ -19,6 +19,30 @@ fn directories_list_what_is_in_them() {
 }
 
 #[test]
+fn a_listing_goes_on_where_it_was_when_vfs_has_died() {
+    let mut world = World::new();
+    world.mount_tmpfs("/tmp");
+    for directory in ["/", "/tmp"] {
+        let path = std::format!("{directory}/dir");
+        world.make_directory(&path, 0o755, (0, 0));
+        let names: Vec<std::string::String> = (0..60).map(|number| std::format!("file-{number:03}")).collect();
+        names.iter().for_each(|name| world.make(&std::format!("{path}/{name}"), b"", 0o644, (0, 0)));
+        let open = world.open(world.root, &path, O_RDONLY | O_DIRECTORY, 0).unwrap();
+        let mut listed = Vec::new();
+        // Half of them, the rest, and nothing, twice.
+        for call in 0..4 {
+            let more = world.more_names(world.root, open).unwrap();
+            assert!(more.is_empty() == (call >= 2), "{directory}, call {call}: {more:?}");
+            listed.extend(more.into_iter().filter(|name| !name.starts_with('.')));
+            world.restart_vfs();
+        }
+        listed.sort();
+        assert_eq!(listed, names, "{directory}");
+        world.close(world.root, open).unwrap();
+    }
+}
+
+#[test]
 fn only_empty_directories_are_removed() {
     let world = World::new();
     world.make_directory("/dir", 0o755, (0, 0));

@@ -644,23 +644,30 @@ impl World {
         bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
     }
 
+    /// The names that one call lists of an open directory, from its position on.
+    pub fn more_names(&self, program: Endpoint, directory: u64) -> Result<Vec<String>> {
+        let bytes = self.call(program, nr::GETDENTS64, &[directory, DATA, 1000])?;
+        let records = self.machine.read(program, DATA, bytes as usize);
+        let (mut names, mut at) = (Vec::new(), 0);
+        while at < records.len() {
+            let length = u16::from_le_bytes([records[at + 16], records[at + 17]]) as usize;
+            let name = records[at + 19..at + length].split(|byte| *byte == 0).next().unwrap_or_default();
+            names.push(String::from_utf8_lossy(name).into_owned());
+            at += length;
+        }
+        Ok(names)
+    }
+
     /// The names in a directory without `.` and `..`, sorted.
     pub fn names(&self, program: Endpoint, path: &str) -> Result<Vec<String>> {
         let directory = self.open(program, path, O_RDONLY | O_DIRECTORY, 0)?;
         let mut names = Vec::new();
         loop {
-            let bytes = self.call(program, nr::GETDENTS64, &[directory, DATA, 1000])?;
-            if bytes == 0 {
+            let more = self.more_names(program, directory)?;
+            if more.is_empty() {
                 break;
             }
-            let records = self.machine.read(program, DATA, bytes as usize);
-            let mut at = 0;
-            while at < records.len() {
-                let length = u16::from_le_bytes([records[at + 16], records[at + 17]]) as usize;
-                let name = records[at + 19..at + length].split(|byte| *byte == 0).next().unwrap_or_default();
-                names.push(String::from_utf8_lossy(name).into_owned());
-                at += length;
-            }
+            names.extend(more);
         }
         self.close(program, directory)?;
         names.retain(|name| name != "." && name != "..");
