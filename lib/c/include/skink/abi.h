@@ -1186,8 +1186,9 @@ struct skink_ds_expect_reply {
 /* Mount, to procfs: the low half of minor for sysfs. */
 #define SKINK_FS_TREE_SYS 1ull
 
-/* Position of a directory behind its last name, of file systems that say so. */
-#define SKINK_FS_DIRECTORY_END 0x7fffffffffffffffull
+/* Position of a directory behind its last name, of file systems that say so. All others are below: vfs preserves so many bits of the
+ * position of an open file. */
+#define SKINK_FS_DIRECTORY_END 0xffffffffffffull
 
 /* Allocate: allocates blocks for the holes before the end of the file; they read as zeros. */
 #define SKINK_FS_ALLOCATE_FILL 0ull
@@ -1303,7 +1304,7 @@ struct skink_fs_write_reply {
 };
 
 /* Fills the grant with linux_dirent64 records from position (0: start; else the last reply's). Word 0 of the reply: bytes (0: end).
- * accessed_ns: as of Read. At the position DIRECTORY_END there is nothing. */
+ * accessed_ns: as of Read. At the position DIRECTORY_END there is nothing; no position is above. */
 #define SKINK_FS_GET_DENTS 0x60007u
 struct skink_fs_get_dents {
     uint64_t node;
