@@ -60,6 +60,19 @@ impl Continuation for Lent {
     fn replied(self: Box<Self>, _: Result<Message, Errno>) {}
 }
 
+/// Grants a file system to read `fs::Use` records: nodes and their uses. Returns their bytes, too. `ENOMEM`.
+pub fn lend_uses(
+    service: Service,
+    uses: impl ExactSizeIterator<Item = (u64, u64)>,
+) -> Result<(GrantedBuffer, u64), Errno> {
+    let mut records = with_capacity(uses.len() * size_of::<fs::Use>())?;
+    for word in uses.flat_map(|(node, count)| [node, count]) {
+        records.try_extend_from_slice(&word.to_le_bytes())?;
+    }
+    let bytes = records.len() as u64;
+    Ok((GrantedBuffer::new(records, service.endpoint(), Access::Read)?, bytes))
+}
+
 /// The file systems in the tree, and the cache of their names.
 pub struct Files {
     peers: Rc<Peers>,
@@ -111,13 +124,7 @@ impl Files {
 
     /// Reports ended uses with one request. `ENOMEM`.
     fn put_all(&self, service: Service, ended: &[Dropped]) -> Result<(), Errno> {
-        let mut uses = with_capacity(ended.len() * size_of::<fs::Use>())?;
-        for dropped in ended {
-            uses.try_extend_from_slice(&dropped.node.to_le_bytes())?;
-            uses.try_extend_from_slice(&dropped.uses.to_le_bytes())?;
-        }
-        let bytes = uses.len() as u64;
-        let lent = GrantedBuffer::new(uses, service.endpoint(), Access::Read)?;
+        let (lent, bytes) = lend_uses(service, ended.iter().map(|dropped| (dropped.node, dropped.uses)))?;
         let request = fs::PutAll { grant: lent.id(), bytes };
         self.peers.ask_then(service, request.message(), None, Box::new(Lent(lent)))
     }

@@ -19,6 +19,7 @@ use crate::{
     calls::mmap::serve_vm,
     exec,
     files::{
+        lend_uses,
         loops::LoopDevice,
         mount::{Another, Mount, NewMount},
         pages,
@@ -188,11 +189,8 @@ async fn claim_nodes(base: &Base, service: Service) -> Result<(), Errno> {
     // A file counts once for each file system, however many mounts show it.
     let inodes: BTreeMap<(u64, u64), u64> =
         nodes.map(|node| ((node.number(), node.file_system().device()), node.uses())).collect();
-    let bytes: Vec<u8> =
-        inodes.iter().flat_map(|((number, _), uses)| [number.to_le_bytes(), uses.to_le_bytes()].concat()).collect();
-    let length = bytes.len() as u64;
-    let lent = GrantedBuffer::new(bytes, service.endpoint(), Access::Read)?;
-    base.peers().ask(service, fs::SetUses { grant: lent.id(), bytes: length }.message()).await.map(drop)
+    let (lent, bytes) = lend_uses(service, inodes.iter().map(|((number, _), uses)| (*number, *uses)))?;
+    base.peers().ask(service, fs::SetUses { grant: lent.id(), bytes }.message()).await.map(drop)
 }
 
 /// Tells the driver of terminals which are open: what programs closed, or were opening, when the predecessor died is not.
